@@ -96,7 +96,7 @@ class _Families:
     boxes: tuple[Box, ...]
     joints: tuple[tuple[Joint, ...], ...]  # of each family
 
-    def one(self, run: int, number: int) -> Family:
+    def family(self, run: int, number: int) -> Family:
         """Cut out the problem of one family in one run."""
         parts = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return Family(
@@ -171,8 +171,8 @@ def _runs(plan: Plan, measurements: Measurements) -> int | None:
     for j, queries in enumerate(plan.queries):
         areas = plan.tree.offsets[j + 1] - plan.tree.offsets[j]
         for query in queries:
-            found = measurements.noisy.get((j, query.name))
-            shape = None if found is None else np.shape(found.answers)
+            measurement = measurements.noisy.get((j, query.name))
+            shape = None if measurement is None else np.shape(measurement.answers)
             if shape is None or len(shape) not in (2, 3) or shape[-2:] != (areas, query.size):
                 wanted = f"{areas} areas by {query.size} answers of {query.name} at level {j}"
                 raise ValueError(f"measurements must have {wanted}, got {shape}")
@@ -202,8 +202,8 @@ def _families(
         parents = np.unique(plan.tree.parent[nodes])
         starts = np.append(plan.tree.starts[parents], nodes.stop) - nodes.start
         above = above[:, parents - plan.tree.level(j - 1).start]
-    found = [(query, noisy[j, query.name]) for query in plan.queries[j]]
-    weights = {query.name: 1 / np.maximum(measured.variance, EXACT) for query, measured in found}
+    measurements = [(query, noisy[j, query.name]) for query in plan.queries[j]]
+    weights = {query.name: 1 / np.maximum(measured.variance, EXACT) for query, measured in measurements}
     heaviest = {name: float(weight.max()) for name, weight in weights.items()}
     boxes = [box for constraint in constraints if (box := constraint.box(nodes)) is not None]
     cuts = 1 + np.flatnonzero(np.diff(starts[:-1] * runs * plan.schema.cells // PART))
@@ -223,7 +223,7 @@ def _families(
                     measured.answers.reshape(runs, -1, query.size)[:, areas].astype(np.float64),
                     weights[query.name][areas],
                 )
-                for query, measured in found
+                for query, measured in measurements
             ),
             heaviest,
             tuple(_of(box, areas) for box in boxes),
@@ -250,15 +250,15 @@ def _estimated(families: _Families, runs: int) -> Part:
         worst = (float(each[met].max(initial=0)) for each in (solved.primal, solved.dual))
         outcome = Outcome(routes={"remainder": int(done.sum())}, primal=next(worst), dual=next(worst))
     rest = np.argwhere(~done)
-    for (run, number), found in zip(rest, _solve_apart(families, rest, solved), strict=True):
+    for (run, number), result in zip(rest, _solve_apart(families, rest, solved), strict=True):
         parts, parent = slice(int(starts[number]), int(starts[number + 1])), int(families.parents[number])
-        tables[run, parts], real[run, parts] = found.tables, found.real
+        tables[run, parts], real[run, parts] = result.tables, result.real
         failures: tuple[Failure, ...] = ()
-        if found.failure and families.above is not None:
-            failures = (Failure(int(run), plan.tree.name(parent), found.failure),)
-            gaps.append((int(run), parent, found.tables.sum(axis=0) - families.above[run, number]))
-        one = Outcome(routes={found.route: 1}, failures=failures, primal=found.primal, dual=found.dual)
-        outcome = outcome.and_of(one)
+        if result.failure and families.above is not None:
+            failures = (Failure(int(run), plan.tree.name(parent), result.failure),)
+            gaps.append((int(run), parent, result.tables.sum(axis=0) - families.above[run, number]))
+        own = Outcome(routes={result.route: 1}, failures=failures, primal=result.primal, dual=result.dual)
+        outcome = outcome.and_of(own)
     nodes = slice(families.first, families.first + shape[1])
     return Part(level=families.level, nodes=nodes, tables=tables, real=real, gaps=tuple(gaps), **vars(outcome))
 
@@ -279,7 +279,11 @@ def _kept(plan: Plan, j: int, query: str) -> Groups:
 
     Constraints stated at the level or below it bind the parts themselves, and so their sum.
     """
-    stated = [one.query if not isinstance(one, GroupedTotal) else "total" for one in plan.invariants if one.level < j]
+    stated = [
+        invariant.query if not isinstance(invariant, GroupedTotal) else "total"
+        for invariant in plan.invariants
+        if invariant.level < j
+    ]
     stated += [bounds.query for bounds in plan.bounds if bounds.level < j]
     groups = np.array([plan.schema.query(name).groups for name in [query, *stated]])
     return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -325,7 +329,7 @@ def _solve_apart(families: _Families, which: Counts, solved: batched.LevelSoluti
     tasks = []
     for run, number in which:
         parts = slice(int(families.starts[number]), int(families.starts[number + 1]))
-        family = families.one(int(run), int(number))
+        family = families.family(int(run), int(number))
         usable = solved is not None and solved.converged[run, number]
         real = solved.tables[run, parts] if solved is not None and usable else None
         labels = [plan.tree.name(families.first + area) for area in range(parts.start, parts.stop)]

@@ -31,14 +31,14 @@ def noise_table(plan: Plan) -> Frame:
 
 
 def _rows(plan: Plan) -> Iterator[tuple[int, str, int, str, float, float, float]]:
-    whole = Fraction(plan.budget.promise.budget)
+    budget = Fraction(plan.budget.promise.budget)
     for level in range(plan.tree.depth + 1):
         first = plan.tree.level(level).start
         for name, part in plan.budget.measured(level):
             for areas, law in plan.laws(level, name):
                 share = plan.shares[first + areas[0]] * part
                 scale = law.scale if isinstance(law, DiscreteGaussian) else law.epsilon
-                yield level, name, areas.size, str(share), float(whole * share), scale, law.variance
+                yield level, name, areas.size, str(share), float(budget * share), scale, law.variance
 
 
 @dataclass(frozen=True, eq=False)

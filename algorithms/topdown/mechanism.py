@@ -201,13 +201,13 @@ class MeasurementStage:
     @property
     def claim(self) -> Claim:
         """What the stage promises."""
-        plan, whole = self.topdown, self.topdown.budget.under(self.relation)
+        plan, promise = self.topdown, self.topdown.budget.under(self.relation)
         spent = np.zeros(plan.tree.n_nodes, dtype=object)
         for j in range(plan.tree.depth + 1):
             nodes, shares = plan.tree.level(j), dict(plan.budget.measured(j))
             part = sum(shares[name] for level, name in self.keys if level == j)
             spent[nodes] = plan.shares[nodes] * part + (spent[plan.tree.parent[nodes]] if j else 0)
-        return type(whole)(whole.budget * float(max(spent[plan.tree.leaves])), whole.relation)
+        return type(promise)(promise.budget * float(max(spent[plan.tree.leaves])), promise.relation)
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return the answers without noise, shape (answers,)."""
@@ -309,10 +309,10 @@ class TableStage:
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
         """Run the algorithm `size` times up to this stage: shape (size, areas, cells)."""
         plan = self.topdown
-        found = plan.estimate(plan.measure(histogram, rng, size=size))
+        estimated = plan.estimate(plan.measure(histogram, rng, size=size))
         if self.name == "estimate":
-            return found.real[:, self.nodes]
-        tables = found.tables
+            return estimated.real[:, self.nodes]
+        tables = estimated.tables
         if self.name == "microdata":
             leaves = tables[:, plan.tree.leaves]
             tables = plan.tables(np.array([tabulate(plan, records_of(plan, run)) for run in leaves]))

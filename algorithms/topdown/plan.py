@@ -143,14 +143,14 @@ class Plan:
     @cached_property
     def public(self) -> tuple[Constraint, ...]:
         """The bounds, on all areas."""
-        found = []
+        constraints = []
         for bounds in self.bounds:
             query, areas = self.schema.query(bounds.query), self.tree.cut(bounds.level)
             lower = np.zeros(query.size) if bounds.lower is None else bounds.lower
             upper = np.full(query.size, np.inf) if bounds.upper is None else bounds.upper
-            found.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
-        tightened(found, self.tree, self.schema.query("total"))  # refuses bounds that contradict each other
-        return tuple(found)
+            constraints.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
+        tightened(constraints, self.tree, self.schema.query("total"))  # refuses bounds that contradict each other
+        return tuple(constraints)
 
     def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
         """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
@@ -166,10 +166,10 @@ class Plan:
 
     def variances(self, level: int, query: str) -> NDArray[np.float64]:
         """Return the variance of the noise in every area of a level, infinite where nothing is measured."""
-        found = np.full(self.shares[self.tree.level(level)].size, np.inf)
+        variances = np.full(self.shares[self.tree.level(level)].size, np.inf)
         for areas, law in self.laws(level, query):
-            found[areas] = law.variance
-        return found
+            variances[areas] = law.variance
+        return variances
 
     def check_histogram(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return counts of people by leaf and cell as int64, or say what is wrong with them."""
@@ -200,7 +200,7 @@ class Plan:
 
     def constraints(self, known: Known) -> tuple[Constraint, ...]:
         """Return all constraints on single areas: the bounds, and the invariants with their answers."""
-        found = []
+        constraints = []
         for invariant in self.invariants:
             areas = self.tree.cut(invariant.level)
             values, query, name = known[str(invariant)], self.schema.query("total"), str(invariant)
@@ -208,12 +208,12 @@ class Plan:
                 query = self.schema.query(invariant.query)
             else:  # a parent whose parts are all in groups has the sum of their totals
                 parents = np.unique(self.tree.parent[areas])
-                whole = [
+                joints = [
                     [joint.total for joint in given_joints(self.tree, invariant, values, node)] for node in parents
                 ]
-                areas, values = parents, np.array([[sum(totals)] for totals in whole])
-            found.append(Constraint.spread(name, query, self.tree, areas, values, values))
-        return (*self.public, *found)
+                areas, values = parents, np.array([[sum(totals)] for totals in joints])
+            constraints.append(Constraint.spread(name, query, self.tree, areas, values, values))
+        return (*self.public, *constraints)
 
     def tightened(self, known: Known) -> tuple[Constraint, ...]:
         """Return the constraints tightened by each other, as estimation needs them."""

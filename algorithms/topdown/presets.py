@@ -130,8 +130,8 @@ def preset(
         )
     if epsilon is not None and rho is not None:
         raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
-    found = PRESETS[name]
-    promise: PureDP | ZCDP = type(found.promise)(found.promise.budget, relation)
+    published = PRESETS[name]
+    promise: PureDP | ZCDP = type(published.promise)(published.promise.budget, relation)
     if epsilon is not None:
         promise = PureDP(epsilon, relation)
     if rho is not None:
@@ -144,12 +144,12 @@ def preset(
         names, shares = [], [Fraction(1, tree.depth + 1)] * (tree.depth + 1)
         queries: list[Mapping[str, Share]] = [{"detailed": 1}] * len(shares)
     else:
-        names = _levels(name, found, tree, levels)
-        scale = sum((exact_share(level, found.levels[level]) for level in names), Fraction(0))
-        shares = [exact_share(level, found.levels[level]) / scale for level in names]
-        queries = [found.queries[level] for level in names]
+        names = _levels(name, published, tree, levels)
+        scale = sum((exact_share(level, published.levels[level]) for level in names), Fraction(0))
+        shares = [exact_share(level, published.levels[level]) / scale for level in names]
+        queries = [published.queries[level] for level in names]
     invariants: list[Invariant | GroupedTotal] = [
-        Invariant(query, names.index(level)) for level, query in found.invariants.items() if level in names
+        Invariant(query, names.index(level)) for level, query in published.invariants.items() if level in names
     ]
     if inside is not None:
         if name != "pl94-2020" or "state" not in names:
@@ -158,42 +158,47 @@ def preset(
         invariants = [GroupedTotal(names.index("state"), groups)]
     bounds: tuple[Bounds, ...] = ()
     if facilities is not None:
-        if "hhgq" not in found.schema.attributes:
+        if "hhgq" not in published.schema.attributes:
             raise ValueError(f"facilities must be given with settings of persons, got them with {name}")
         bounds = (facility_bounds("hhgq", tree.depth, facilities),)
         if name == "pl94-2020":
-            minors = {"hhgq": "nursing", "votingage": found.schema.attributes["votingage"][0]}
-            bounds = (*bounds, structural_zeros(found.schema, tree.depth, [minors]))
+            minors = {"hhgq": "nursing", "votingage": published.schema.attributes["votingage"][0]}
+            bounds = (*bounds, structural_zeros(published.schema, tree.depth, [minors]))
     settings: dict[str, Any] = {
-        "schema": found.schema,
+        "schema": published.schema,
         "tree": tree,
         "budget": Budget(promise, shares, queries),
         "invariants": tuple(invariants),
         "bounds": bounds,
         "passes": {
-            j: (("total",), tuple(query for query, share in found.queries[level].items() if query != "total" and share))
+            j: (
+                ("total",),
+                tuple(query for query, share in published.queries[level].items() if query != "total" and share),
+            )
             for j, level in enumerate(names)
-            if level in found.total_first
+            if level in published.total_first
         },
-        "rounding": found.rounding,
-        "minimal": found.minimal,
-        "solver": found.solver,
+        "rounding": published.rounding,
+        "minimal": published.minimal,
+        "solver": published.solver,
     }
     return TopDown(**{**settings, **overrides})
 
 
-def _levels(name: str, found: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
+def _levels(name: str, published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
     """Return which levels of the settings the tree has."""
     if levels is None:
-        kept = list(found.levels)
-        for level in found.drop[: max(len(kept) - tree.depth - 1, 0)]:
+        kept = list(published.levels)
+        for level in published.drop[: max(len(kept) - tree.depth - 1, 0)]:
             kept.remove(level)
     else:
         kept = list(levels)
-        if unknown := [level for level in kept if level not in found.levels]:
-            raise ValueError(f"levels must be of {', '.join(found.levels)}, got {unknown[0]!r}")
-        if kept != [level for level in found.levels if level in kept]:
-            raise ValueError(f"levels must be in the order {', '.join(found.levels)}, each once, got {', '.join(kept)}")
+        if unknown := [level for level in kept if level not in published.levels]:
+            raise ValueError(f"levels must be of {', '.join(published.levels)}, got {unknown[0]!r}")
+        if kept != [level for level in published.levels if level in kept]:
+            raise ValueError(
+                f"levels must be in the order {', '.join(published.levels)}, each once, got {', '.join(kept)}"
+            )
     if len(kept) != tree.depth + 1:
         raise ValueError(
             f"the tree must have the levels of {name}, {', '.join(kept)}: {len(kept)}, got {tree.depth + 1}"

@@ -77,8 +77,8 @@ class Release(Recorded):
     @property
     def about(self) -> dict[str, Any]:
         """What made the release, and how its post-processing went."""
-        plan, found = self.topdown, self.outcome
-        residuals = {"primal": found.primal, "dual": found.dual}
+        plan, outcome = self.topdown, self.outcome
+        residuals = {"primal": outcome.primal, "dual": outcome.dual}
         return {
             "preset": self.preset,
             "noise": self.noise,
@@ -89,8 +89,8 @@ class Release(Recorded):
             "areas": self.areas_from,
             **described(plan.tree, ("root", *self.areas), plan.schema),
             "solver": plan.solver,
-            "routes": found.routes,
-            "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in found.failures],
+            "routes": outcome.routes,
+            "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
             "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
         }
 
@@ -118,20 +118,20 @@ def release(
     with counted() as draws, whole_folder(out) as staged:
         DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
         people, outcome = _write_levels(staged, topdown, *measured(topdown, histogram, rng), names)
-        made = Release(topdown=topdown, outcome=outcome, people=people, areas=names, preset=preset, listed=listed)
-        made.of(draws).write_record(staged)
-    return made
+        record = Release(topdown=topdown, outcome=outcome, people=people, areas=names, preset=preset, listed=listed)
+        record.of(draws).write_record(staged)
+    return record
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
     check_distinct(("LEVEL", "AREA", *plan.schema.attributes, "COUNT"))
     check_distinct((*areas, *plan.schema.attributes))
     for level in range(plan.tree.depth + 1):
-        nodes, seen = plan.tree.level(level), set()
+        nodes, names = plan.tree.level(level), set()
         for name in map(plan.tree.name, range(nodes.start, nodes.stop)):
-            if name in seen:
+            if name in names:
                 raise ValueError(f"areas of a level must have different names along their paths, got {name!r} twice")
-            seen.add(name)
+            names.add(name)
 
 
 def _write_levels(
@@ -185,9 +185,9 @@ def read_measurements(folder: str | os.PathLike[str], plan: Plan) -> Measurement
         for query in plan.queries[level]
         for variances in [plan.variances(level, query.name)]
     }
-    one, other = (chain.from_iterable(_noisy_answers(plan, level) for level in every) for _ in range(2))
-    values = _values(Path(folder) / "noisy_measurements.csv", NOISY, (words for words, *_ in one))
-    for _, key, area, group, variance in other:
+    answers_by_key, answers = (chain.from_iterable(_noisy_answers(plan, level) for level in every) for _ in range(2))
+    values = _values(Path(folder) / "noisy_measurements.csv", NOISY, (words for words, *_ in answers_by_key))
+    for _, key, area, group, variance in answers:
         where, (count, text) = next(values)
         noisy[key].answers[area, group] = _whole(where, count)
         _check_variance(where, text, variance)

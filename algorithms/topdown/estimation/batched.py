@@ -105,7 +105,7 @@ def solve_level(
         _array(starts, np.int64),
         kernels.Squares(*_squares(fits, coarse, basis, (runs, areas, cells), heaviest)),
         kernels.Limits(
-            basis.groups, *map(_array, _bounds(sums, basis, areas)), *map(_array, _bounds_of_cells(of_cells))
+            basis.groups, *map(_array, _bounds(sums, basis, areas)), *map(_array, _bounds_of_cells(of_cells, cells))
         ),
         kernels.Joints(
             np.cumsum([0, *map(len, given)], dtype=np.int64),
@@ -163,8 +163,8 @@ class _Basis:
     def coarsen(self, query: Groups) -> tuple[Integers, Integers]:
         """Return groups of the basis that make up a query, and the group of it that each is in."""
         finer = next(groups for groups in self.groups if refines(groups, query))
-        inside, one = np.unique(finer, return_index=True)
-        return inside, query[one]
+        inside, first = np.unique(finer, return_index=True)
+        return inside, query[first]
 
 
 def _squares(
@@ -215,9 +215,9 @@ def _bounds(boxes: Sequence[Box], basis: _Basis, areas: int) -> tuple[Integers, 
     return rows, np.concatenate(lower, axis=-1), np.concatenate(upper, axis=-1)
 
 
-def _bounds_of_cells(boxes: Sequence[Box]) -> tuple[Real, Real]:
-    """Return the bounds of all boxes on single cells together, cell by cell; of shape (1, 0, 0) if there is none."""
-    least, most = np.zeros((1, 0, 0)), np.zeros((1, 0, 0))
+def _bounds_of_cells(boxes: Sequence[Box], cells: int) -> tuple[Real, Real]:
+    """Return the bounds of all boxes on single cells together; of shape (1, 0, cells) if there is none."""
+    least, most = np.zeros((1, 0, cells)), np.zeros((1, 0, cells))
     for number, box in enumerate(boxes):
         lower, upper = (bound.reshape(-1, *bound.shape[-2:])[..., box.groups] for bound in (box.lower, box.upper))
         least, most = (np.maximum(least, lower), np.minimum(most, upper)) if number else (lower, upper)

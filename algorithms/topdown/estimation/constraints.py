@@ -88,8 +88,8 @@ class Constraint:
                 )
             odd = values[~((values >= 0) & ((values == np.floor(values)) | (values == np.inf)))]
             if odd.size or (words == "lower" and np.isinf(values).any()):
-                shown = odd[0] if odd.size else np.inf
-                raise ValueError(f"{words} bounds of {name} must be whole numbers, 0 or more, got {shown}")
+                value = odd[0] if odd.size else np.inf
+                raise ValueError(f"{words} bounds of {name} must be whole numbers, 0 or more, got {value}")
             into[areas] = values
         if (wrong := np.argwhere(low > high)).size:
             node, group = wrong[0]
@@ -159,7 +159,7 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
     left = Constraint(
         f"totals that {names} leave", total, np.zeros((tree.n_nodes, 1)), np.full((tree.n_nodes, 1), np.inf)
     )
-    others = [replace(one, lower=one.lower.copy(), upper=one.upper.copy()) for one in constraints]
+    others = [replace(bounds, lower=bounds.lower.copy(), upper=bounds.upper.copy()) for bounds in constraints]
     pairs = [
         (coarse, fine)
         for coarse in (left, *others)
@@ -169,16 +169,16 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
     for _ in range(2):
         for coarse, fine in pairs:
             _tighten(coarse, fine)
-            for one in (coarse, fine):
-                _spread_up(tree, one.lower, one.upper)
-                if (wrong := np.argwhere(one.lower > one.upper)).size:
+            for bounds in (coarse, fine):
+                _spread_up(tree, bounds.lower, bounds.upper)
+                if (wrong := np.argwhere(bounds.lower > bounds.upper)).size:
                     node, group = wrong[-1]  # of the finest area: what is above follows from it
                     raise ValueError(
-                        f"{names} conflict: {one.query.labels[group]} in {tree.labels[node]} would be "
-                        f"{one.lower[node, group]:.0f} or more and {one.upper[node, group]:.0f} or less"
+                        f"{names} conflict: {bounds.query.labels[group]} in {tree.labels[node]} would be "
+                        f"{bounds.lower[node, group]:.0f} or more and {bounds.upper[node, group]:.0f} or less"
                     )
-    implied = np.max([one.lower.sum(axis=1) for one in others], axis=0)[:, np.newaxis]
-    enough = np.min([one.upper.sum(axis=1) for one in others], axis=0)[:, np.newaxis]
+    implied = np.max([bounds.lower.sum(axis=1) for bounds in others], axis=0)[:, np.newaxis]
+    enough = np.min([bounds.upper.sum(axis=1) for bounds in others], axis=0)[:, np.newaxis]
     low, high = np.where(left.lower > implied, left.lower, 0), np.where(left.upper < enough, left.upper, np.inf)
     return (*others, replace(left, lower=low, upper=high))
 

@@ -57,7 +57,7 @@ class Limits(NamedTuple):
     rows: Index  # bounds that each group of the basis is in, shape (boxes, basis)
     lower: Real  # shape (1 or runs, children, bounds)
     upper: Real
-    least: Real  # of cells, shape (1 or runs, children, cells), or (1, 0, 0)
+    least: Real  # of cells, shape (1 or runs, children, cells), or (1, 0, cells)
     most: Real
 
 
@@ -179,13 +179,13 @@ def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real,
         for i in range(cells):
             out[0, i] = max(points[0, i], 0.0)
         return
-    found = np.empty((2, cells))
-    sums, slopes = found[0], found[1]
+    buffer = np.empty((2, cells))
+    sums, slopes = buffer[0], buffer[1]
     moved = True
     rounds = 0
     while moved and rounds < children + 10:
         rounds += 1
-        _clear(found)
+        _clear(buffer)
         for c in range(children):
             weight, inverse = penalty[c], 1 / penalty[c]
             for i in range(cells):
@@ -202,7 +202,7 @@ def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real,
                     new = max(new, (points[c, i] - parent[i]) * penalty[c])
             moved |= new != theta[i]
             theta[i] = new
-    _clear(found)
+    _clear(buffer)
     for c in range(children):
         inverse = 1 / penalty[c]
         for i in range(cells):
@@ -554,7 +554,7 @@ def _solve_family(
     sums, shares, push = np.empty((len(z), size)), np.empty((len(z), size)), np.zeros((len(z), size))
     moves, missing = np.empty((len(members), *shape)), np.zeros(len(members))
     by_totals = _directions(system, members, sums, shares, moves)
-    y, w, offset, seen = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
+    y, w, offset, answers = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
     center = z.copy()
     _descend(groups, squares, center, sums, pull)
     if bounded:
@@ -570,9 +570,9 @@ def _solve_family(
         if bounded:
             for c in range(bounds[0]):
                 for r in range(bounds[1]):
-                    seen[c, r] = strength[c, r] * (y[c, r] - w[c, r] - offset[c, r])
+                    answers[c, r] = strength[c, r] * (y[c, r] - w[c, r] - offset[c, r])
             _clear(push)
-            _scatter(rows, seen, push)
+            _scatter(rows, answers, push)
         _minimize(system, root, bounded, push, sums, shares, x)
         if len(members):
             for c in range(shape[0]):
@@ -607,14 +607,14 @@ def _solve_family(
         apart_rows, moved_rows = 0.0, 0.0
         if bounded:
             _gather(groups, x, sums)
-            _gather(rows, sums, seen)
+            _gather(rows, sums, answers)
             for c in range(bounds[0]):
                 for r in range(bounds[1]):
-                    w[c, r] += _RELAXATION * (seen[c, r] + offset[c, r]) + (1 - _RELAXATION) * y[c, r]
+                    w[c, r] += _RELAXATION * (answers[c, r] + offset[c, r]) + (1 - _RELAXATION) * y[c, r]
                     value = min(max(w[c, r], low[c, r]), high[c, r])
                     w[c, r] -= value
                     if strength[c, r] > 0:
-                        apart_rows = max(apart_rows, abs(seen[c, r] + offset[c, r] - value))
+                        apart_rows = max(apart_rows, abs(answers[c, r] + offset[c, r] - value))
                         moved_rows = max(moved_rows, abs(value - y[c, r]))
                         dual = max(dual, abs(value - y[c, r]) * strength[c, r])
                     y[c, r] = value
@@ -742,8 +742,7 @@ def solve_families(
                 parent[i] = 0.0 if root else parents[run, family, before[i]]
                 largest = max(largest, parent[i])
             floor, ceiling = least[run % len(least), part], most[run % len(most), part]
-            bounded = children if most.shape[2] else 0
-            floors, ceilings = floor[:bounded][:, before], ceiling[:bounded][:, before]
+            floors, ceilings = floor[:, before], ceiling[:, before]
             met, allowed = True, max(tolerance, _PRECISION * largest)
             if count and children == 1 and not root:
                 _copy(parent.reshape(1, count), z)
@@ -775,7 +774,7 @@ def solve_families(
                 for i in range(count):
                     out[c, before[i]] = z[c, i] if z[c, i] >= 0 else parent[i] / children
             missed = _missed(basis, rows, out, low, high, together, wanted)
-            for c in range(bounded):
+            for c in range(len(floor)):
                 for i in range(cells):
                     missed = max(missed, floor[c, i] - out[c, i], out[c, i] - ceiling[c, i])
             primal[run, family] = missed

@@ -105,8 +105,8 @@ def system(family: Family) -> System:
         rows = tally(box.groups, family.parts)[np.flatnonzero(bounded)]
         blocks.append((box.name, rows, box.lower[bounded], box.upper[bounded], where))
     if family.parent is not None and family.slack is not None:
-        each, one = sparse.eye_array(family.cells), np.ones((1, family.cells))
-        over = sparse.block_array([[_selection(cells, family.cells), -each], [None, one]], format="csr")
+        each, total = sparse.eye_array(family.cells), np.ones((1, family.cells))
+        over = sparse.block_array([[_selection(cells, family.cells), -each], [None, total]], format="csr")
         most = np.append(family.parent, family.slack / 2)
         blocks.append((SLACK, over, np.full(most.size, -np.inf), most, np.full((most.size, 2), -1)))
     if not blocks:
@@ -132,13 +132,13 @@ def below(*blocks: Any) -> Any:
     return sparse.csr_array((data, indices, np.append(0, np.cumsum(sizes))), shape=shape)
 
 
-def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, whole: int = 0) -> Real | None:
+def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, integers: int = 0) -> Real | None:
     """Solve a linear program."""
     equal = lower == upper
     top, bottom = np.flatnonzero(~equal & (upper < np.inf)), np.flatnonzero(~equal & (lower > -np.inf))
     sides = matrix[np.append(top, bottom)]
     sides.data[sides.indptr[top.size] :] *= -1
-    found = linprog(
+    result = linprog(
         cost,
         A_ub=sides,
         b_ub=np.concatenate([upper[top], -lower[bottom]]),
@@ -146,12 +146,12 @@ def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, wh
         b_eq=lower[equal],
         bounds=bounds,
         **(
-            {"method": "highs", "integrality": np.arange(cost.size) < whole, "options": {"mip_rel_gap": 0.0}}
-            if whole
+            {"method": "highs", "integrality": np.arange(cost.size) < integers, "options": {"mip_rel_gap": 0.0}}
+            if integers
             else {"method": "highs-ds", "options": {"presolve": False}}  # small problems: it costs more than it saves
         ),
     )
-    return np.asarray(found.x) if found.status == 0 else None
+    return np.asarray(result.x) if result.status == 0 else None
 
 
 class Infeasible(ValueError):
@@ -174,16 +174,16 @@ def _merged(family: Family, *queries: Groups) -> tuple[Family, list[Groups]]:
     classes = np.zeros(family.cells, np.int64)
     for groups in (*(box.groups for box in family.boxes), *margin, *queries):
         classes = np.unique(classes * (int(groups.max()) + 1) + groups, return_inverse=True)[1].reshape(-1)
-    one = np.unique(classes, return_index=True)[1]
+    first = np.unique(classes, return_index=True)[1]
     small = replace(
         family,
-        cells=one.size,
+        cells=first.size,
         fits=(),
-        boxes=tuple(replace(box, groups=box.groups[one]) for box in family.boxes),
+        boxes=tuple(replace(box, groups=box.groups[first]) for box in family.boxes),
         parent=None if family.parent is None else answer(classes, family.parent).astype(np.int64),
-        margin=None if family.margin is None else family.margin[one],
+        margin=None if family.margin is None else family.margin[first],
     )
-    return small, [groups[one] for groups in queries]
+    return small, [groups[first] for groups in queries]
 
 
 def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *, labels: Sequence[str] = ()) -> float:
@@ -198,16 +198,16 @@ def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *
     wanted = np.concatenate([np.zeros(0), *(values.ravel() for _, values in targets)])
     free = np.full(wanted.size, np.inf)
     distance = np.repeat([0.0, -1.0, 1.0], [rows, wanted.size, wanted.size])[:, None]
-    found = solve(
+    solution = solve(
         np.append(np.zeros(n), 1.0),
         sparse.hstack([below(rules.matrix, *answers, *answers), sparse.csr_array(distance)], format="csr"),
         np.concatenate([rules.lower, -free, wanted]),
         np.concatenate([rules.upper, wanted, free]),
         np.tile([0.0, np.inf], (n + 1, 1)),
     )
-    if found is None:
+    if solution is None:
         raise Infeasible(conflict(family, labels=labels) or ())
-    return max(float(found[-1]), 0.0)
+    return max(float(solution[-1]), 0.0)
 
 
 def _clash(matrix: Any, most: Real) -> Index | None:
@@ -217,14 +217,14 @@ def _clash(matrix: Any, most: Real) -> Index | None:
     weigh, nothing is left of the variables but what is not negative, and the bounds add up to less.
     """
     rows, n = matrix.shape
-    found = linprog(
+    result = linprog(
         np.repeat([0.0, 1.0], [n, rows]),
         A_ub=sparse.hstack([matrix, -sparse.eye_array(rows)], format="csr"),
         b_ub=most,
         bounds=(0, None),
         method="highs-ds",
     )
-    return None if found.fun <= TOLERANCE else np.flatnonzero(found.ineqlin.marginals < -TOLERANCE)
+    return None if result.fun <= TOLERANCE else np.flatnonzero(result.ineqlin.marginals < -TOLERANCE)
 
 
 def conflict(family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...] | None:
@@ -238,8 +238,8 @@ def conflict(family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...] |
     names = {row: _name(rules, row, top, bottom, labels) for row in rows}
     for name in dict.fromkeys(names.values()):
         others = np.array([row for row in rows if names[row] != name], np.int64)
-        if others.size and (found := _clash(matrix[others], most[others])) is not None:
-            rows = others[found]
+        if others.size and (clash := _clash(matrix[others], most[others])) is not None:
+            rows = others[clash]
     by_source = sorted(rows, key=lambda row: np.concatenate([top, bottom])[row])
     return tuple(dict.fromkeys(names[row] for row in by_source))
 
@@ -271,8 +271,8 @@ def failsafe(family: Family, minimal: Groups, *, labels: Sequence[str] = ()) -> 
     rules = system(small)
     n = rules.matrix.shape[1]
     excess = np.repeat([0.0, 1.0], [n - small.cells, small.cells])
-    found = solve(excess, rules.matrix, rules.lower, rules.upper, np.tile([0.0, np.inf], (n, 1)))
-    if found is None:
+    solution = solve(excess, rules.matrix, rules.lower, rules.upper, np.tile([0.0, np.inf], (n, 1)))
+    if solution is None:
         raise Infeasible(conflict(loose, labels=labels) or ())
-    least = 2 * float(excess @ found)
+    least = 2 * float(excess @ solution)
     return replace(loose, slack=(round(least) if abs(least - round(least)) <= TOLERANCE else least) + 1.0)

@@ -150,8 +150,8 @@ def _residual_program(
         own = np.arange(width, width + size)
         member = number[:, image].ravel()
         equal.add((target - exact)[used], (member, np.where(member < 0, -1, columns), 1.0), (number[used], own, -1.0))
-        for whole, values in ((weights, query.weights), (lower, query.lower - target), (upper, query.upper - target)):
-            whole.append(values[used])
+        for chunks, values in ((weights, query.weights), (lower, query.lower - target), (upper, query.upper - target)):
+            chunks.append(values[used])
         if used.all():
             layers.append((query.groups, own, target))
         width += size
@@ -165,8 +165,8 @@ def _residual_program(
             over = np.arange(width, width + cells)
             rows.add(-excess, (np.tile(np.arange(cells), parts), column, 1.0), (np.arange(cells), over, -1.0))
             rows.add(np.array([family.slack / 2]), (np.zeros(cells, np.int64), over, 1.0))
-            for whole, value in ((weights, 0.0), (lower, 0.0), (upper, np.inf)):
-                whole.append(np.full(cells, value))
+            for chunks, value in ((weights, 0.0), (lower, 0.0), (upper, np.inf)):
+                chunks.append(np.full(cells, value))
             width += cells
     for joint in family.joints:
         chosen = column[np.repeat(joint.members, cells)]
@@ -201,20 +201,20 @@ def _interior_point(program: _Program, tolerance: float) -> tuple[Real, float, i
         program.upper,
     )
     solver.solve()
-    found = solver.result
-    values = np.array(found.x)
-    slope = program.weights * values + program.equal.T @ found.y + program.rows.T @ (found.z_u - found.z_l)
-    slope += found.z_bu - found.z_bl
+    result = solver.result
+    values = np.array(result.x)
+    slope = program.weights * values + program.equal.T @ result.y + program.rows.T @ (result.z_u - result.z_l)
+    slope += result.z_bu - result.z_bl
     gap = 0.0  # between the objective and its dual: a price times its distance, however degenerate the vertex
     for price, distance in (
-        (found.z_u, program.most - program.rows @ values),
-        (found.z_bl, values - program.lower),
-        (found.z_bu, program.upper - values),
+        (result.z_u, program.most - program.rows @ values),
+        (result.z_bl, values - program.lower),
+        (result.z_bu, program.upper - values),
     ):
         bounded = np.isfinite(distance)
         gap += float(np.abs(price[bounded] * distance[bounded]).sum())
     objective = float(program.weights @ values**2) / 2
-    return values, float(max(np.abs(slope).max(initial=0.0), gap / (1 + objective))), int(found.info.iter)
+    return values, float(max(np.abs(slope).max(initial=0.0), gap / (1 + objective))), int(result.info.iter)
 
 
 def _missed(family: Family, tables: Real) -> float:

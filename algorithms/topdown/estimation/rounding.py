@@ -71,18 +71,18 @@ def round_family(
         raise ValueError(f"tables must be finite and not negative, got {odd[0]:.6g}")
     near = np.rint(given)
     x = np.maximum(np.where(np.abs(given - near) <= TOLERANCE, near, given), 0.0)
-    whole = _in_whole_numbers(family)
-    for candidate, route in _without_solver(x, whole, bool(passes)):
-        if not check(candidate, whole):
+    integral = _in_whole_numbers(family)
+    for candidate, route in _without_solver(x, integral, bool(passes)):
+        if not check(candidate, integral):
             return Rounded(candidate, route)
     route = "linear"
     for reach in range(2 if family.slack is None else 3):
-        found, branched = _by_program(x, whole, passes, reach)
+        rounded, branched = _by_program(x, integral, passes, reach)
         if branched:
             route = "integer"
-        if found is not None:
-            return Rounded(found, route, reach)
-    raise Infeasible(conflict(whole, labels=labels) or ())
+        if rounded is not None:
+            return Rounded(rounded, route, reach)
+    raise Infeasible(conflict(integral, labels=labels) or ())
 
 
 def _in_whole_numbers(family: Family) -> Family:
@@ -150,12 +150,12 @@ def _by_program(x: Real, family: Family, passes: Sequence[Sequence[Groups]], rea
         query = below(*(tally(groups, family.parts) for groups in queries))
         answers = query[:, open_cells]
         program = _with_distances(rows, lower, upper, box, answers, query @ part)
-        found = solve(*program)
-        if found is not None and np.abs(found[:m] - np.rint(found[:m])).max() > TOLERANCE:
-            branched, found = True, solve(*program, whole=m)
-        if found is None:
+        solution = solve(*program)
+        if solution is not None and np.abs(solution[:m] - np.rint(solution[:m])).max() > TOLERANCE:
+            branched, solution = True, solve(*program, integers=m)
+        if solution is None:
             return None, branched
-        b = np.rint(found[:m])
+        b = np.rint(solution[:m])
         values = answers @ b
         rows, lower, upper = below(rows, answers), np.append(lower, values), np.append(upper, values)
     floor[open_cells] += b
@@ -177,14 +177,14 @@ def _with_distances(
     single[single] = np.all(box[answers.indices[answers.indptr[:-1][single]]] == (0, 1), axis=1)
     cost = np.bincount(answers.indices[answers.indptr[:-1][single]], chord[single], len(box))
     some = np.flatnonzero(~single & (size > 0))
-    floor, one = np.floor(target[some]), np.ones(some.size)
-    most = np.concatenate([one, np.full(2 * some.size, np.inf)])
+    floor, ones = np.floor(target[some]), np.ones(some.size)
+    most = np.concatenate([ones, np.full(2 * some.size, np.inf)])
     pieces = sparse.csr_array(
-        (np.concatenate([-one, -one, one]), np.tile(len(lower) + np.arange(some.size), 3), np.arange(most.size + 1)),
+        (np.concatenate([-ones, -ones, ones]), np.tile(len(lower) + np.arange(some.size), 3), np.arange(most.size + 1)),
         shape=(most.size, len(lower) + some.size),
     )
     return (
-        np.concatenate([cost, chord[some], one, one]),
+        np.concatenate([cost, chord[some], ones, ones]),
         below(below(rows, answers[some]).T.tocsr(), pieces).T.tocsr(),
         np.append(lower, floor),
         np.append(upper, floor),
@@ -206,12 +206,12 @@ def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tupl
             broken.append(named(joint.name, "=", joint.total))
     for box in family.boxes:
         sums = answer(box.groups, tables)
-        one = sums.shape[1] == 1
+        single = sums.shape[1] == 1
         for part, group in np.argwhere((sums < box.lower - TOLERANCE) | (sums > box.upper + TOLERANCE)):
             lower, upper = box.lower[part, group], box.upper[part, group]
             under = sums[part, group] < lower
             relation = "=" if lower == upper else ">=" if under else "<="
-            at = -1 if one else int(group)
+            at = -1 if single else int(group)
             bound = lower if under else upper
             words = named(box.name, relation, bound, part=int(part), group=at, labels=labels, groups=box.labels)
             broken.append(words)

@@ -244,7 +244,10 @@ def test_the_failsafe_keeps_constraints_and_is_reported(solver: str) -> None:
     assert found.routes["failsafe"] == 1
     ages = Invariant("age", 0)
     topdown, measurements = incompatible(ages, minimal="total", solver=solver)
-    found = topdown.estimate(replace(measurements, known={**measurements.known, str(ages): np.array([[4, 2]])}))
+    adult = replace(measurements.noisy[1, "detailed"], answers=np.array([[1, 1, 0, 1, 0, 0], [2, 1, 0, 0, 0, 0]]))
+    noisy = {**measurements.noisy, (1, "detailed"): adult}  # who gives way would rather be an adult
+    known = {**measurements.known, str(ages): np.array([[4, 2]])}
+    found = topdown.estimate(replace(measurements, noisy=noisy, known=known))
     assert found.failures
     assert answer(SCHEMA.query("age").groups, found.tables[0]).tolist() == [4, 2]
 
