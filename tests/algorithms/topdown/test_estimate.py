@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown, estimate, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimation import batched, linear, quadratic
+from algorithms.topdown.estimation import batched, linear, quadratic, rounding
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, structural_zeros, tightened
 from algorithms.topdown.estimation.family import Solution, answer
 from algorithms.topdown.population import synthetic_1940
@@ -345,6 +345,13 @@ def test_a_failsafe_that_does_not_work_out_is_no_table(monkeypatch: pytest.Monke
     monkeypatch.setattr(linear, "failsafe", impossible)
     with pytest.raises(ValueError, match=r"^no tables keep the constraints of 1, 2, not in the failsafe either: .*few"):
         topdown.estimate(measurements)
+
+
+def test_a_rounding_that_breaks_a_constraint_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = small().measure(HISTOGRAM, np.random.default_rng(5))
+    monkeypatch.setattr(rounding, "check", lambda *_, **__: ("few in 1",))
+    with pytest.raises(RuntimeError, match=r"^rounding breaks few in 1, and there is no failsafe for "):
+        small().estimate(found)
 
 
 def test_the_1940_preset_keeps_facilities() -> None:
