@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
@@ -28,3 +29,16 @@ def good_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     make_desk(folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled(request):
+    """TopDown's loops, compiled once a machine before the first test: no test reads what is said of it, or waits."""
+    files = {item.path for item in request.session.items}
+    if find_spec("numba") and any("topdown" in file.read_text("utf-8") for file in files):
+        import numpy as np
+
+        from algorithms.hierarchy import Hierarchy
+        from algorithms.topdown import preset
+
+        preset("micro", Hierarchy.regular(1, 1))([[1, 1, 1, 1]], 1, np.random.default_rng(1))

@@ -22,45 +22,18 @@ Claim = PureDP | ZCDP
 
 @dataclass(frozen=True)
 class Budget:
-    """What is promised, and which part of it every level and query spends.
+    """What is promised, and the exact part of it that every level and query spends; parts add up to 1.
 
-    Attributes
-    ----------
-    promise : PureDP or ZCDP
-        The whole release, under its neighbor relation: pure privacy is kept by two-sided geometric noise,
-        zero-concentrated privacy by discrete Gaussian noise.
-    levels : sequence of Share
-        Share of each level, the root's first; they add up to 1.
-    queries : sequence of mapping of str to Share
-        For each level the share of each query; they add up to 1.
-
-    Raises
-    ------
-    TypeError
-        If a share is not exact, or the promise of another kind.
-    ValueError
-        If the promise is not positive and finite, or shares do not add up to 1.
-
-    Notes
-    -----
-    Of bounded neighbors (``replace_one``) a person changes two answers of a query by 1: the geometric noise of a share
-    epsilon has ``epsilon / 2``, the discrete Gaussian noise of a share rho ``sigma^2 = 1 / rho``. Of unbounded ones the
-    person changes one: ``epsilon``, and ``sigma^2 = 1 / (2 rho)``.
-
-    References
-    ----------
-    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, sections 5 and 7.
-
-    Examples
-    --------
-    >>> budget = Budget(PureDP(1.0, "replace_one"), ["1/2", "1/2"], [{"total": 1}, {"total": "1/4", "sex": "3/4"}])
-    >>> round(budget.law(Fraction(1, 2), "sex", 1).epsilon, 6)
-    0.1875
+    Pure privacy is kept by two-sided geometric noise, zero-concentrated privacy by discrete Gaussian noise. Of bounded
+    neighbors (``replace_one``) a person changes two answers of a query by 1: the geometric noise of a share epsilon has
+    ``epsilon / 2``, the discrete Gaussian noise of a share rho ``sigma^2 = 1 / rho``. Of unbounded ones the person
+    changes one: ``epsilon``, and ``sigma^2 = 1 / (2 rho)``. [Abowd et al., "The 2020 Census Disclosure Avoidance System
+    TopDown Algorithm", 2022, sections 5 and 7.]
     """
 
-    promise: Claim
-    levels: Sequence[Share]
-    queries: Sequence[Mapping[str, Share]]
+    promise: Claim  # of the whole release, under its neighbor relation
+    levels: Sequence[Share]  # the root's first
+    queries: Sequence[Mapping[str, Share]]  # of each level
 
     def __post_init__(self) -> None:
         if not isinstance(self.promise, PureDP | ZCDP):
@@ -72,18 +45,15 @@ class Budget:
             raise ValueError(f"shares of the levels must add up to 1, got {sum(levels)}")
         if len(self.queries) != len(levels):
             raise ValueError(f"queries must be given for each of {len(levels)} levels, got {len(self.queries)}")
+        queries = []
         for j, given in enumerate(self.queries):
             if not isinstance(given, Mapping):
                 raise TypeError(f"queries of level {j} must be a mapping of names to shares, got {given!r}")
-        queries = tuple(
-            {name: exact_share(f"{name} at level {j}", share) for name, share in given.items()}
-            for j, given in enumerate(self.queries)
-        )
-        for j, given in enumerate(queries):
-            if sum(given.values()) != 1:
-                raise ValueError(f"shares of the queries at level {j} must add up to 1, got {sum(given.values())}")
+            queries.append({name: exact_share(f"{name} at level {j}", share) for name, share in given.items()})
+            if sum(queries[j].values()) != 1:
+                raise ValueError(f"shares of the queries at level {j} must add up to 1, got {sum(queries[j].values())}")
         object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "queries", queries)
+        object.__setattr__(self, "queries", tuple(queries))
 
     def measured(self, level: int) -> Iterator[tuple[str, Fraction]]:
         """Yield the queries of a level that have a share, and their shares."""
@@ -93,10 +63,7 @@ class Budget:
                 yield name, part
 
     def law(self, node_share: Fraction, query: str, level: int) -> Law:
-        """Return the noise of every answer of a query in an area that has this share.
-
-        Its scale is rounded towards more noise, so that rounding never spends more than the share.
-        """
+        """Return the noise of a query's answers in an area of this share; its scale is rounded towards more noise."""
         share = node_share * dict(self.measured(level))[query]
         exact = Fraction(self.promise.budget) * share
         try:
@@ -118,11 +85,9 @@ class Budget:
         return DiscreteGaussian(scale)
 
     def under(self, relation: Relation) -> Claim:
-        """Return what the noise promises under either relation.
+        """Return what the noise promises under either relation: adding a person costs half of replacing one.
 
-        The noise is known, so the way from bounded to unbounded neighbors exists here: one person added or removed
-        changes one answer of each query, which costs half of what changing two does. It says nothing of invariants,
-        which most additions break.
+        It says nothing of invariants, which most additions break.
         """
         check_relation(relation)
         factor = {"add_remove": 1, "replace_one": 2}
@@ -131,25 +96,13 @@ class Budget:
 
 
 def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = False) -> tuple[Fraction, ...]:
-    """Return the share of the budget of every area, in the order of the nodes.
+    """Return the share of the budget of every area, in the order of the nodes, from those of the levels.
 
-    A leaf above the finest level takes the shares of the levels that it has not, so that every path from the root to a
-    leaf spends the total. With `bypass`, an area with a single part takes the part's share too: both have the same
-    table, which is then measured once, better. (Production gives both shares to the part; the table and the variance
-    are the same.)
-
-    Examples
-    --------
-    >>> tree = Hierarchy.from_parents([-1, 0, 0, 1])
-    >>> [str(share) for share in node_shares(tree, [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)])]
-    ['1/2', '1/4', '1/2', '1/4']
-    >>> [str(share) for share in node_shares(tree, [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)], bypass=True)]
-    ['1/2', '1/2', '1/2', '0']
+    A leaf above the finest level takes the shares of the levels below it, so that every path from the root to a leaf
+    spends the total. With `bypass`, an area with a single part takes the part's share too: both have the same table,
+    which is then measured once, better. (Production gives both shares to the part; the table and the variance are the
+    same.)
     """
-    if len(levels) != tree.depth + 1:
-        raise ValueError(
-            f"levels must have one share for each of {tree.depth + 1} levels of the tree, got {len(levels)}"
-        )
     shares = [levels[j] for j in range(tree.depth + 1) for _ in range(*tree.level(j).indices(tree.n_nodes))]
     leaf = np.zeros(tree.n_nodes, np.bool_)
     leaf[tree.leaves] = True
@@ -167,7 +120,7 @@ def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = F
 
 
 def check_paths(tree: Hierarchy, shares: Sequence[Fraction]) -> Sequence[Fraction]:
-    """Return the shares of all areas, or say which path does not spend the whole budget."""
+    """Return the shares of all areas, or refuse a path that does not spend the whole budget."""
     if len(shares) != tree.n_nodes:
         raise ValueError(f"there must be one share for each of {tree.n_nodes} areas, got {len(shares)}")
     spent = list(shares)

@@ -78,19 +78,19 @@ def release_topdown(
                     options["facilities"] = read_facilities(facilities, schema, columns, tree)
             topdown = presets.preset(preset, tree, **options)
             listed = bundled or geo is not None
-            made = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset, listed=listed)
+            record = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset, listed=listed)
     except RuntimeError as error:  # a solver that does not converge, and no failsafe
         raise ValueError(f"{error}; nothing was written") from error
-    print(made.ledger)
+    print(record.ledger)
     print("\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *columns))) + ".")
     read = (
         "read from the data. Which areas exist is taken as public, and no promise covers it: --geo takes a public list"
     )
     print(f"Areas: {'from a public list' if listed else read}.")
-    failures, families = made.outcome.failures, sum(made.outcome.routes.values())
+    failures, families = record.outcome.failures, sum(record.outcome.routes.values())
     print(f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}")
     print(*(f"  {failure.area}: {failure.reason}" for failure in failures[:5]), sep="\n", end="\n" * bool(failures))
-    print(f"Tables of {tree.n_nodes:,} areas and {made.people:,} records, with {noise}, written to {out}.")
+    print(f"Tables of {tree.n_nodes:,} areas and {record.people:,} records, with {noise}, written to {out}.")
     return 0
 
 

@@ -14,13 +14,14 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.topdown.estimation import batched
 from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, broken
 from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Joint, answer
-from algorithms.topdown.estimation.splitting import Options, Split, split, tolerance_of
+from algorithms.topdown.estimation.splitting import Options, Split, split
 from algorithms.topdown.measure import Key, Measurement, Measurements
 from algorithms.topdown.plan import Known, Plan
 from audit.io.workers import Workers
 
 __all__ = ["Estimate", "Failure", "Outcome", "Part", "check_kept", "estimate", "estimated", "settle"]
 
+Counts = NDArray[np.int64]
 Real = NDArray[np.float64]
 EXACT = 1e-6  # variances below are as good as none, and weights as far apart as theirs would stall a solver
 PART = 2**21
@@ -29,40 +30,20 @@ PART = 2**21
 
 @dataclass(frozen=True)
 class Failure:
-    """A family that the solver or the rounder could not solve, and that went through the failsafe.
-
-    Attributes
-    ----------
-    run : int
-        Which run.
-    area : str
-        The parent, with the areas it lies in below the root.
-    reason : str
-        What failed, with residuals.
-    """
+    """A family that the solver or the rounder could not solve, and that went through the failsafe."""
 
     run: int
-    area: str
-    reason: str
+    area: str  # the parent, with the areas it lies in below the root
+    reason: str  # what failed, with residuals
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How tables came about.
+    """How tables came about."""
 
-    Attributes
-    ----------
-    routes : dict of str to int
-        How many families were rounded in which way; see `algorithms.topdown.estimation.rounding`.
-    failures : tuple of Failure
-        Families that went through the failsafe.
-    primal, dual : float
-        Largest residuals of all solutions: see `algorithms.topdown.estimation.family.Solution`.
-    """
-
-    routes: Mapping[str, int]
+    routes: Mapping[str, int]  # families by the way they were rounded: see `rounding.Rounded`
     failures: tuple[Failure, ...] = ()
-    primal: float = 0.0
+    primal: float = 0.0  # largest residuals of all solutions: see `family.Solution`
     dual: float = 0.0
 
     def and_of(self, other: Outcome) -> Outcome:
@@ -76,18 +57,10 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate(Outcome):
-    """Tables of all areas, consistent, and how they came about.
+    """Tables of all areas, shape (..., n_nodes, cells), runs first: not negative, every area the sum of its parts."""
 
-    Attributes
-    ----------
-    tables : ndarray of int, shape (..., n_nodes, cells)
-        Not negative; every area is the sum of its parts. Leading axis: runs.
-    real : ndarray of float, shape (..., n_nodes, cells)
-        The estimates before rounding, given the rounded parents.
-    """
-
-    tables: NDArray[np.int64]
-    real: Real
+    tables: Counts
+    real: Real  # before rounding, given the rounded parents
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.tables, dtype=dtype, copy=copy)
@@ -95,25 +68,17 @@ class Estimate(Outcome):
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Outcome):
-    """Families of one level, side by side, as they were estimated.
+    """Families of one level, side by side, as they were estimated: tables of shape (runs, areas, cells).
 
-    Attributes
-    ----------
-    level : int
-        Which level.
-    nodes : slice
-        Its areas.
-    tables, real : ndarray, shape (runs, areas, cells)
-        Of these, as in `Estimate`; above the finest level `settle` adds what failsafes below change.
-    gaps : tuple of (int, int, ndarray of int, shape (cells,))
-        Run and parent of each family that went through the failsafe, and what its parts have more than the parent.
+    Above the finest level `settle` adds what failsafes below change: for each of them there is a gap, the run, the
+    parent, and what its parts have more than the parent, shape (cells,).
     """
 
     level: int
-    nodes: slice
-    tables: NDArray[np.int64]
-    real: Real
-    gaps: tuple[tuple[int, int, NDArray[np.int64]], ...]
+    nodes: slice  # areas of the level
+    tables: Counts
+    real: Real  # as in `Estimate`
+    gaps: tuple[tuple[int, int, Counts], ...]
 
 
 @dataclass(frozen=True)
@@ -123,23 +88,21 @@ class _Families:
     plan: Plan
     level: int
     first: int  # node of the first area
-    parents: NDArray[np.int64]  # nodes, shape (families,); -1 above the root
-    starts: NDArray[np.int64]  # first child of each family, counted from the first area, shape (families + 1,)
-    above: NDArray[np.int64] | None  # tables of the parents, shape (runs, families, cells)
-    fits: tuple[tuple[str, Groups, Real, Real], ...]  # name, groups, answers (runs, areas, groups), weights (areas,)
+    parents: Counts  # nodes, shape (families,); -1 above the root
+    starts: Counts  # first child of each family, counted from the first area, shape (families + 1,)
+    above: Counts | None  # tables of the parents, shape (runs, families, cells)
+    fits: tuple[Fit, ...]  # of all runs
     heaviest: Mapping[str, float]  # weight of each query in the whole level
     boxes: tuple[Box, ...]
     joints: tuple[tuple[Joint, ...], ...]  # of each family
 
-    def one(self, run: int, number: int) -> Family:
+    def family(self, run: int, number: int) -> Family:
         """Cut out the problem of one family in one run."""
         parts = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return Family(
             parts.stop - parts.start,
             self.plan.schema.cells,
-            tuple(
-                Fit(name, groups, answers[run, parts], weights[parts]) for name, groups, answers, weights in self.fits
-            ),
+            tuple(replace(fit, answers=fit.answers[run, parts], weights=fit.weights[parts]) for fit in self.fits),
             tuple(_of(box, parts) for box in self.boxes),
             self.joints[number],
             None if self.above is None else self.above[run, number],
@@ -151,11 +114,7 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
 
     It sees noisy answers, invariants and public structure, so whatever it does is post-processing. Constraints that
     conflict, at the root or in a family even in the failsafe, are named in a `ValueError`; a solver that does not
-    converge without a failsafe is a `RuntimeError`.
-
-    References
-    ----------
-    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, section 6.
+    converge without a failsafe is a `RuntimeError`. [Abowd et al. 2022, section 6.]
     """
     leading = _runs(plan, measurements)
     runs = 1 if leading is None else leading
@@ -173,13 +132,13 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
 def estimated(
     plan: Plan, known: Known, levels: Iterable[Mapping[Key, Measurement]], *, runs: int = 1
 ) -> Iterator[Part]:
-    """Estimate level by level, from the root down, some families at a time, and forget what is done.
+    """Estimate level by level, from the root down, some families at a time, with the errors of `estimate`.
 
-    `levels` are the measurements of each level, asked for when their turn comes; `known` are the answers of the
-    invariants. Errors are those of `estimate`. Of the levels above, only the tables of the last one are held.
+    `levels` are the measurements of each level, drawn when their turn comes; only the tables of the last level are
+    held.
     """
     tight = plan.tightened(known)
-    above: NDArray[np.int64] | None = None
+    above: Counts | None = None
     for level, noisy in enumerate(levels):
         tables = []
         for families in _families(plan, known, tight, level, noisy, above, runs):
@@ -190,7 +149,7 @@ def estimated(
         above = np.concatenate(tables, axis=1) if tables else None
 
 
-def settle(tree: Hierarchy, tables: NDArray[np.int64], part: Part) -> None:
+def settle(tree: Hierarchy, tables: Counts, part: Part) -> None:
     """Make every area above a failsafe what its parts became, in tables of shape (runs, nodes, cells), in place."""
     for run, parent, gap in part.gaps:
         node = parent
@@ -199,7 +158,7 @@ def settle(tree: Hierarchy, tables: NDArray[np.int64], part: Part) -> None:
             node = int(tree.parent[node])
 
 
-def check_kept(plan: Plan, constraints: Sequence[Constraint], tables: NDArray[np.int64], nodes: slice) -> None:
+def check_kept(plan: Plan, constraints: Sequence[Constraint], tables: Counts, nodes: slice) -> None:
     """Refuse tables of some areas, shape (runs, areas, cells), that break a constraint: a fault of the estimation."""
     for constraint in constraints:
         if words := broken(constraint, answer(constraint.query.groups, tables), plan.tree, nodes):
@@ -212,8 +171,8 @@ def _runs(plan: Plan, measurements: Measurements) -> int | None:
     for j, queries in enumerate(plan.queries):
         areas = plan.tree.offsets[j + 1] - plan.tree.offsets[j]
         for query in queries:
-            found = measurements.noisy.get((j, query.name))
-            shape = None if found is None else np.shape(found.answers)
+            measurement = measurements.noisy.get((j, query.name))
+            shape = None if measurement is None else np.shape(measurement.answers)
             if shape is None or len(shape) not in (2, 3) or shape[-2:] != (areas, query.size):
                 wanted = f"{areas} areas by {query.size} answers of {query.name} at level {j}"
                 raise ValueError(f"measurements must have {wanted}, got {shape}")
@@ -233,7 +192,7 @@ def _families(
     constraints: Sequence[Constraint],
     j: int,
     noisy: Mapping[Key, Measurement],
-    above: NDArray[np.int64] | None,
+    above: Counts | None,
     runs: int,
 ) -> Iterator[_Families]:
     """Divide a level into families side by side, as many as `PART` allows, one at least."""
@@ -243,8 +202,8 @@ def _families(
         parents = np.unique(plan.tree.parent[nodes])
         starts = np.append(plan.tree.starts[parents], nodes.stop) - nodes.start
         above = above[:, parents - plan.tree.level(j - 1).start]
-    found = [(query, noisy[j, query.name]) for query in plan.queries[j]]
-    weights = {query.name: 1 / np.maximum(measured.variance, EXACT) for query, measured in found}
+    measurements = [(query, noisy[j, query.name]) for query in plan.queries[j]]
+    weights = {query.name: 1 / np.maximum(measured.variance, EXACT) for query, measured in measurements}
     heaviest = {name: float(weight.max()) for name, weight in weights.items()}
     boxes = [box for constraint in constraints if (box := constraint.box(nodes)) is not None]
     cuts = 1 + np.flatnonzero(np.diff(starts[:-1] * runs * plan.schema.cells // PART))
@@ -258,13 +217,13 @@ def _families(
             (starts[first : stop + 1] - areas.start).astype(np.int64),
             None if above is None else above[:, first:stop],
             tuple(
-                (
+                Fit(
                     query.name,
                     query.groups,
                     measured.answers.reshape(runs, -1, query.size)[:, areas].astype(np.float64),
                     weights[query.name][areas],
                 )
-                for query, measured in found
+                for query, measured in measurements
             ),
             heaviest,
             tuple(_of(box, areas) for box in boxes),
@@ -291,15 +250,15 @@ def _estimated(families: _Families, runs: int) -> Part:
         worst = (float(each[met].max(initial=0)) for each in (solved.primal, solved.dual))
         outcome = Outcome(routes={"remainder": int(done.sum())}, primal=next(worst), dual=next(worst))
     rest = np.argwhere(~done)
-    for (run, number), found in zip(rest, _solve_apart(families, rest, solved), strict=True):
+    for (run, number), result in zip(rest, _solve_apart(families, rest, solved), strict=True):
         parts, parent = slice(int(starts[number]), int(starts[number + 1])), int(families.parents[number])
-        tables[run, parts], real[run, parts] = found.tables, found.real
+        tables[run, parts], real[run, parts] = result.tables, result.real
         failures: tuple[Failure, ...] = ()
-        if found.failure and families.above is not None:
-            failures = (Failure(int(run), plan.tree.name(parent), found.failure),)
-            gaps.append((int(run), parent, found.tables.sum(axis=0) - families.above[run, number]))
-        one = Outcome(routes={found.route: 1}, failures=failures, primal=found.primal, dual=found.dual)
-        outcome = outcome.and_of(one)
+        if result.failure and families.above is not None:
+            failures = (Failure(int(run), plan.tree.name(parent), result.failure),)
+            gaps.append((int(run), parent, result.tables.sum(axis=0) - families.above[run, number]))
+        own = Outcome(routes={result.route: 1}, failures=failures, primal=result.primal, dual=result.dual)
+        outcome = outcome.and_of(own)
     nodes = slice(families.first, families.first + shape[1])
     return Part(level=families.level, nodes=nodes, tables=tables, real=real, gaps=tuple(gaps), **vars(outcome))
 
@@ -320,7 +279,11 @@ def _kept(plan: Plan, j: int, query: str) -> Groups:
 
     Constraints stated at the level or below it bind the parts themselves, and so their sum.
     """
-    stated = [one.query if not isinstance(one, GroupedTotal) else "total" for one in plan.invariants if one.level < j]
+    stated = [
+        invariant.query if not isinstance(invariant, GroupedTotal) else "total"
+        for invariant in plan.invariants
+        if invariant.level < j
+    ]
     stated += [bounds.query for bounds in plan.bounds if bounds.level < j]
     groups = np.array([plan.schema.query(name).groups for name in [query, *stated]])
     return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -333,38 +296,21 @@ def _solve_together(families: _Families) -> batched.LevelSolution:
     tolerance around their answers is zero.
     """
     plan = families.plan
-    boxes = [batched.LevelBox(box.groups, box.lower, box.upper) for box in families.boxes]
-    joints = [
-        batched.LevelJoint(number, joint.members, joint.total)
-        for number, given in enumerate(families.joints)
-        for joint in given
-    ]
+    boxes, met = list(families.boxes), np.ones((), np.bool_)
     passes = _options(plan, families.level).passes
-    met = np.ones((), np.bool_)
     for number, names in enumerate(passes, start=1):
-        fits = [
-            batched.LevelFit(groups, answers, weights)
-            for name, groups, answers, weights in families.fits
-            if name in names
-        ]
+        fits = [fit for fit in families.fits if fit.name in names]
         heaviest = max((families.heaviest[name] for name in names), default=0.0)
-        solved = batched.solve_level(
-            families.above,
-            families.starts,
-            fits,
-            boxes,
-            joints=joints,
-            heaviest=heaviest,
-            **tolerance_of(plan.tolerance),
-        )
+        options: dict[str, Any] = {"joints": families.joints, "heaviest": heaviest, "tolerance": plan.tolerance}
+        solved = batched.solve_level(families.above, families.starts, fits, boxes, **options)
         met = met & solved.converged  # what an earlier pass missed, a later one must not hide
         for fit in fits if number < len(passes) else []:
             values = answer(fit.groups, solved.tables)
-            boxes.append(batched.LevelBox(fit.groups, np.maximum(values - plan.slack, 0), values + plan.slack))
+            boxes.append(Box(fit.name, fit.groups, np.maximum(values - plan.slack, 0), values + plan.slack))
     return replace(solved, converged=met)
 
 
-def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple[NDArray[np.bool_], Counts]:
     """Round families by largest remainders, and say for which that is all there is to do."""
     rounded = batched.largest_remainder(solved.tables, families.above, families.starts)
     if families.plan.rounding:
@@ -377,15 +323,13 @@ def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple
     return done & np.array([not given for given in families.joints]), rounded
 
 
-def _solve_apart(
-    families: _Families, which: NDArray[np.int64], solved: batched.LevelSolution | None
-) -> Iterator[Split]:
+def _solve_apart(families: _Families, which: Counts, solved: batched.LevelSolution | None) -> Iterator[Split]:
     """Solve families one by one, several at a time."""
     plan, options = families.plan, _options(families.plan, families.level)
     tasks = []
     for run, number in which:
         parts = slice(int(families.starts[number]), int(families.starts[number + 1]))
-        family = families.one(int(run), int(number))
+        family = families.family(int(run), int(number))
         usable = solved is not None and solved.converged[run, number]
         real = solved.tables[run, parts] if solved is not None and usable else None
         labels = [plan.tree.name(families.first + area) for area in range(parts.start, parts.stop)]

@@ -13,71 +13,46 @@ from algorithms.topdown.budget import Claim
 from algorithms.topdown.plan import Plan
 from audit.claims import PureDP
 
-__all__ = ["Ledger", "ledger", "noise_table"]
+__all__ = ["Ledger", "noise_table"]
 
 COLUMNS = ("LEVEL", "QUERY", "AREAS", "SHARE", "BUDGET", "SCALE", "VARIANCE")
 
 
 def noise_table(plan: Plan) -> Frame:
-    """Tabulate the noise of everything that is measured.
+    """Tabulate the noise of all that is measured: a row for each level and query, and for each share of its areas.
 
-    One row for each level and query, and for each share if areas of a level have different ones: ``LEVEL`` (0 is the
-    root), ``QUERY``, ``AREAS`` (their number), ``SHARE`` of the whole budget that a query spends in an area (text, an
-    exact fraction), ``BUDGET`` (rho, or epsilon in nats, under the promise's relation), ``SCALE`` (sigma, in people, of
-    the discrete Gaussian; of the two-sided geometric its epsilon) and ``VARIANCE`` (squared people).
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> for row in noise_table(preset("micro", Hierarchy.regular(2, 1), epsilon=2.0)).rows():
-    ...     print(*row[:5], round(row[5], 4), round(row[6], 4))
-    0 detailed 1 1/2 1.0 0.5 7.8354
-    1 detailed 2 1/2 1.0 0.5 7.8354
+    Columns: ``LEVEL`` (0 is the root), ``QUERY``, ``AREAS`` (their number), ``SHARE`` of the whole budget that a query
+    spends in an area (text, an exact fraction), ``BUDGET`` (rho, or epsilon in nats, under the promise's relation),
+    ``SCALE`` (sigma, in people, of the discrete Gaussian; of the two-sided geometric its epsilon) and ``VARIANCE``
+    (squared people).
     """
     rows = list(_rows(plan))
     return Frame({name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)})
 
 
 def _rows(plan: Plan) -> Iterator[tuple[int, str, int, str, float, float, float]]:
-    whole = Fraction(plan.budget.promise.budget)
+    budget = Fraction(plan.budget.promise.budget)
     for level in range(plan.tree.depth + 1):
         first = plan.tree.level(level).start
         for name, part in plan.budget.measured(level):
             for areas, law in plan.laws(level, name):
                 share = plan.shares[first + areas[0]] * part
                 scale = law.scale if isinstance(law, DiscreteGaussian) else law.epsilon
-                yield level, name, areas.size, str(share), float(whole * share), scale, law.variance
+                yield level, name, areas.size, str(share), float(budget * share), scale, law.variance
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
     """What a release promises: the noise of every query, the total under both relations, and epsilon at a delta.
 
-    Attributes
-    ----------
-    plan : Plan
-        Public structure.
-    delta : float
-        Probability, between 0 and 1.
-    listed : bool
-        Whether the areas are from a public list, not read from the data.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is not between 0 and 1.
-
-    Notes
-    -----
     Guarantee: shares are added up exactly, along every path from the root to a leaf; the promise is relative to the
     invariants. An invariant partitions all people, so whoever is added or removed changes an answer of it: with
     invariants, only the promise about a record that is replaced covers anybody. The other is what the noise costs.
     """
 
     plan: Plan
-    delta: float
-    listed: bool = True
+    delta: float = 1e-10
+    listed: bool = True  # whether the areas are from a public list, not read from the data
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
@@ -100,10 +75,7 @@ class Ledger:
 
     @property
     def epsilons(self) -> Frame:
-        """Columns ``CONVERSION``, ``REPLACED`` and ``ADDED``: epsilon in nats at delta.
-
-        By every conversion of `algorithms.tables.accountant.conversions`, which says what they mean.
-        """
+        """Epsilon in nats at delta by every conversion of `algorithms.tables.accountant.conversions`."""
         replaced, added = (conversions(claim, self.delta) for claim in (self.replaced, self.added))
         return Frame({"CONVERSION": list(replaced), "REPLACED": list(replaced.values()), "ADDED": list(added.values())})
 
@@ -138,20 +110,3 @@ class Ledger:
             title = f"epsilon at {self.delta:g}, {way}"
             lines.append(f"{title:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
         return "\n".join([*lines, "", self.relative_to])
-
-
-def ledger(plan: Plan, delta: float = 1e-10, *, listed: bool = True) -> Ledger:
-    r"""Add up what a release promises; `listed` says whether the areas are from a public list.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> print(*str(ledger(preset("h1", Hierarchy.regular(2, 5)))).splitlines()[8:13], sep="\n")
-    one record                       replaced        added
-    rho                              0.074944     0.037472
-    epsilon at 1e-10, simple            2.702        1.895
-    epsilon at 1e-10, tight             2.475        1.720
-    epsilon at 1e-10, Gaussian          2.363        1.641
-    """
-    return Ledger(plan, delta, listed)

@@ -10,27 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import DiscreteGaussian, Rng, add_noise
-from algorithms.noise.discrete_gaussian import losses_of_shifts
-from algorithms.noise.geometric import geometric_loss
+from algorithms.noise import Rng, add_noise
 from algorithms.schema import DETAILED
 from algorithms.topdown.estimation.constraints import GroupedTotal, broken
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan
-from audit.exact import LossDistribution, compose_losses
 from audit.neighbors import NeighborPair
 
-__all__ = [
-    "Measurement",
-    "Measurements",
-    "exact_loss",
-    "exact_vector",
-    "invariant_answers",
-    "log_likelihood",
-    "measure",
-    "measured",
-    "vector",
-]
+__all__ = ["Key", "Measurement", "Measurements", "check_covered", "exact_answers", "measured", "vector"]
 
 Key = tuple[int, str]
 """Level and query."""
@@ -38,45 +25,18 @@ Key = tuple[int, str]
 
 @dataclass(frozen=True)
 class Measurement:
-    """Noisy answers of one query in all areas of a level.
-
-    Attributes
-    ----------
-    answers : ndarray of int, shape (..., areas, groups)
-        Exact answers plus noise; 0 where nothing is measured. Leading axes are independent runs.
-    variance : ndarray of float, shape (areas,)
-        Of the noise, in squared people; infinite where nothing is measured.
-    """
+    """Noisy answers of a query in all areas of a level, shape (..., areas, groups), runs first: 0 where unmeasured."""
 
     answers: NDArray[np.int64]
-    variance: NDArray[np.float64]
+    variance: NDArray[np.float64]  # of the noise, squared people, shape (areas,); infinite where nothing is measured
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """All that leaves the measurement step: noisy answers, and exact ones of the invariants.
-
-    Attributes
-    ----------
-    noisy : mapping of (int, str) to Measurement
-        By level and query.
-    known : mapping of str to ndarray of int
-        Exact answers of the invariants, by name.
-    """
+    """All that leaves the measurement step: noisy answers, and exact ones of the invariants by name."""
 
     noisy: Mapping[Key, Measurement]
     known: Known
-
-
-def measure(
-    plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
-) -> Measurements:
-    """Measure every query in every area once, or `size` times along a leading axis.
-
-    The histogram has the shape (leaves, cells); `only` names the levels and queries that are measured, all by default.
-    """
-    known, levels = measured(plan, histogram, rng, size=size, only=only)
-    return Measurements({key: noisy for level in levels for key, noisy in level.items()}, known)
 
 
 def measured(
@@ -84,7 +44,7 @@ def measured(
 ) -> tuple[Known, Iterator[dict[Key, Measurement]]]:
     """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes.
 
-    Arguments and draws are those of `measure`. The data are checked at once.
+    The histogram, shape (leaves, cells), is checked at once; `only` names levels and queries, all by default.
     """
     leaves = plan.check_histogram(histogram)
     known = _known(plan, leaves)
@@ -117,47 +77,15 @@ def _measured(
         yield noisy
 
 
-def invariant_answers(plan: Plan, histogram: ArrayLike) -> Known:
-    """Return what is published exactly, by the name of the invariant."""
-    return _known(plan, plan.check_histogram(histogram))
-
-
 def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[np.int64]:
     """Put the noisy answers of some queries side by side, shape (..., answers), those that were measured."""
     parts = [noisy[key].answers[..., np.isfinite(noisy[key].variance), :] for key in only]
     return np.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 
 
-def exact_vector(plan: Plan, histogram: ArrayLike, only: tuple[Key, ...]) -> NDArray[np.int64]:
-    """Put the exact answers of some queries side by side, as `vector` puts the noisy ones, shape (answers,)."""
-    exact = _exact(plan, histogram, only)
-    return vector({key: Measurement(exact[key], plan.variances(*key)) for key in only}, only)
-
-
-def exact_loss(plan: Plan, pair: NeighborPair, only: tuple[Key, ...]) -> LossDistribution | None:
-    """Return the exact law of the privacy loss of some measurements; None where its table would be too large."""
-    check_covered(plan, pair)
-    x, y = (_exact(plan, data, only) for data in (pair.x, pair.y))
-    parts: list[LossDistribution] = []
-    for level, name in only:
-        change = np.abs(y[level, name] - x[level, name])
-        for areas, law in plan.laws(level, name):
-            if not (shifts := [int(shift) for shift in change[areas].ravel() if shift]):
-                continue
-            if isinstance(law, DiscreteGaussian):
-                losses = losses_of_shifts(law, shifts)
-            else:
-                loss = geometric_loss(law.epsilon, shifts)
-                losses = None if loss is None else [loss]
-            if losses is None:
-                return None
-            parts += losses
-    return compose_losses(parts)
-
-
 def check_covered(plan: Plan, pair: NeighborPair) -> None:
     """Refuse a pair of databases that disagree on an invariant."""
-    x, y = (invariant_answers(plan, data) for data in (pair.x, pair.y))
+    x, y = (_known(plan, plan.check_histogram(data)) for data in (pair.x, pair.y))
     for name in x:
         if (wrong := np.argwhere(x[name] != y[name])).size:
             place = tuple(wrong[0])
@@ -167,26 +95,8 @@ def check_covered(plan: Plan, pair: NeighborPair) -> None:
             )
 
 
-def log_likelihood(plan: Plan, outputs: ArrayLike, histogram: ArrayLike, only: tuple[Key, ...]) -> NDArray[np.float64]:
-    """Return the log-probability of noisy answers, as `vector` puts them, under a histogram, shape (runs,)."""
-    given = np.asarray(outputs)
-    exact = _exact(plan, histogram, only)
-    total, start = np.zeros(len(given)), 0
-    width = sum(areas.size * exact[key].shape[1] for key in only for areas, _ in plan.laws(*key))
-    if given.ndim != 2 or given.shape[1] != width:
-        raise ValueError(f"outputs must have one column for each of {width} answers, got shape {given.shape}")
-    for key in only:
-        measured = np.isfinite(plan.variances(*key))
-        place = np.cumsum(measured) - 1
-        stop = start + int(measured.sum()) * exact[key].shape[1]
-        answers = given[:, start:stop].reshape(len(given), -1, exact[key].shape[1])
-        for areas, law in plan.laws(*key):
-            total += law.logpmf(answers[:, place[areas]] - exact[key][areas]).sum(axis=(1, 2))
-        start = stop
-    return total
-
-
-def _exact(plan: Plan, histogram: ArrayLike, only: Sequence[Key]) -> dict[Key, NDArray[np.int64]]:
+def exact_answers(plan: Plan, histogram: ArrayLike, only: Sequence[Key]) -> dict[Key, NDArray[np.int64]]:
+    """Return the exact answers of some queries, each of shape (areas, groups)."""
     leaves = plan.check_histogram(histogram)
     levels = range(plan.tree.depth + 1)
     return {(level, name): answers for level in levels for name, answers in _answers(plan, leaves, level, only)}

@@ -10,22 +10,15 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import Rng
+from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise.discrete_gaussian import losses_of_shifts
+from algorithms.noise.geometric import geometric_loss
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.estimate import Estimate, estimate
-from algorithms.topdown.measure import (
-    Key,
-    Measurements,
-    check_covered,
-    exact_loss,
-    exact_vector,
-    log_likelihood,
-    measure,
-    vector,
-)
+from algorithms.topdown.measure import Key, Measurement, Measurements, check_covered, exact_answers, measured, vector
 from algorithms.topdown.plan import Plan
 from audit.claims import Relation
-from audit.exact import LossDistribution
+from audit.exact import LossDistribution, compose_losses
 from audit.neighbors import NeighborPair
 
 __all__ = ["MeasurementStage", "TableStage", "TopDown", "records_of", "tabulate"]
@@ -43,8 +36,41 @@ class TopDown(Plan):
 
     Attributes
     ----------
-    schema, tree, budget, ...
-        See `algorithms.topdown.plan.Plan`.
+    schema, tree, budget : Schema, Hierarchy, Budget
+        What is counted, where, and at what price.
+    invariants : sequence of Invariant or GroupedTotal
+        Answers that are published exactly.
+    bounds : sequence of Bounds
+        What every possible database keeps, structural zeros included.
+    bypass : bool
+        Whether an area with a single part is measured once, with both shares.
+    area_shares : sequence of Share, optional
+        Share of the budget of every area, in the order of the nodes, where those of the levels will not do. Every path
+        from the root to a leaf spends 1.
+    passes : mapping of int to sequence of sequence of str
+        For a level, which queries are fitted in which pass; a query of an earlier pass is then held within the smallest
+        tolerance. Levels not named are fitted in one pass.
+    rounding : sequence of sequence of str
+        Nested queries whose rounding error is smallest, pass by pass; none: cell by cell.
+    minimal : str or None
+        Query on which parts add up to their parent even in the failsafe; where that has no tables, only what is counted
+        by constraints stated above the parts. None: no failsafe.
+    solver : {"piqp", "batched"}
+        Interior point, family by family, or `algorithms.topdown.estimation.batched` over all runs at once.
+    tolerance : float, optional
+        Of the solver, positive; by default its own. Of ``"piqp"`` a relative one, 1e-9; of ``"batched"`` 1e-7 people,
+        or standard deviations of the least noise where that is more than one person.
+    slack : float
+        What is added to the smallest tolerance between two passes, in people.
+    n_jobs : int
+        Families solved at the same time, as in joblib.
+
+    Raises
+    ------
+    TypeError
+        If a part is of the wrong type.
+    ValueError
+        If shares, levels and queries do not fit the tree and the schema.
 
     References
     ----------
@@ -72,8 +98,12 @@ class TopDown(Plan):
     def measure(
         self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
     ) -> Measurements:
-        """Measure a histogram, shape (leaves, cells): see `algorithms.topdown.measure.measure`."""
-        return measure(self, histogram, rng, size=size, only=only)
+        """Measure a histogram, shape (leaves, cells), once, or `size` times along a leading axis.
+
+        `only` names the levels and queries that are measured, all by default.
+        """
+        known, levels = measured(self, histogram, rng, size=size, only=only)
+        return Measurements({key: noisy for level in levels for key, noisy in level.items()}, known)
 
     def estimate(self, measurements: Measurements) -> Estimate:
         """Post-process measurements: see `algorithms.topdown.estimate.estimate`."""
@@ -142,36 +172,19 @@ class MeasurementStage:
     """The noisy measurements of TopDown as a mechanism: `TopDown.stage` makes it.
 
     **Claim.** The sum of the shares of the queries released, along the path that spends most.
-
-    Attributes
-    ----------
-    topdown : TopDown
-        The whole.
-    level : int or None
-        Whose areas are released; None: all.
-    only : tuple of (int, str) or None
-        Levels and queries that are released; None: all.
-    relation : str
-        Neighbors to which the claim refers.
-
-    Raises
-    ------
-    ValueError
-        If a level or query is not measured.
     """
 
     topdown: TopDown
-    level: int | None
-    only: tuple[Key, ...] | None
-    relation: Relation
+    level: int | None  # whose areas are released; None: all
+    only: tuple[Key, ...] | None  # levels and queries that are released; None: all
+    relation: Relation  # to which the claim refers
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         if self.level is not None:
             self.topdown.tree.level(self.level)
-        measured = [(j, query.name) for j, queries in enumerate(self.topdown.queries) for query in queries]
-        if unknown := [key for key in self.only or () if key not in measured]:
+        if unknown := [key for key in self.only or () if key not in self.topdown.keys]:
             raise ValueError(f"only must name levels and queries that are measured, got {unknown[0]}")
         if not self.keys:
             raise ValueError(f"at least one query must be released, got none of level {self.level}")
@@ -179,24 +192,27 @@ class MeasurementStage:
     @cached_property
     def keys(self) -> tuple[Key, ...]:
         """Levels and queries that are released, in the order of the output."""
-        measured = [(j, query.name) for j, queries in enumerate(self.topdown.queries) for query in queries]
-        chosen = measured if self.only is None else [key for key in measured if key in self.only]
-        return tuple(key for key in chosen if self.level is None or key[0] == self.level)
+        return tuple(
+            key
+            for key in self.topdown.keys
+            if (self.only is None or key in self.only) and (self.level is None or key[0] == self.level)
+        )
 
     @property
     def claim(self) -> Claim:
         """What the stage promises."""
-        plan, whole = self.topdown, self.topdown.budget.under(self.relation)
+        plan, promise = self.topdown, self.topdown.budget.under(self.relation)
         spent = np.zeros(plan.tree.n_nodes, dtype=object)
         for j in range(plan.tree.depth + 1):
             nodes, shares = plan.tree.level(j), dict(plan.budget.measured(j))
             part = sum(shares[name] for level, name in self.keys if level == j)
             spent[nodes] = plan.shares[nodes] * part + (spent[plan.tree.parent[nodes]] if j else 0)
-        return type(whole)(whole.budget * float(max(spent[plan.tree.leaves])), whole.relation)
+        return type(promise)(promise.budget * float(max(spent[plan.tree.leaves])), promise.relation)
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return the answers without noise, shape (answers,)."""
-        return exact_vector(self.topdown, histogram, self.keys)
+        plan, exact = self.topdown, exact_answers(self.topdown, histogram, self.keys)
+        return vector({key: Measurement(exact[key], plan.variances(*key)) for key in self.keys}, self.keys)
 
     def components(self) -> list[MeasurementStage]:
         """Return what estimates look at one by one, each of one law of noise: levels and queries."""
@@ -208,11 +224,42 @@ class MeasurementStage:
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all queries together; None where its table is too large."""
-        return exact_loss(self.topdown, pair, self.keys)
+        plan = self.topdown
+        check_covered(plan, pair)
+        x, y = (exact_answers(plan, data, self.keys) for data in (pair.x, pair.y))
+        parts: list[LossDistribution] = []
+        for key in self.keys:
+            change = np.abs(y[key] - x[key])
+            for areas, law in plan.laws(*key):
+                if not (shifts := [int(shift) for shift in change[areas].ravel() if shift]):
+                    continue
+                if isinstance(law, DiscreteGaussian):
+                    losses = losses_of_shifts(law, shifts)
+                else:
+                    loss = geometric_loss(law.epsilon, shifts)
+                    losses = None if loss is None else [loss]
+                if losses is None:
+                    return None
+                parts += losses
+        return compose_losses(parts)
 
     def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability of noisy answers, shape (runs, answers), under a histogram: shape (runs,)."""
-        return log_likelihood(self.topdown, outputs, histogram, self.keys)
+        plan, given = self.topdown, np.asarray(outputs)
+        exact = exact_answers(plan, histogram, self.keys)
+        width = sum(areas.size * exact[key].shape[1] for key in self.keys for areas, _ in plan.laws(*key))
+        if given.ndim != 2 or given.shape[1] != width:
+            raise ValueError(f"outputs must have one column for each of {width} answers, got shape {given.shape}")
+        total, start = np.zeros(len(given)), 0
+        for key in self.keys:
+            measured_areas = np.isfinite(plan.variances(*key))
+            place = np.cumsum(measured_areas) - 1
+            stop = start + int(measured_areas.sum()) * exact[key].shape[1]
+            answers = given[:, start:stop].reshape(len(given), -1, exact[key].shape[1])
+            for areas, law in plan.laws(*key):
+                total += law.logpmf(answers[:, place[areas]] - exact[key][areas]).sum(axis=(1, 2))
+            start = stop
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,31 +267,13 @@ class TableStage:
     """The tables of TopDown before or after rounding, or counted from its records: `TopDown.stage` makes it.
 
     **Claim.** The whole promise: tables are computed from all measurements.
-
-    Attributes
-    ----------
-    topdown : TopDown
-        The whole.
-    name : {"estimate", "rounded", "microdata"}
-        Which stage.
-    level : int or None
-        Whose areas are released; None: all.
-    paths : tuple of int or None
-        Leaves; of the areas those on the paths to them are released. None: all.
-    relation : str
-        Neighbors to which the claim refers.
-
-    Raises
-    ------
-    ValueError
-        If there is no such stage, level or leaf, or no area is left.
     """
 
     topdown: TopDown
     name: Name
-    level: int | None
-    paths: tuple[int, ...] | None
-    relation: Relation
+    level: int | None  # whose areas are released; None: all
+    paths: tuple[int, ...] | None  # leaves, on whose paths areas are released; None: all
+    relation: Relation  # to which the claim refers
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
 
@@ -280,10 +309,10 @@ class TableStage:
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
         """Run the algorithm `size` times up to this stage: shape (size, areas, cells)."""
         plan = self.topdown
-        found = plan.estimate(plan.measure(histogram, rng, size=size))
+        estimated = plan.estimate(plan.measure(histogram, rng, size=size))
         if self.name == "estimate":
-            return found.real[:, self.nodes]
-        tables = found.tables
+            return estimated.real[:, self.nodes]
+        tables = estimated.tables
         if self.name == "microdata":
             leaves = tables[:, plan.tree.leaves]
             tables = plan.tables(np.array([tabulate(plan, records_of(plan, run)) for run in leaves]))
@@ -296,10 +325,9 @@ class TableStage:
 
 
 def records_of(plan: Plan, leaves: ArrayLike) -> NDArray[np.int64]:
-    """Return one row for each person of the tables of the leaves, shape (people, 1 + attributes).
+    """Return one row a person, shape (people, 1 + attributes): the leaf, and the place of the level in each attribute.
 
-    It holds the number of the leaf, then the place of the person's level in each attribute. Rows are sorted, so that
-    their order says nothing that the tables do not.
+    Rows are sorted, so that their order says nothing that the tables do not.
     """
     tables = plan.check_histogram(leaves)
     leaf, cell = np.divmod(np.repeat(np.arange(tables.size), tables.reshape(-1)), plan.schema.cells)

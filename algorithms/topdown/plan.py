@@ -35,49 +35,9 @@ Known = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a release does. It holds no data: whatever is computed from it and noisy answers is post-processing.
+    """What a release does: see `algorithms.topdown.TopDown`.
 
-    Attributes
-    ----------
-    schema : Schema
-        What is counted.
-    tree : Hierarchy
-        Where.
-    budget : Budget
-        What is promised, and the shares of levels and queries.
-    invariants : sequence of Invariant or GroupedTotal
-        Answers that are published exactly.
-    bounds : sequence of Bounds
-        What every possible database keeps, structural zeros included.
-    bypass : bool
-        Whether an area with a single part is measured once, with both shares.
-    area_shares : sequence of Share, optional
-        Share of the budget of every area, in the order of the nodes, where those of the levels will not do. Every path
-        from the root to a leaf spends 1.
-    passes : mapping of int to sequence of sequence of str
-        For a level, which queries are fitted in which pass; a query of an earlier pass is then held within the smallest
-        tolerance. Levels not named are fitted in one pass.
-    rounding : sequence of sequence of str
-        Nested queries whose rounding error is smallest, pass by pass; none: cell by cell.
-    minimal : str or None
-        Query on which parts add up to their parent even in the failsafe; where that has no tables, only what is counted
-        by constraints stated above the parts. None: no failsafe.
-    solver : {"piqp", "batched"}
-        Interior point, family by family, or `algorithms.topdown.estimation.batched` over all runs at once.
-    tolerance : float, optional
-        Of the solver, positive; by default its own. Of ``"piqp"`` a relative one, 1e-9; of ``"batched"`` 1e-7 people,
-        or standard deviations of the least noise where that is more than one person.
-    slack : float
-        What is added to the smallest tolerance between two passes, in people.
-    n_jobs : int
-        Families solved at the same time, as in joblib.
-
-    Raises
-    ------
-    TypeError
-        If a part is of the wrong type.
-    ValueError
-        If shares, levels and queries do not fit the tree and the schema.
+    It holds no data: whatever is computed from it and noisy answers is post-processing.
     """
 
     schema: Schema
@@ -131,9 +91,8 @@ class Plan:
                 self._check_groups(invariant)
         if not self.shares[0]:
             raise ValueError("the root must be measured, or nothing says how many people there are: its share is 0")
-        for j, queries in enumerate(self.queries):
-            for query in queries:
-                self.laws(j, query.name)  # refuses a budget that no noise can keep
+        for key in self.keys:
+            self.laws(*key)  # refuses a budget that no noise can keep
         for level, passes in (self.passes or {}).items():
             measured = {name for name, _ in self.budget.measured(level)} if 0 <= level <= self.tree.depth else set()
             if sorted(name for names in passes for name in names) != sorted(measured):
@@ -160,6 +119,11 @@ class Plan:
             tuple(self.schema.query(name) for name, _ in self.budget.measured(j)) for j in range(self.tree.depth + 1)
         )
 
+    @property
+    def keys(self) -> list[tuple[int, str]]:
+        """Levels and names of the queries that are measured."""
+        return [(j, query.name) for j, queries in enumerate(self.queries) for query in queries]
+
     def _check_groups(self, invariant: GroupedTotal) -> None:
         """Refuse groups that are not of siblings, all at their level."""
         areas, groups = self.tree.cut(invariant.level), np.asarray(invariant.groups)
@@ -179,14 +143,14 @@ class Plan:
     @cached_property
     def public(self) -> tuple[Constraint, ...]:
         """The bounds, on all areas."""
-        found = []
+        constraints = []
         for bounds in self.bounds:
             query, areas = self.schema.query(bounds.query), self.tree.cut(bounds.level)
             lower = np.zeros(query.size) if bounds.lower is None else bounds.lower
             upper = np.full(query.size, np.inf) if bounds.upper is None else bounds.upper
-            found.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
-        tightened(found, self.tree, self.schema.query("total"))  # refuses bounds that contradict each other
-        return tuple(found)
+            constraints.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
+        tightened(constraints, self.tree, self.schema.query("total"))  # refuses bounds that contradict each other
+        return tuple(constraints)
 
     def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
         """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
@@ -202,10 +166,10 @@ class Plan:
 
     def variances(self, level: int, query: str) -> NDArray[np.float64]:
         """Return the variance of the noise in every area of a level, infinite where nothing is measured."""
-        found = np.full(self.shares[self.tree.level(level)].size, np.inf)
+        variances = np.full(self.shares[self.tree.level(level)].size, np.inf)
         for areas, law in self.laws(level, query):
-            found[areas] = law.variance
-        return found
+            variances[areas] = law.variance
+        return variances
 
     def check_histogram(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return counts of people by leaf and cell as int64, or say what is wrong with them."""
@@ -236,7 +200,7 @@ class Plan:
 
     def constraints(self, known: Known) -> tuple[Constraint, ...]:
         """Return all constraints on single areas: the bounds, and the invariants with their answers."""
-        found = []
+        constraints = []
         for invariant in self.invariants:
             areas = self.tree.cut(invariant.level)
             values, query, name = known[str(invariant)], self.schema.query("total"), str(invariant)
@@ -244,12 +208,12 @@ class Plan:
                 query = self.schema.query(invariant.query)
             else:  # a parent whose parts are all in groups has the sum of their totals
                 parents = np.unique(self.tree.parent[areas])
-                whole = [
+                joints = [
                     [joint.total for joint in given_joints(self.tree, invariant, values, node)] for node in parents
                 ]
-                areas, values = parents, np.array([[sum(totals)] for totals in whole])
-            found.append(Constraint.spread(name, query, self.tree, areas, values, values))
-        return (*self.public, *found)
+                areas, values = parents, np.array([[sum(totals)] for totals in joints])
+            constraints.append(Constraint.spread(name, query, self.tree, areas, values, values))
+        return (*self.public, *constraints)
 
     def tightened(self, known: Known) -> tuple[Constraint, ...]:
         """Return the constraints tightened by each other, as estimation needs them."""

@@ -81,21 +81,11 @@ PEOPLE_PER_UNIT, UNIT_SPREAD, VACANT = 3.7, 0.08, 1 / 14
 
 @dataclass(frozen=True, eq=False)
 class Population1940:
-    """People and places by enumeration district.
+    """People and places by enumeration district, read-only."""
 
-    Attributes
-    ----------
-    tree : Hierarchy
-        Nation > state > county > enumeration district.
-    histogram : ndarray of int64, shape (districts, 192)
-        People by the cells of `SCHEMA_1940`, read-only.
-    facilities : ndarray of int64, shape (districts, 8)
-        Housing units, occupied or vacant, and group-quarters facilities by type, read-only.
-    """
-
-    tree: Hierarchy
-    histogram: Ints
-    facilities: Ints
+    tree: Hierarchy  # nation > state > county > enumeration district
+    histogram: Ints  # people by the cells of `SCHEMA_1940`, shape (districts, 192)
+    facilities: Ints  # housing units, occupied or vacant, and facilities by type, shape (districts, 8)
 
     def __post_init__(self) -> None:
         for array in (self.histogram, self.facilities):
@@ -109,44 +99,12 @@ def synthetic_1940(
     counties: int = 15,
     districts: int = 20,
 ) -> Population1940:
-    """Make up a nation that looks like the enumeration districts of 1940.
+    """Make up a nation that looks like the enumeration districts of 1940: states, counties of each, districts of these.
 
-    Parameters
-    ----------
-    rng : int, Generator, SeedSequence or None
-        Source of randomness.
-    states, counties, districts : int
-        States of the nation, counties of each, and districts of each of these.
-
-    Returns
-    -------
-    Population1940
-        People live only where there are units or facilities of their type: at most 99 to a housing unit, and from 1 to
-        99,999 in a facility.
-
-    Raises
-    ------
-    TypeError
-        If one of the three numbers is not an integer.
-    ValueError
-        If one is below 1.
-
-    Notes
-    -----
-    What is a fact about 1940 in this, and what an assumption, is said at the head of the module.
-
-    References
-    ----------
-    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the
-       accuracy/privacy tradeoff", Gates Open Research 3:1722, 2019.
-
-    Examples
-    --------
-    >>> population = synthetic_1940(0)
-    >>> population.tree
-    Hierarchy(1 > 4 > 60 > 1200 areas, 1200 leaves)
-    >>> bool((population.histogram.reshape(-1, 8, 24).sum(axis=2)[population.facilities == 0] == 0).all())
-    True
+    People live only where there are units or facilities of their type: at most 99 to a housing unit, and from 1 to
+    99,999 in a facility. What is a fact about 1940 in this, and what an assumption, is said at the head of the module.
+    [Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
+    tradeoff", Gates Open Research 3:1722, 2019.]
     """
     for name, value in (("states", states), ("counties", counties), ("districts", districts)):
         whole_number(name, value, least=1)
@@ -174,12 +132,7 @@ def synthetic_1940(
 
 
 def homogeneity(histogram: Ints) -> Ints:
-    """Return how many of the 24 strata of age, ethnicity and race are empty, the homogeneity index.
-
-    References
-    ----------
-    .. [1] Petti and Flaxman, 2019: bias of a total by this index.
-    """
+    """Return how many of the 24 strata of age, ethnicity and race are empty: the index of Petti and Flaxman, 2019."""
     if histogram.ndim == 0 or histogram.shape[-1] != CELLS:
         raise ValueError(f"histogram must have one entry for each of {CELLS} cells, got shape {histogram.shape}")
     strata = histogram.reshape(*histogram.shape[:-1], -1, STRATA).sum(axis=-2)

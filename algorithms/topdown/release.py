@@ -18,61 +18,67 @@ data that break a rule, depend on the data and are outside every promise.
 
 from __future__ import annotations
 
+import csv
 import math
 import os
-from collections.abc import Sequence
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice, product, repeat, zip_longest
+from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import DiscreteGaussian, Rng, counted
-from algorithms.tables.files import check_folder, whole_folder
+from algorithms.tables.files import check_folder, row_writer, whole_file, whole_folder, write_rows, writing_rows
 from algorithms.tables.release import Recorded, check_distinct, described, level_names
-from algorithms.topdown.estimate import Outcome
-from algorithms.topdown.ledger import Ledger, ledger
-from algorithms.topdown.measure import measured
+from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle
+from algorithms.topdown.estimation.constraints import Invariant
+from algorithms.topdown.ledger import Ledger
+from algorithms.topdown.measure import Key, Measurement, Measurements, measured
 from algorithms.topdown.mechanism import TopDown
-from algorithms.topdown.plan import Plan
-from algorithms.topdown.published import read_measurements, write_levels
+from algorithms.topdown.plan import Known, Plan
+from audit.io.text import from_cell, printable
 
-__all__ = ["Release", "read_measurements", "release"]
+__all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
+
+LARGEST_RELEASE = 400_000_000
+"""Most records that are written: more than the people of all nations but two. Noise alone makes more of them where the
+budget is tiny and no total is held, and each is a row of the microdata, so that they would fill the disk."""
+
+NOISY = ("LEVEL", "AREA", "QUERY", "GROUP", "COUNT", "VARIANCE")
+EXACT = ("INVARIANT", "LEVEL", "AREA", "GROUP", "COUNT")
+TOLERANCE = 1e-6  # relative, of a variance
+LONGEST = 200  # letters of a row in a message
+
+Row = Sequence[Any]
+Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Recorded):
-    """What a release that was written says of itself; counts are in its folder only.
-
-    Attributes
-    ----------
-    topdown : TopDown
-        What was run.
-    outcome : Outcome
-        How its tables came about.
-    people : int
-        Number of records in the microdata.
-    areas : tuple of str
-        Names of the levels below the root.
-    preset : str
-        Name of the settings, if they have one.
-    """
+    """What a release that was written says of itself; counts are in its folder only."""
 
     topdown: TopDown
-    outcome: Outcome
-    people: int
-    areas: tuple[str, ...]
-    preset: str
+    outcome: Outcome  # how its tables came about
+    people: int  # records in the microdata
+    areas: tuple[str, ...]  # names of the levels below the root
+    preset: str  # name of the settings, if they have one
 
     @property
     def ledger(self) -> Ledger:
         """What the release promises to lose at most."""
-        return ledger(self.topdown, listed=self.listed)
+        return Ledger(self.topdown, listed=self.listed)
 
     @property
     def about(self) -> dict[str, Any]:
         """What made the release, and how its post-processing went."""
-        plan, found = self.topdown, self.outcome
-        residuals = {"primal": found.primal, "dual": found.dual}
+        plan, outcome = self.topdown, self.outcome
+        residuals = {"primal": outcome.primal, "dual": outcome.dual}
         return {
             "preset": self.preset,
             "noise": self.noise,
@@ -83,8 +89,8 @@ class Release(Recorded):
             "areas": self.areas_from,
             **described(plan.tree, ("root", *self.areas), plan.schema),
             "solver": plan.solver,
-            "routes": found.routes,
-            "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in found.failures],
+            "routes": outcome.routes,
+            "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
             "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
         }
 
@@ -99,58 +105,207 @@ def release(
     preset: str = "",
     listed: bool = False,
 ) -> Release:
-    """Run TopDown once, level by level, and write each level while its parts are estimated.
+    """Run TopDown once on people by leaf and cell, and write each level to a new folder while its parts are estimated.
 
     Measurements and tables of a level are in memory until it is written, and tables above the finest level to the end;
-    `TopDown.measure` and `TopDown.estimate` return all of them. The same seed gives the same tables there and here.
-
-    Parameters
-    ----------
-    topdown : TopDown
-        What is counted, at what price, and how.
-    histogram : array_like of int, shape (leaves, cells)
-        People.
-    out : path-like
-        Folder to write, which must not exist or be empty.
-    rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
-    areas : sequence of str, optional
-        Names of the levels below the root, for the microdata. Default: ``level 1``, ``level 2``, ...
-    preset : str
-        Name of the settings, for the record.
-    listed : bool
-        Whether the tree is from a public list of areas; else the record says that they were read from the data.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=200.0)
-    >>> with TemporaryDirectory() as folder:
-    ...     made = release(topdown, [[5, 0, 3, 1], [2, 2, 2, 2]], out=f"{folder}/out", rng=np.random.default_rng(0))
-    ...     print(made.people, Path(f"{folder}/out/tables.csv").read_text().splitlines()[1])
-    17 0,0,female,17 and under,7
+    `TopDown.measure` and `TopDown.estimate` return all of them. The same seed gives the same tables there and here;
+    what is published takes the default, the operating system's entropy. `areas` names the levels below the root, for
+    the microdata; `listed` says that the tree is from a public list of areas, and was not read from the data.
     """
     check_folder(out)
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
     with counted() as draws, whole_folder(out) as staged:
         DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
-        people, outcome = write_levels(staged, topdown, *measured(topdown, histogram, rng), names)
-        made = Release(topdown=topdown, outcome=outcome, people=people, areas=names, preset=preset, listed=listed)
-        made.of(draws).write_record(staged)
-    return made
+        people, outcome = _write_levels(staged, topdown, *measured(topdown, histogram, rng), names)
+        record = Release(topdown=topdown, outcome=outcome, people=people, areas=names, preset=preset, listed=listed)
+        record.of(draws).write_record(staged)
+    return record
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
     check_distinct(("LEVEL", "AREA", *plan.schema.attributes, "COUNT"))
     check_distinct((*areas, *plan.schema.attributes))
     for level in range(plan.tree.depth + 1):
-        nodes, seen = plan.tree.level(level), set()
+        nodes, names = plan.tree.level(level), set()
         for name in map(plan.tree.name, range(nodes.start, nodes.stop)):
-            if name in seen:
+            if name in names:
                 raise ValueError(f"areas of a level must have different names along their paths, got {name!r} twice")
-            seen.add(name)
+            names.add(name)
+
+
+def _write_levels(
+    folder: Path, plan: Plan, known: Known, levels: Iterable[Mapping[Key, Measurement]], areas: Sequence[str]
+) -> tuple[int, Outcome]:
+    """Estimate level by level and write the four files of counts meanwhile; return the number of records, and how.
+
+    `known` and `levels` are those of `algorithms.topdown.measure.measured`, and `areas` the names of the levels below
+    the root. What is written of a level is dropped, but for the tables above the finest one: a failsafe below changes
+    them to the end.
+    """
+    tree, cells, people = plan.tree, plan.schema.cells, 0
+    attributes, constraints = tuple(plan.schema.attributes), plan.constraints(known)
+    upper, outcome = np.zeros((1, int(tree.offsets[tree.depth]), cells), np.int64), Outcome(routes={})
+    write_rows(folder / "invariants.csv", EXACT, _exact_rows(plan, known))
+    with (
+        writing_rows(folder / "noisy_measurements.csv", NOISY) as measurements,
+        writing_rows(folder / "microdata.csv", (*areas, *attributes)) as records,
+        tempfile.TemporaryFile("w+", encoding="utf-8", newline="", dir=folder) as finest,  # rows below those of `upper`
+    ):
+        tables = row_writer(finest)
+        for part in estimated(plan, known, _recorded(plan, levels, measurements)):
+            outcome = outcome.and_of(part)
+            if part.level == 0:
+                people = _checked(int(part.tables.sum()))
+            if part.level < tree.depth:
+                upper[:, part.nodes] = part.tables
+            else:
+                check_kept(plan, constraints, part.tables, part.nodes)
+                tables(_table_rows(plan, part.level, part.nodes, part.tables[0]))
+            settle(tree, upper, part)
+            records(_record_rows(plan, part.nodes, part.tables[0]))
+        check_kept(plan, constraints, upper, slice(0, upper.shape[1]))
+        with whole_file(folder / "tables.csv") as file:
+            tables = row_writer(file)
+            tables([("LEVEL", "AREA", *attributes, "COUNT")])
+            for level in range(tree.depth):
+                nodes = tree.level(level)
+                tables(_table_rows(plan, level, nodes, upper[0, nodes]))
+            finest.seek(0)
+            shutil.copyfileobj(finest, file)
+    return people, outcome
+
+
+def read_measurements(folder: str | os.PathLike[str], plan: Plan) -> Measurements:
+    """Read the noisy measurements and invariants of a release that was written, and check the rows of the plan."""
+    every, known = range(plan.tree.depth + 1), {}
+    noisy = {
+        (level, query.name): Measurement(np.zeros((len(variances), query.size), np.int64), variances)
+        for level in every
+        for query in plan.queries[level]
+        for variances in [plan.variances(level, query.name)]
+    }
+    answers_by_key, answers = (chain.from_iterable(_noisy_answers(plan, level) for level in every) for _ in range(2))
+    values = _values(Path(folder) / "noisy_measurements.csv", NOISY, (words for words, *_ in answers_by_key))
+    for _, key, area, group, variance in answers:
+        where, (count, text) = next(values)
+        noisy[key].answers[area, group] = _whole(where, count)
+        _check_variance(where, text, variance)
+    next(values, None)  # refuses rows that are too many
+    values = _values(Path(folder) / "invariants.csv", EXACT, (key for _, _, keys in _invariants(plan) for key in keys))
+    for name, shape, keys_of_one in _invariants(plan):
+        counts = [_whole(where, count) for where, (count,) in islice(values, len(keys_of_one))]
+        known[name] = np.array(counts, np.int64).reshape(shape)
+    next(values, None)
+    return Measurements(noisy, known)
+
+
+def _recorded(
+    plan: Plan, levels: Iterable[Mapping[Key, Measurement]], write: Callable[[Iterable[Row]], None]
+) -> Iterator[Mapping[Key, Measurement]]:
+    """Write the measurements of each level before they are estimated from."""
+    for level, noisy in enumerate(levels):
+        answers = _noisy_answers(plan, level)
+        write((*words, int(noisy[key].answers[area, group]), variance) for words, key, area, group, variance in answers)
+        yield noisy
+
+
+def _checked(people: int) -> int:
+    if people > LARGEST_RELEASE:
+        raise ValueError(
+            f"a release must have at most {LARGEST_RELEASE:,} records, got {people:,}; where the noise made them, take "
+            "a larger budget, or hold the total as an invariant"
+        )
+    return people
+
+
+def _exact_rows(plan: Plan, known: Known) -> Iterator[Row]:
+    for name, _, keys in _invariants(plan):
+        for key, count in zip(keys, known[name].ravel().tolist(), strict=True):
+            yield *key, count
+
+
+def _table_rows(plan: Plan, level: int, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
+    cells = list(product(*plan.schema.attributes.values()))
+    for node, table in enumerate(tables, nodes.start):
+        name = plan.tree.name(node)
+        for cell in np.flatnonzero(table):
+            yield level, name, *cells[cell], int(table[cell])
+
+
+def _record_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
+    tree, cells = plan.tree, list(product(*plan.schema.attributes.values()))
+    for node, table in enumerate(tables, nodes.start):
+        if tree.starts[node] < tree.starts[node + 1]:
+            continue
+        codes = tree.codes(node)
+        codes += [""] * (tree.depth - len(codes))  # of a leaf above the finest level
+        for cell in np.flatnonzero(table):
+            yield from repeat((*codes, *cells[cell]), int(table[cell]))
+
+
+def _noisy_answers(plan: Plan, level: int) -> Iterator[tuple[Words, Key, int, int, float]]:
+    """Yield every answer that is measured at a level: the words of its row, its query, area, group and variance."""
+    first = plan.tree.level(level).start
+    for query in plan.queries[level]:
+        variances = plan.variances(level, query.name)
+        for area in np.flatnonzero(np.isfinite(variances)).tolist():
+            path, variance = plan.tree.name(first + area), float(variances[area])
+            for group, label in enumerate(query.labels):
+                yield (str(level), path, query.name, label), (level, query.name), area, group, variance
+
+
+def _invariants(plan: Plan) -> Iterator[tuple[str, tuple[int, ...], list[Words]]]:
+    """Yield every invariant: its name, the shape of its answers, and what each is of."""
+    for invariant in plan.invariants:
+        name, level = str(invariant), str(invariant.level)
+        if isinstance(invariant, Invariant):
+            areas, labels = plan.tree.cut(invariant.level), plan.schema.query(invariant.query).labels
+            keys: list[Words] = [
+                (name, level, path, label) for path in map(plan.tree.name, areas.tolist()) for label in labels
+            ]
+            yield name, (areas.size, len(labels)), keys
+        else:
+            groups = int(np.max(invariant.groups)) + 1
+            yield name, (groups,), [(name, level, f"group {group}", "total") for group in range(groups)]
+
+
+def _values(path: Path, columns: Row, keys: Iterable[Words]) -> Iterator[tuple[str, list[str]]]:
+    """Yield where each row is, and its values behind the key; rows are those of the keys, in their order."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        try:
+            for key, row in zip_longest(chain([tuple(columns)], keys), rows):
+                where = f"{path.name} line {rows.line_num}"
+                if (
+                    row is None
+                    or key is None
+                    or tuple(map(from_cell, row[: len(key)])) != key
+                    or len(row) != len(columns)
+                ):
+                    wanted, got = (
+                        printable(", ".join(words))[:LONGEST] if words else "nothing" for words in (key, row)
+                    )
+                    raise ValueError(f"{where} must hold {wanted} in {len(columns)} values, got {got}")
+                if len(key) < len(row):
+                    yield where, row[len(key) :]
+        except csv.Error as error:
+            raise ValueError(f"{path.name} must be a CSV file: {error}") from error
+        except UnicodeDecodeError as error:
+            got = f"the byte {error.object[error.start]:#04x} after line {rows.line_num}"
+            raise ValueError(f"{path.name} must be text in UTF-8, got {got}") from None
+
+
+def _whole(where: str, text: str) -> int:
+    if not re.fullmatch("-?[0-9]{1,18}", text):
+        raise ValueError(f"{where}: COUNT must be a whole number, got {text!r}")
+    return int(text)
+
+
+def _check_variance(where: str, text: str, wanted: float) -> None:
+    try:
+        close = abs(float(text) - wanted) <= TOLERANCE * wanted
+    except ValueError:
+        close = False
+    if not close:
+        raise ValueError(f"{where}: VARIANCE must be {wanted}, got {text!r}")

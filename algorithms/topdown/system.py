@@ -52,13 +52,13 @@ def _own(name: str, data: str, *, areas: str, geo: str | None = None, count: str
     """Describe TopDown with settings of a name on persons of the user's own."""
     tree, histogram = counted(data, PRESETS[name].schema, areas, geo, count)
     levels = levels_named(name, columns_of(areas))
-    found = pairs_of(histogram)
+    pairs = pairs_of(histogram)
     names = ("replaced",) if PRESETS[name].invariants else ("replaced", "added")
 
     def build(*, epsilon: float | None = None, rho: float | None = None, relation: Relation = "replace_one") -> TopDown:
         return preset(name, tree, levels=levels, epsilon=epsilon, rho=rho, relation=relation)
 
-    return replace(_system(name), build=build, pairs={key: found[key] for key in names if key in found})
+    return replace(_system(name), build=build, pairs={key: pairs[key] for key in names if key in pairs})
 
 
 def _system(name: str) -> System:

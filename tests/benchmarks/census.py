@@ -22,7 +22,7 @@ from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation import quadratic
-from algorithms.topdown.estimation.batched import LevelBox, LevelFit, LevelJoint, solve_level
+from algorithms.topdown.estimation.batched import solve_level
 from algorithms.topdown.estimation.family import Box, Family, Fit, Joint
 from algorithms.topdown.release import release
 from audit.claims import PureDP
@@ -69,7 +69,8 @@ def families(cells: int, rng: np.random.Generator, count: int, given: str = "") 
 def together(problems: list[Family]) -> NDArray[np.float64]:
     """Solve families by the batched solver, as those of one level: tables of shape (families, parts, cells)."""
     fits = [
-        LevelFit(
+        Fit(
+            fit.name,
             fit.groups,
             np.concatenate([family.fits[place].answers for family in problems])[np.newaxis],
             np.concatenate([family.fits[place].weights for family in problems]),
@@ -77,21 +78,17 @@ def together(problems: list[Family]) -> NDArray[np.float64]:
         for place, fit in enumerate(problems[0].fits)
     ]
     boxes = [
-        LevelBox(
+        Box(
+            box.name,
             box.groups,
             np.concatenate([family.boxes[place].lower for family in problems]),
             np.concatenate([family.boxes[place].upper for family in problems]),
         )
         for place, box in enumerate(problems[0].boxes)
     ]
-    joints = [
-        LevelJoint(number, joint.members, joint.total)
-        for number, family in enumerate(problems)
-        for joint in family.joints
-    ]
     parents = np.array([family.parent for family in problems])[np.newaxis]
     starts = 10 * np.arange(len(problems) + 1)
-    solved = solve_level(parents, starts, fits, boxes, joints=joints)
+    solved = solve_level(parents, starts, fits, boxes, joints=[family.joints for family in problems])
     if not solved.converged.all():
         raise RuntimeError("every family must be solved to the tolerance")
     return solved.tables.reshape(len(problems), 10, -1)

@@ -8,93 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.topdown.estimation.family import Groups, refines
+from algorithms.topdown.estimation.family import Box, Fit, Groups, Joint, refines
 
-__all__ = ["LevelBox", "LevelFit", "LevelJoint", "LevelSolution", "largest_remainder", "solve_level"]
+__all__ = ["LevelSolution", "largest_remainder", "solve_level"]
 
 Integers = NDArray[np.int64]
 Real = NDArray[np.float64]
 
+_TOLERANCE = 1e-7  # see `solve_level`
 _NEAR = 1e-6  # people: a count this near to a whole number is one
 _GAP = 1e-3  # people: by how much tables may miss their parents
 _PENALTY = 1.5  # to start with, times the least curvature; by trial
 
 
 @dataclass(frozen=True)
-class LevelFit:
-    """Noisy answers of one query for every area of a level.
-
-    Attributes
-    ----------
-    groups : ndarray of int, shape (cells,)
-        The query.
-    answers : ndarray of float, shape (runs, areas, groups)
-        What was measured; ignored where the weight is 0.
-    weights : ndarray of float, shape (areas,)
-        Inverse variance of the noise; 0 where nothing was measured.
-    """
-
-    groups: Groups
-    answers: Real
-    weights: Real
-
-
-@dataclass(frozen=True)
-class LevelBox:
-    """Bounds on the answers of one query for every area of a level.
-
-    Attributes
-    ----------
-    groups : ndarray of int, shape (cells,)
-        The query.
-    lower, upper : ndarray of float, shape (areas, groups) or (runs, areas, groups)
-        0 and infinity where there is no bound; equal where the answer is given.
-    """
-
-    groups: Groups
-    lower: Real
-    upper: Real
-
-
-@dataclass(frozen=True)
-class LevelJoint:
-    """A given total of several parts of one parent together.
-
-    Attributes
-    ----------
-    parent : int
-        Which parent, counted within the level.
-    members : ndarray of bool, shape (parts of the parent,)
-        Which of its parts.
-    total : int
-        People in them.
-    """
-
-    parent: int
-    members: NDArray[np.bool_]
-    total: int
-
-
-@dataclass(frozen=True)
 class LevelSolution:
-    """Tables of a level, and how well they solve their problems.
+    """Tables of a level, shape (runs, areas, cells), and by run and parent how well they solve their problems.
 
-    Attributes
-    ----------
-    tables : ndarray of float, shape (runs, areas, cells)
-        Not negative, and adding up to the parents up to rounding errors; bounds are kept up to the tolerance.
-    converged : ndarray of bool, shape (runs, parents)
-        Whether the tolerance was met.
-    primal, dual : ndarray of float, shape (runs, parents)
-        By how much bounds and joint totals (in people) and optimality (in the gradient, weights scaled so that the
-        largest is 1) are missed at most.
-    iterations : ndarray of int, shape (runs, parents)
-        Steps taken; 0 where the solution is known in closed form.
+    They are not negative, and add up to the parents up to rounding errors; bounds are kept up to the tolerance. See
+    `algorithms.topdown.estimation.family.Solution`; where the solution is known in closed form there are no iterations.
     """
 
     tables: Real
@@ -104,46 +43,42 @@ class LevelSolution:
     iterations: Integers
 
 
+@cache
+def _kernels() -> Any:
+    """Load the compiled loops; not at the top, because that takes a second, and numba is an extra."""
+    with needing("census", "TopDown"):
+        from algorithms.topdown.estimation import kernels
+    return kernels
+
+
 def solve_level(
     parents: Integers | None,
     starts: Integers,
-    fits: Sequence[LevelFit],
-    boxes: Sequence[LevelBox],
+    fits: Sequence[Fit],
+    boxes: Sequence[Box],
     *,
-    joints: Sequence[LevelJoint] = (),
-    tolerance: float = 1e-7,
+    joints: Sequence[Sequence[Joint]] = (),
+    tolerance: float | None = None,
     iterations: int = 2000,
     heaviest: float | None = None,
 ) -> LevelSolution:
     """Fit all families of a level, in all runs, to their measurements.
 
     The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
-    ``starts[i + 1]`` of the level. The tolerance says how far the two halves of the method, and bounds, may be off: in
-    people, or in standard deviations of the least noise where that is more than a person. That is of these families, or
-    of weight `heaviest`, where they are some of many that are to be solved alike.
+    ``starts[i + 1]`` of the level, and ``joints[i]`` are totals of some of them. The tolerance says how far the two
+    halves of the method, and bounds, may be off: in people, or in standard deviations of the least noise where that is
+    more than a person. That is of these families, or of weight `heaviest`, where they are some of many that are to be
+    solved alike.
 
     One half of the method minimizes the squares under the parent's equality and the joint totals, by the inverses of
     matrices as large as the groups of the few queries that no other one refines, shared by children with the same
     weights. The other half projects every cell on a simplex, or the part of it within the bounds on single cells, and
     bounded answers on their intervals. Where only the detailed query is measured, in all parts, and no joint total is
     given, one projection is the solution. Memory grows with runs times areas times cells, and with the square of the
-    number of groups.
-
-    References
-    ----------
-    .. [1] Boyd et al., "Distributed Optimization and Statistical Learning via the Alternating Direction Method of
-       Multipliers", 2011, sections 3.3, 3.4 and 5.2.
-
-    Examples
-    --------
-    >>> counts = LevelFit(np.array([0, 1]), np.array([[[3.0, -2.0], [4.0, 6.0]]]), np.ones(2))
-    >>> solve_level(np.array([[[9, 4]]]), np.array([0, 2]), [counts], []).tables
-    array([[[4., 0.],
-            [5., 4.]]])
+    number of groups. [Boyd et al., "Distributed Optimization and Statistical Learning via the Alternating Direction
+    Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
     """
-    with needing("census", "TopDown"):
-        from algorithms.topdown.estimation import kernels  # not at the top: it takes a second to load
-
+    kernels = _kernels()
     shape = fits[0].answers.shape[:2] + fits[0].groups.shape if parents is None else parents.shape
     runs, areas, cells = int(shape[0]), int(starts[-1]), int(shape[2])
     if heaviest is None:
@@ -151,44 +86,35 @@ def solve_level(
     heaviest = heaviest or 1.0
     of_cells = [box for box in boxes if box.groups.max() + 1 == cells]
     sums = [box for box in boxes if box.groups.max() + 1 < cells]
-    squares = _Squares.of(fits, [box.groups for box in sums], (runs, areas, cells), heaviest)
-    rows, lower, upper = _bounds(sums, squares.basis, areas)
-    widest = max((joint.members.size for joint in joints), default=0)
-    ordered = sorted(joints, key=lambda joint: joint.parent)
+    coarse = [fit for fit in fits if fit.groups.max() + 1 < cells and fit.weights.any()]
+    basis = _Basis.of([*(fit.groups for fit in coarse), *(box.groups for box in sums)], cells)
+    given = joints or [()] * (starts.size - 1)
+    widest = max((joint.members.size for of_one in given for joint in of_one), default=0)
+    members = [np.pad(joint.members, (0, widest - joint.members.size)) for of_one in given for joint in of_one]
+    families = (runs, starts.size - 1)
     solution = LevelSolution(
         np.zeros((runs, areas, cells)),
-        np.zeros((runs, starts.size - 1), np.bool_),
-        np.zeros((runs, starts.size - 1)),
-        np.zeros((runs, starts.size - 1)),
-        np.zeros((runs, starts.size - 1), np.int64),
+        np.zeros(families, np.bool_),
+        np.zeros(families),
+        np.zeros(families),
+        np.zeros(families, np.int64),
     )
     kernels.solve_families(
-        _whole(parents),
+        _array(np.zeros((0, 0, 0)) if parents is None else parents, np.int64),
         parents is None,
-        _whole(starts),
-        squares.linear,
-        squares.curve,
-        squares.terms,
-        squares.normal,
-        squares.kinds,
-        squares.penalty,
-        squares.basis.groups,
-        rows,
-        lower,
-        upper,
-        *_bounds_of_cells(of_cells),
-        np.searchsorted([joint.parent for joint in ordered], np.arange(starts.size)).astype(np.int64),
-        np.array([np.pad(joint.members, (0, widest - joint.members.size)) for joint in ordered], np.bool_).reshape(
-            len(ordered), widest
+        _array(starts, np.int64),
+        kernels.Squares(*_squares(fits, coarse, basis, (runs, areas, cells), heaviest)),
+        kernels.Limits(
+            basis.groups, *map(_array, _bounds(sums, basis, areas)), *map(_array, _bounds_of_cells(of_cells, cells))
         ),
-        np.array([joint.total for joint in ordered], np.float64),
-        tolerance * max(1.0, heaviest**-0.5),
+        kernels.Joints(
+            np.cumsum([0, *map(len, given)], dtype=np.int64),
+            np.array(members, np.bool_).reshape(len(members), widest),
+            np.array([joint.total for of_one in given for joint in of_one], np.float64),
+        ),
+        (_TOLERANCE if tolerance is None else tolerance) * max(1.0, heaviest**-0.5),
         iterations,
-        solution.tables,
-        solution.converged,
-        solution.primal,
-        solution.dual,
-        solution.iterations,
+        kernels.Results(**vars(solution)),
     )
     return solution
 
@@ -200,29 +126,20 @@ def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) 
     more. Without parents every count is rounded to the nearest whole number, halves up.
 
     Guarantee: no other rounding down or up has a smaller sum of absolute errors.
-
-    Examples
-    --------
-    >>> largest_remainder(np.array([[[0.5, 2.0], [0.2, 1.4], [1.3, 0.6]]]), np.array([[[2, 4]]]), np.array([0, 3]))
-    array([[[1, 2],
-            [0, 1],
-            [1, 1]]])
     """
-    with needing("census", "TopDown"):
-        from algorithms.topdown.estimation import kernels
-
     if parents is None:
         return np.floor(tables + 0.5).astype(np.int64)
     gap = np.abs(np.add.reduceat(tables, starts[:-1], axis=1) - parents).max(initial=0.0)
     if not gap < _GAP:
         raise ValueError(f"tables must add up to their parents, got a difference of {gap:.3g}")
     out = np.empty(tables.shape, np.int64)
-    kernels.round_families(np.ascontiguousarray(tables), _whole(parents), _whole(starts), _NEAR, out)
+    _kernels().round_families(_array(tables), _array(parents, np.int64), _array(starts, np.int64), _NEAR, out)
     return out
 
 
-def _whole(values: Integers | None) -> Integers:
-    return np.ascontiguousarray(np.zeros((0, 0, 0)) if values is None else values, np.int64)
+def _array(values: NDArray[Any], kind: Any = None) -> NDArray[Any]:
+    """Return values in an array of the one kind that the loops are compiled for: in order, and not read-only."""
+    return np.require(values, kind, ["C", "W"])
 
 
 @dataclass(frozen=True)
@@ -246,50 +163,35 @@ class _Basis:
     def coarsen(self, query: Groups) -> tuple[Integers, Integers]:
         """Return groups of the basis that make up a query, and the group of it that each is in."""
         finer = next(groups for groups in self.groups if refines(groups, query))
-        inside, one = np.unique(finer, return_index=True)
-        return inside, query[one]
+        inside, first = np.unique(finer, return_index=True)
+        return inside, query[first]
 
 
-@dataclass(frozen=True)
-class _Squares:
-    """The weighted squares of a level, as the kernels take them; weights are scaled so that the largest is 1."""
-
-    linear: Real
-    curve: Real
-    terms: Real
-    normal: Real
-    kinds: Integers
-    penalty: Real
-    basis: _Basis
-
-    @classmethod
-    def of(
-        cls, fits: Sequence[LevelFit], bounded: Sequence[Groups], shape: tuple[int, int, int], heaviest: float
-    ) -> _Squares:
-        """Sum up what was measured."""
-        areas, cells = shape[1:]
-        linear, curve = np.zeros(shape), np.zeros(areas)
-        coarse = [fit for fit in fits if fit.groups.max() + 1 < cells and fit.weights.any()]
-        basis = _Basis.of([*(fit.groups for fit in coarse), *bounded], cells)
-        weights = np.array([fit.weights for fit in coarse]).reshape(len(coarse), areas).T / heaviest
-        for fit in fits:
-            if fit.groups.max() + 1 == cells:
-                weight = fit.weights / heaviest
-                linear += _products(weight, fit.answers)[..., fit.groups]
-                curve += weight
-        distinct, kinds = np.unique(np.column_stack([weights, curve]), axis=0, return_inverse=True)
-        normal, terms = np.zeros((len(distinct), basis.size, basis.size)), np.zeros((*shape[:2], basis.size))
-        least = np.full(areas, np.inf)
-        for j, fit in enumerate(coarse):
-            inside, group = basis.coarsen(fit.groups)
-            normal[:, inside[:, None], inside] += distinct[:, j, None, None] * (group[:, None] == group)
-            terms[..., inside] += _products(weights[:, j], fit.answers)[..., group]
-            alone = weights[:, j] * cells / (fit.groups.max() + 1)  # curvature of this query by itself
-            least = np.where(alone > 0, np.minimum(least, alone), least)
-        least = np.minimum(least, curve[curve > 0].min(initial=np.inf))
-        least[np.isinf(least)] = least.min() if np.isfinite(least.min()) else 1.0
-        penalty = np.where(curve > 0, curve, least)
-        return cls(linear, curve, terms, normal, kinds.reshape(-1).astype(np.int64), _PENALTY * penalty, basis)
+def _squares(
+    fits: Sequence[Fit], coarse: Sequence[Fit], basis: _Basis, shape: tuple[int, int, int], heaviest: float
+) -> tuple[Real, Real, Real, Real, Integers, Real]:
+    """Sum up what was measured, as `kernels.Squares` holds it."""
+    areas, cells = shape[1:]
+    linear, curve = np.zeros(shape), np.zeros(areas)
+    weights = np.array([fit.weights for fit in coarse]).reshape(len(coarse), areas).T / heaviest
+    for fit in fits:
+        if fit.groups.max() + 1 == cells:
+            weight = fit.weights / heaviest
+            linear += _products(weight, fit.answers)[..., fit.groups]
+            curve += weight
+    distinct, kinds = np.unique(np.column_stack([weights, curve]), axis=0, return_inverse=True)
+    normal, terms = np.zeros((len(distinct), basis.size, basis.size)), np.zeros((*shape[:2], basis.size))
+    least = np.full(areas, np.inf)
+    for j, fit in enumerate(coarse):
+        inside, group = basis.coarsen(fit.groups)
+        normal[:, inside[:, None], inside] += distinct[:, j, None, None] * (group[:, None] == group)
+        terms[..., inside] += _products(weights[:, j], fit.answers)[..., group]
+        alone = weights[:, j] * cells / (fit.groups.max() + 1)  # curvature of this query by itself
+        least = np.where(alone > 0, np.minimum(least, alone), least)
+    least = np.minimum(least, curve[curve > 0].min(initial=np.inf))
+    least[np.isinf(least)] = least.min() if np.isfinite(least.min()) else 1.0
+    penalty = np.where(curve > 0, curve, least)
+    return linear, curve, terms, normal, kinds.reshape(-1).astype(np.int64), _PENALTY * penalty
 
 
 def _products(weights: Real, answers: Real) -> Real:
@@ -298,7 +200,7 @@ def _products(weights: Real, answers: Real) -> Real:
     return products
 
 
-def _bounds(boxes: Sequence[LevelBox], basis: _Basis, areas: int) -> tuple[Integers, Real, Real]:
+def _bounds(boxes: Sequence[Box], basis: _Basis, areas: int) -> tuple[Integers, Real, Real]:
     """Return in which bound each group of the basis is, for each box, and the bounds; number 0 does not bind."""
     runs = max((box.lower.shape[0] for box in boxes if box.lower.ndim == 3), default=1)
     rows = np.zeros((len(boxes), basis.size), np.int64)
@@ -313,10 +215,10 @@ def _bounds(boxes: Sequence[LevelBox], basis: _Basis, areas: int) -> tuple[Integ
     return rows, np.concatenate(lower, axis=-1), np.concatenate(upper, axis=-1)
 
 
-def _bounds_of_cells(boxes: Sequence[LevelBox]) -> tuple[Real, Real]:
-    """Return the bounds of all boxes on single cells together, cell by cell; of shape (1, 0, 0) if there is none."""
-    least, most = np.zeros((1, 0, 0)), np.zeros((1, 0, 0))
+def _bounds_of_cells(boxes: Sequence[Box], cells: int) -> tuple[Real, Real]:
+    """Return the bounds of all boxes on single cells together; of shape (1, 0, cells) if there is none."""
+    least, most = np.zeros((1, 0, cells)), np.zeros((1, 0, cells))
     for number, box in enumerate(boxes):
         lower, upper = (bound.reshape(-1, *bound.shape[-2:])[..., box.groups] for bound in (box.lower, box.upper))
         least, most = (np.maximum(least, lower), np.minimum(most, upper)) if number else (lower, upper)
-    return np.ascontiguousarray(least, np.float64), np.ascontiguousarray(most, np.float64)
+    return least.astype(np.float64), most.astype(np.float64)

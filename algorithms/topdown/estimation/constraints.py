@@ -29,15 +29,7 @@ MOST_PERSONS = {"housing unit": 99, "facility": 99_999}  # of the 1940 configura
 
 @dataclass(frozen=True)
 class Invariant:
-    """A query whose exact answers are published, and no part of the promise.
-
-    Attributes
-    ----------
-    query : str
-        Its name.
-    level : int
-        The level at which; the answers of all areas above follow.
-    """
+    """A query whose exact answers are published, and no part of the promise; those of areas above follow."""
 
     query: str
     level: int
@@ -48,18 +40,10 @@ class Invariant:
 
 @dataclass(frozen=True)
 class GroupedTotal:
-    """Exact totals of groups of siblings: of a state that the spine divides into two parts.
-
-    Attributes
-    ----------
-    level : int
-        The level of the siblings.
-    groups : array_like of int, shape (areas at the level,)
-        Which group each belongs to, areas in the order of `Hierarchy.cut`.
-    """
+    """Exact totals of groups of siblings: of a state that the spine divides into two parts."""
 
     level: int
-    groups: ArrayLike
+    groups: ArrayLike  # of each area at the level, in the order of `Hierarchy.cut`
 
     def __str__(self) -> str:
         return f"total of groups of level {self.level} (invariant)"
@@ -67,25 +51,15 @@ class GroupedTotal:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds on the answers of a query that hold for every possible database, and are public.
+    """Public bounds on the answers of a query that hold for every possible database; areas above have the sums."""
 
-    Attributes
-    ----------
-    name : str
-        What they say, for messages.
-    query : str
-        Its name.
-    level : int
-        The level at which; areas above have the sums.
-    lower, upper : array_like of int, shape (areas at the level, groups), or (groups,) for all areas, optional
-        Smallest and largest answers, areas in the order of `Hierarchy.cut`; by default 0 and none.
-    """
-
-    name: str
+    name: str  # for messages
     query: str
     level: int
-    lower: ArrayLike | None = None
-    upper: ArrayLike | None = None
+    lower: ArrayLike | None = (
+        None  # shape (areas at the level, groups), areas as in `Hierarchy.cut`, or (groups,); none: 0
+    )
+    upper: ArrayLike | None = None  # likewise; none: endless
 
     def __str__(self) -> str:
         return self.name
@@ -93,17 +67,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Bounds spread over all areas of a tree.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    query : Query
-        Whose answers.
-    lower, upper : ndarray of float, shape (n_nodes, groups)
-        0 and infinity where nothing is known; equal where the answer is given.
-    """
+    """Bounds on answers in all areas of a tree, shape (n_nodes, groups): 0 and infinity where nothing is known."""
 
     name: str
     query: Query
@@ -124,8 +88,8 @@ class Constraint:
                 )
             odd = values[~((values >= 0) & ((values == np.floor(values)) | (values == np.inf)))]
             if odd.size or (words == "lower" and np.isinf(values).any()):
-                shown = odd[0] if odd.size else np.inf
-                raise ValueError(f"{words} bounds of {name} must be whole numbers, 0 or more, got {shown}")
+                value = odd[0] if odd.size else np.inf
+                raise ValueError(f"{words} bounds of {name} must be whole numbers, 0 or more, got {value}")
             into[areas] = values
         if (wrong := np.argwhere(low > high)).size:
             node, group = wrong[0]
@@ -145,16 +109,12 @@ class Constraint:
 
 
 def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapping[str, int] = MOST_PERSONS) -> Bounds:
-    """Return what counts of housing units and facilities say about the people who live in them.
+    """Return what counts of housing units and facilities, by type, units first, say about the people who live in them.
 
-    The query is of the types, housing units first. There is at least one person in every facility, and none at least in
-    housing units, which may be vacant; at most 99 in a housing unit and 99,999 in a facility, so nobody where there is
-    none.
-
-    References
-    ----------
-    .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the
-       accuracy/privacy tradeoff", 2019: the configuration of the 1940 runs.
+    At least one person is in every facility, and none need be in housing units, which may be vacant; at most 99 in a
+    housing unit and 99,999 in a facility, so nobody where there is none. [Petti and Flaxman, "Differential privacy in
+    the 2020 US census: what will it do? Quantifying the accuracy/privacy tradeoff", 2019: the configuration of the 1940
+    runs.]
     """
     given = np.asarray(facilities)
     if given.dtype.kind not in "iuf" or given.ndim == 0:
@@ -191,12 +151,7 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
 
     A group has at most what the sum that it belongs to leaves over what the others in it have at least, and at least
     what they cannot have. Bounds of an area are then those of its parts added up, so that fewer tables of an area leave
-    its parts none.
-
-    References
-    ----------
-    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, section 6: upper bounds
-       of group quarters are what a total leaves.
+    its parts none. [Abowd et al. 2022, section 6: upper bounds of group quarters are what a total leaves.]
     """
     if len({constraint.query.name for constraint in constraints}) < 2:
         return tuple(constraints)
@@ -204,7 +159,7 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
     left = Constraint(
         f"totals that {names} leave", total, np.zeros((tree.n_nodes, 1)), np.full((tree.n_nodes, 1), np.inf)
     )
-    others = [replace(one, lower=one.lower.copy(), upper=one.upper.copy()) for one in constraints]
+    others = [replace(bounds, lower=bounds.lower.copy(), upper=bounds.upper.copy()) for bounds in constraints]
     pairs = [
         (coarse, fine)
         for coarse in (left, *others)
@@ -214,16 +169,16 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
     for _ in range(2):
         for coarse, fine in pairs:
             _tighten(coarse, fine)
-            for one in (coarse, fine):
-                _spread_up(tree, one.lower, one.upper)
-                if (wrong := np.argwhere(one.lower > one.upper)).size:
+            for bounds in (coarse, fine):
+                _spread_up(tree, bounds.lower, bounds.upper)
+                if (wrong := np.argwhere(bounds.lower > bounds.upper)).size:
                     node, group = wrong[-1]  # of the finest area: what is above follows from it
                     raise ValueError(
-                        f"{names} conflict: {one.query.labels[group]} in {tree.labels[node]} would be "
-                        f"{one.lower[node, group]:.0f} or more and {one.upper[node, group]:.0f} or less"
+                        f"{names} conflict: {bounds.query.labels[group]} in {tree.labels[node]} would be "
+                        f"{bounds.lower[node, group]:.0f} or more and {bounds.upper[node, group]:.0f} or less"
                     )
-    implied = np.max([one.lower.sum(axis=1) for one in others], axis=0)[:, np.newaxis]
-    enough = np.min([one.upper.sum(axis=1) for one in others], axis=0)[:, np.newaxis]
+    implied = np.max([bounds.lower.sum(axis=1) for bounds in others], axis=0)[:, np.newaxis]
+    enough = np.min([bounds.upper.sum(axis=1) for bounds in others], axis=0)[:, np.newaxis]
     low, high = np.where(left.lower > implied, left.lower, 0), np.where(left.upper < enough, left.upper, np.inf)
     return (*others, replace(left, lower=low, upper=high))
 
@@ -260,7 +215,7 @@ def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int6
 def broken(
     constraint: Constraint, answers: NDArray[np.int64], tree: Hierarchy, nodes: slice | None = None
 ) -> str | None:
-    """Return the first bound that answers, shape (..., areas, groups), break, in words; None where they keep all.
+    """Return the first bound that answers, shape (..., areas, groups), break, in words; None if they keep all.
 
     The areas are some `nodes` of the tree, all by default.
     """

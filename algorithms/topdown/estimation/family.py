@@ -17,14 +17,7 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 
 def answer(groups: Groups, tables: NDArray[Number]) -> NDArray[Number]:
-    """Return the exact answers of a query to tables, shape (..., cells): the sum of each group, shape (..., groups).
-
-    Examples
-    --------
-    >>> answer(np.array([0, 0, 1]), np.array([[5, 7, 1], [0, 2, 2]]))
-    array([[12,  1],
-           [ 2,  2]])
-    """
+    """Return the exact answers of a query to tables, shape (..., cells): the sum of each group, shape (..., groups)."""
     if groups.max() == 0:
         total: NDArray[Number] = tables.sum(axis=-1, keepdims=True)
         return total
@@ -35,13 +28,7 @@ def answer(groups: Groups, tables: NDArray[Number]) -> NDArray[Number]:
 
 
 def refines(finer: Groups, coarser: Groups) -> bool:
-    """Tell whether every group of one query is within a group of another.
-
-    Examples
-    --------
-    >>> refines(np.array([0, 1, 2]), np.array([0, 0, 1])), refines(np.array([0, 0, 1]), np.array([0, 1, 1]))
-    (True, False)
-    """
+    """Tell whether every group of one query is within a group of another."""
     image = np.zeros(int(finer.max()) + 1, np.int64)
     image[finer] = coarser
     return bool((image[finer] == coarser).all())
@@ -49,65 +36,31 @@ def refines(finer: Groups, coarser: Groups) -> bool:
 
 @dataclass(frozen=True)
 class Fit:
-    """Noisy answers of one query for every part.
-
-    Attributes
-    ----------
-    name : str
-        Of the query.
-    groups : ndarray of int, shape (cells,)
-        The query.
-    answers : ndarray of float, shape (parts, groups)
-        What was measured.
-    weights : ndarray of float, shape (parts,)
-        Inverse variance of the noise; 0 where nothing was measured.
-    """
+    """Noisy answers of one query for every part; of several runs where families of a level are side by side."""
 
     name: str
     groups: Groups
-    answers: Real
-    weights: Real
+    answers: Real  # shape (parts, groups) or (runs, parts, groups); ignored where the weight is 0
+    weights: Real  # shape (parts,): inverse variance of the noise, 0 where nothing was measured
 
 
 @dataclass(frozen=True)
 class Box:
-    """Bounds on the answers of one query, part by part: ``lower <= answer <= upper``.
-
-    Attributes
-    ----------
-    name : str
-        What the bounds say, for messages.
-    groups : ndarray of int, shape (cells,)
-        The query.
-    lower, upper : ndarray of float, shape (parts, groups)
-        0 and infinity where there is no bound; equal where the answer is given.
-    labels : tuple of str
-        Names of the groups, for messages; none: their numbers.
-    """
+    """Bounds on the answers of one query, part by part: ``lower <= answer <= upper``; also of several runs."""
 
     name: str
     groups: Groups
-    lower: Real
-    upper: Real
-    labels: tuple[str, ...] = ()
+    lower: Real  # shape (parts, groups) or (runs, parts, groups); 0 where there is no bound
+    upper: Real  # likewise; infinity where there is no bound, equal to `lower` where the answer is given
+    labels: tuple[str, ...] = ()  # names of the groups, for messages; none: their numbers
 
 
 @dataclass(frozen=True)
 class Joint:
-    """A given total of several parts together.
-
-    Attributes
-    ----------
-    name : str
-        What the total is of, for messages.
-    members : ndarray of bool, shape (parts,)
-        Which parts.
-    total : int
-        People in them.
-    """
+    """A given total, in people, of several parts together."""
 
     name: str
-    members: NDArray[np.bool_]
+    members: NDArray[np.bool_]  # shape (parts,)
     total: int
 
 
@@ -117,23 +70,6 @@ class Family:
 
     The parts minimize the weighted sum of squares ``sum of w (answer - measured)^2`` over all fits, are not negative,
     keep all boxes and joint totals, and add up to their parent.
-
-    Attributes
-    ----------
-    parts, cells : int
-        Shape of the tables wanted.
-    fits : tuple of Fit
-        Measurements.
-    boxes : tuple of Box
-        Bounds.
-    joints : tuple of Joint
-        Totals of several parts.
-    parent : ndarray of int, shape (cells,), or None
-        Table that the parts add up to; None for the root, which is one part without a parent.
-    margin : ndarray of int, shape (cells,), or None
-        Query on which they add up to it; None for every cell by itself. Coarser only in the failsafe.
-    slack : float or None
-        With a margin: the most that ``|parent - sum of the parts|`` may add up to over all cells.
     """
 
     parts: int
@@ -141,9 +77,9 @@ class Family:
     fits: tuple[Fit, ...]
     boxes: tuple[Box, ...] = ()
     joints: tuple[Joint, ...] = ()
-    parent: NDArray[np.int64] | None = None
-    margin: Groups | None = None
-    slack: float | None = None
+    parent: NDArray[np.int64] | None = None  # shape (cells,); None for the root, which is one part without a parent
+    margin: Groups | None = None  # query on which parts add up to it, coarser only in the failsafe; None: every cell
+    slack: float | None = None  # with a margin: what |parent - sum of the parts| may add up to over all cells
 
     def objective(self, tables: Real) -> float:
         """Return the weighted sum of squares of tables, shape (parts, cells)."""
@@ -153,23 +89,10 @@ class Family:
 
 @dataclass(frozen=True)
 class Solution:
-    """Tables of the parts, and how well they solve the problem.
-
-    Attributes
-    ----------
-    tables : ndarray of float, shape (parts, cells)
-        Not negative.
-    converged : bool
-        Whether the solver met its tolerance.
-    primal, dual : float
-        Residuals: by how much constraints (in people) and optimality (in the gradient, weights scaled so that the
-        largest is 1) are missed at most.
-    iterations : int
-        Steps taken.
-    """
+    """Tables of the parts, shape (parts, cells) and not negative, and how well they solve the problem."""
 
     tables: Real
-    converged: bool
-    primal: float
-    dual: float
+    converged: bool  # whether the solver met its tolerance
+    primal: float  # people by which constraints are missed at most
+    dual: float  # what optimality is missed by at most: in the gradient, weights scaled so that the largest is 1
     iterations: int

@@ -12,13 +12,15 @@ results depend neither on other families nor on threads.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["round_families", "solve_families"]
+from algorithms.topdown.estimation.compiling import once
+
+__all__ = ["Joints", "Limits", "Results", "Squares", "round_families", "solve_families"]
 
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
@@ -34,9 +36,63 @@ _HALVINGS = 100  # of an interval, at most: less than one unit in the last place
 _FIRST_CHECK = 5  # step after which penalties are reconsidered; then after 10, 20, 40, ...
 
 
+class Squares(NamedTuple):
+    """Weighted squares of the families of a level, scaled so that the largest weight is 1; or of one family in one run.
+
+    The other queries are those that do not count every cell by itself.
+    """
+
+    linear: Real  # detailed query: weighted answers, shape (runs, children, cells)
+    curve: Real  # detailed query: weights, shape (children,)
+    terms: Real  # weighted answers of the others, summed over those that a group of the basis enters
+    normal: Real  # weights of the others as matrices on the basis, shape (kinds, basis, basis)
+    kinds: Index  # which of these is a child's, shape (children,); children of one kind have the same curve and penalty
+    penalty: Real  # to start with, shape (children,)
+
+
+class Limits(NamedTuple):
+    """The basis, and bounds on sums of its groups and on single cells; of a level, or of one family in one run."""
+
+    basis: Index  # groups of the basis that each cell is in, shape (queries, cells)
+    rows: Index  # bounds that each group of the basis is in, shape (boxes, basis)
+    lower: Real  # shape (1 or runs, children, bounds)
+    upper: Real
+    least: Real  # of cells, shape (1 or runs, children, cells), or (1, 0, cells)
+    most: Real
+
+
+class Joints(NamedTuple):
+    """Joint totals of some children."""
+
+    starts: Index  # first of each family, shape (families + 1,)
+    members: Flags  # shape (joint totals, children of the largest family)
+    totals: Real  # people
+
+
+class Results(NamedTuple):
+    """What is computed: see `algorithms.topdown.estimation.family.Solution`; by run and family, tables by child."""
+
+    tables: Real
+    converged: Flags
+    primal: Real
+    dual: Real
+    iterations: Index
+
+
+class System(NamedTuple):
+    """What solves the linear systems of a family at one penalty; with M and W the matrices that `_factor` describes."""
+
+    groups: Index  # of the basis that each cell is in
+    overlap: Real  # cells that two groups share
+    diagonal: Real  # curve and penalty of each child
+    inverses: Real  # M of each label
+    corrections: Real  # W of each label, transposed
+    labels: Index  # of each child: those with the same matrix have the same
+
+
 def _compiled(function: Any) -> Any:
     """Compile a function: products may fuse with sums, but nothing is reordered."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})(function)
+    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})(function)
 
 
 @_compiled
@@ -123,13 +179,13 @@ def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real,
         for i in range(cells):
             out[0, i] = max(points[0, i], 0.0)
         return
-    found = np.empty((2, cells))
-    sums, slopes = found[0], found[1]
+    buffer = np.empty((2, cells))
+    sums, slopes = buffer[0], buffer[1]
     moved = True
     rounds = 0
     while moved and rounds < children + 10:
         rounds += 1
-        _clear(found)
+        _clear(buffer)
         for c in range(children):
             weight, inverse = penalty[c], 1 / penalty[c]
             for i in range(cells):
@@ -146,7 +202,7 @@ def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real,
                     new = max(new, (points[c, i] - parent[i]) * penalty[c])
             moved |= new != theta[i]
             theta[i] = new
-    _clear(found)
+    _clear(buffer)
     for c in range(children):
         inverse = 1 / penalty[c]
         for i in range(cells):
@@ -228,15 +284,16 @@ def _alike(kinds: Index, strength: Real, labels: Index) -> int:
 
 @_compiled
 def _factor(
-    normal: Real, kinds: Index, diagonal: Real, overlap: Real, rows: Index, strength: Real, labels: Index, distinct: int
-) -> tuple[Real, Real]:
-    """Return the matrices that solve the linear systems of one penalty, for each label.
+    normal: Real, kinds: Index, diagonal: Real, groups: Index, overlap: Real, rows: Index, strength: Real
+) -> System:
+    """Return the linear systems of one penalty.
 
-    The first are M with ``(diagonal I + B' N B)^-1 = (I - B' M B) / diagonal``, where N is `normal` and the strength of
-    bounds. With S the sum of these inverses over children, and s that of ``1 / diagonal``, the others are W with
-    ``(I - B' M B) S^-1 = (I + B' W B) / s``, transposed: they apply the parent's equality.
+    M has ``(diagonal I + B' N B)^-1 = (I - B' M B) / diagonal``, where N is `normal` and the strength of bounds. With S
+    the sum of these inverses over children, and s that of ``1 / diagonal``, W has
+    ``(I - B' M B) S^-1 = (I + B' W B) / s``: it applies the parent's equality.
     """
-    size, done, scale = len(overlap), 0, 0.0
+    size, done, scale, labels = len(overlap), 0, 0.0, np.empty(len(kinds), np.int64)
+    distinct = _alike(kinds, strength, labels)
     inverses, corrections = np.empty((distinct, size, size)), np.empty((distinct, size, size))
     total, left, single = np.zeros((1, size, size)), np.empty((size, size)), np.zeros(size, np.int64)
     overlaps = overlap.reshape(1, size, size)
@@ -273,28 +330,16 @@ def _factor(
                 for h in range(size):
                     corrections[label, g, h] = total[0, g, h] - inverses[label, g, h]
             _multiply(total[0], left.reshape(1, size, size), single, 1.0, corrections[label])
-    return inverses, corrections
+    return System(groups, overlap, diagonal, inverses, corrections, labels)
 
 
 @_compiled
-def _minimize(
-    groups: Index,
-    overlap: Real,
-    diagonal: Real,
-    inverses: Real,
-    corrections: Real,
-    labels: Index,
-    root: bool,
-    bounded: bool,
-    push: Real,
-    sums: Real,
-    shares: Real,
-    x: Real,
-) -> None:
+def _minimize(system: System, root: bool, bounded: bool, push: Real, sums: Real, shares: Real, x: Real) -> None:
     """Replace `x` by the solution of the linear systems whose right-hand sides are `x` and B' `push`.
 
     Without the root the solutions add up to nothing over the children, in every cell.
     """
+    groups, overlap, diagonal, inverses, corrections, labels = system
     (children, cells), size, scale = x.shape, len(overlap), 0.0
     _gather(groups, x, sums)
     if bounded:
@@ -329,24 +374,14 @@ def _minimize(
 
 
 @_compiled
-def _descend(
-    groups: Index,
-    linear: Real,
-    curve: Real,
-    terms: Real,
-    normal: Real,
-    kinds: Index,
-    tables: Real,
-    sums: Real,
-    out: Real,
-) -> None:
+def _descend(groups: Index, squares: Squares, tables: Real, sums: Real, out: Real) -> None:
     """Set `out` to minus half the gradient of the weighted squares at some tables, and `sums` to those of the basis."""
     _gather(groups, tables, sums)
-    pulls = terms.copy()
-    _multiply(sums, normal, kinds, -1.0, pulls)
+    pulls = squares.terms.copy()
+    _multiply(sums, squares.normal, squares.kinds, -1.0, pulls)
     for c in range(len(tables)):
         for i in range(tables.shape[1]):
-            out[c, i] = linear[c, i] - curve[c] * tables[c, i]
+            out[c, i] = squares.linear[c, i] - squares.curve[c] * tables[c, i]
     _scatter(groups, pulls, out)
 
 
@@ -402,17 +437,7 @@ def _leave_room(parent: Real, root: bool, usable: Flags, least: Real, most: Real
 
 
 @_compiled
-def _directions(
-    groups: Index,
-    overlap: Real,
-    diagonal: Real,
-    factors: tuple[Real, Real],
-    labels: Index,
-    members: Flags,
-    sums: Real,
-    shares: Real,
-    out: Real,
-) -> Real:
+def _directions(system: System, members: Flags, sums: Real, shares: Real, out: Real) -> Real:
     """Set `out` to how tables move when the total of some children does, and return by how much totals move: inverse.
 
     A total that follows from the others is left out: its row and column are 0.
@@ -422,9 +447,7 @@ def _directions(
         for c in range(members.shape[1]):
             for i in range(out.shape[2]):
                 out[r, c, i] = 1.0 if members[r, c] else 0.0
-        _minimize(
-            groups, overlap, diagonal, factors[0], factors[1], labels, False, False, nothing, sums, shares, out[r]
-        )
+        _minimize(system, False, False, nothing, sums, shares, out[r])
         for s in range(len(members)):
             for c in range(members.shape[1]):
                 if members[s, c]:
@@ -460,10 +483,9 @@ def _apart_from(members: Flags, totals: Real, tables: Real, out: Real) -> None:
 
 
 @_compiled
-def _stiffness(
-    rows: Index, overlap: Real, inverses: Real, labels: Index, diagonal: Real, low: Real, high: Real, out: Real
-) -> None:
+def _stiffness(system: System, rows: Index, low: Real, high: Real, out: Real) -> None:
     """Set `out` to how stiff the squares are along the sum that each bound is on, 0 where there is no bound."""
+    _, overlap, diagonal, inverses, _, labels = system
     size = len(overlap)
     which, along, bend = np.zeros(1, np.int64), np.empty((1, size)), np.empty((1, size))
     for c in range(len(out)):
@@ -496,20 +518,9 @@ def _step_size(primal: float, dual: float) -> float:
 
 @_compiled
 def _solve_family(
-    groups: Index,
-    overlap: Real,
-    linear: Real,
-    curve: Real,
-    terms: Real,
-    normal: Real,
-    kinds: Index,
-    penalty: Real,
-    factors: tuple[Real, Real],
-    rows: Index,
-    lower: Real,
-    upper: Real,
-    least: Real,
-    most: Real,
+    squares: Squares,
+    limits: Limits,
+    system: System,
     members: Flags,
     totals: Real,
     parent: Real,
@@ -526,30 +537,26 @@ def _solve_family(
     small as the steps. Sets `z`, and returns whether the halves agree, by how much optimality is missed, and the steps
     taken.
     """
-    shape, bounds, size = z.shape, lower.shape, len(overlap)
+    groups, rows, lower, upper, least, most = limits
+    curve, penalty, diagonal = squares.curve, squares.penalty, system.diagonal
+    shape, bounds, size = z.shape, lower.shape, len(system.overlap)
     bounded, first = len(rows) > 0, penalty
-    labels, strength = np.empty(len(z), np.int64), np.zeros(bounds)
-    distinct = _alike(kinds, strength, labels)
-    low, high, usable = lower.copy(), upper.copy(), np.ones(shape, np.bool_)
+    low, high, usable, strength = lower.copy(), upper.copy(), np.ones(shape, np.bool_), np.zeros(bounds)
     _bind(groups, rows, parent, root, low, high, most, usable, z)
     theta = np.zeros(shape[1])
     within = _leave_room(parent, root, usable, least, most)
     if within:
         _project_within(z, penalty, parent, root, least, most, theta, z)
-    diagonal = curve.copy()
-    for c in range(shape[0]):
-        diagonal[c] += penalty[c]
     if bounded:
-        _stiffness(rows, overlap, factors[0], labels, diagonal, low, high, strength)
-        distinct = _alike(kinds, strength, labels)
-        factors = _factor(normal, kinds, diagonal, overlap, rows, strength, labels, distinct)
+        _stiffness(system, rows, low, high, strength)
+        system = _factor(squares.normal, squares.kinds, diagonal, groups, system.overlap, rows, strength)
     x, u, new, pull = np.empty(shape), np.zeros(shape), np.empty(shape), np.empty(shape)
     sums, shares, push = np.empty((len(z), size)), np.empty((len(z), size)), np.zeros((len(z), size))
     moves, missing = np.empty((len(members), *shape)), np.zeros(len(members))
-    by_totals = _directions(groups, overlap, diagonal, factors, labels, members, sums, shares, moves)
-    y, w, offset, seen = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
+    by_totals = _directions(system, members, sums, shares, moves)
+    y, w, offset, answers = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
     center = z.copy()
-    _descend(groups, linear, curve, terms, normal, kinds, center, sums, pull)
+    _descend(groups, squares, center, sums, pull)
     if bounded:
         _gather(rows, sums, offset)
         for c in range(bounds[0]):
@@ -563,10 +570,10 @@ def _solve_family(
         if bounded:
             for c in range(bounds[0]):
                 for r in range(bounds[1]):
-                    seen[c, r] = strength[c, r] * (y[c, r] - w[c, r] - offset[c, r])
+                    answers[c, r] = strength[c, r] * (y[c, r] - w[c, r] - offset[c, r])
             _clear(push)
-            _scatter(rows, seen, push)
-        _minimize(groups, overlap, diagonal, factors[0], factors[1], labels, root, bounded, push, sums, shares, x)
+            _scatter(rows, answers, push)
+        _minimize(system, root, bounded, push, sums, shares, x)
         if len(members):
             for c in range(shape[0]):
                 for i in range(shape[1]):
@@ -600,14 +607,14 @@ def _solve_family(
         apart_rows, moved_rows = 0.0, 0.0
         if bounded:
             _gather(groups, x, sums)
-            _gather(rows, sums, seen)
+            _gather(rows, sums, answers)
             for c in range(bounds[0]):
                 for r in range(bounds[1]):
-                    w[c, r] += _RELAXATION * (seen[c, r] + offset[c, r]) + (1 - _RELAXATION) * y[c, r]
+                    w[c, r] += _RELAXATION * (answers[c, r] + offset[c, r]) + (1 - _RELAXATION) * y[c, r]
                     value = min(max(w[c, r], low[c, r]), high[c, r])
                     w[c, r] -= value
                     if strength[c, r] > 0:
-                        apart_rows = max(apart_rows, abs(seen[c, r] + offset[c, r] - value))
+                        apart_rows = max(apart_rows, abs(answers[c, r] + offset[c, r] - value))
                         moved_rows = max(moved_rows, abs(value - y[c, r]))
                         dual = max(dual, abs(value - y[c, r]) * strength[c, r])
                     y[c, r] = value
@@ -627,7 +634,7 @@ def _solve_family(
             by = min(max(by, _LEAST * first[0] / penalty[0]), _MOST * first[0] / penalty[0])
             check = 2 * check if step > 1 else _FIRST_CHECK
             _copy(z, center)
-            _descend(groups, linear, curve, terms, normal, kinds, center, sums, pull)
+            _descend(groups, squares, center, sums, pull)
             if bounded:
                 _gather(rows, sums, offset)
             if by != 1:
@@ -642,8 +649,8 @@ def _solve_family(
                         w[c, r] /= by
                 for i in range(shape[1]):
                     theta[i] *= by
-                factors = _factor(normal, kinds, diagonal, overlap, rows, strength, labels, distinct)
-                by_totals = _directions(groups, overlap, diagonal, factors, labels, members, sums, shares, moves)
+                system = _factor(squares.normal, squares.kinds, diagonal, groups, system.overlap, rows, strength)
+                by_totals = _directions(system, members, sums, shares, moves)
     return False, dual, iterations
 
 
@@ -667,112 +674,52 @@ def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real, 
 @_compiled
 def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[Index, Index, Index, Real, Real]:
     """Return what is left of the basis in some cells: filled groups, groups of cells, rows, overlap, normal matrix."""
-    number, cells, size = np.zeros(normal.shape[1], np.int64), len(active), 0
+    number, cells = np.zeros(normal.shape[1], np.int64), len(active)
     for b in range(len(basis)):
         for i in active:
             number[basis[b, i]] = 1
-    for g in range(len(number)):
-        size += number[g]
-        number[g] = size - 1 if number[g] else -1
-    filled, groups, overlap = np.empty(size, np.int64), np.empty((len(basis), cells), np.int64), np.zeros((size, size))
-    for g in range(len(number)):
-        if number[g] >= 0:
-            filled[number[g]] = g
+    filled = np.flatnonzero(number)
+    for g in range(len(filled)):
+        number[filled[g]] = g
+    groups, overlap = np.empty((len(basis), cells), np.int64), np.zeros((len(filled), len(filled)))
     for i in range(cells):
         for b in range(len(basis)):
             groups[b, i] = number[basis[b, active[i]]]
         for b in range(len(basis)):
             for other in range(len(basis)):
                 overlap[groups[b, i], groups[other, i]] += 1
-    small, places = np.empty((len(normal), size, size)), np.empty((len(rows), size), np.int64)
-    for g in range(size):
-        for b in range(len(rows)):
-            places[b, g] = rows[b, filled[g]]
-        for kind in range(len(normal)):
-            for h in range(size):
-                small[kind, g, h] = normal[kind, filled[g], filled[h]]
-    return filled, groups, places, overlap, small
+    return filled, groups, rows[:, filled], overlap, normal[:, filled][:, :, filled]
 
 
+@once
 @_compiled
 def solve_families(
     parents: Index,
     root: bool,
     starts: Index,
-    linear: Real,
-    curve: Real,
-    terms: Real,
-    normal: Real,
-    kinds: Index,
-    penalty: Real,
-    basis: Index,
-    rows: Index,
-    lower: Real,
-    upper: Real,
-    least: Real,
-    most: Real,
-    joints: Index,
-    members: Flags,
-    totals: Real,
+    squares: Squares,
+    limits: Limits,
+    joints: Joints,
     tolerance: float,
     iterations: int,
-    tables: Real,
-    converged: Flags,
-    primal: Real,
-    dual: Real,
-    steps: Index,
+    results: Results,
 ) -> None:
-    """Solve every family in every run, one after the other.
+    """Solve every family in every run, one after the other, to a tolerance in people, and set the results.
 
-    Parameters
-    ----------
-    parents : ndarray of int, shape (runs, families, cells)
-        Tables to add up to; empty at the root.
-    root : bool
-        Whether there is no parent.
-    starts : ndarray of int, shape (families + 1,)
-        First child of each family.
-    linear, curve : ndarray of float, shapes (runs, children, cells) and (children,)
-        Detailed query: weighted answers, weights.
-    terms : ndarray of float, shape (runs, children, basis)
-        All other queries: weighted answers, summed over the queries that a group of the basis enters.
-    normal : ndarray of float, shape (kinds, basis, basis)
-        Weights of the other queries, as a matrix on the basis.
-    kinds : ndarray of int, shape (children,)
-        Which of these matrices is a child's. Children of one kind have the same curve and penalty.
-    penalty : ndarray of float, shape (children,)
-        To start with.
-    basis : ndarray of int, shape (queries, cells)
-        The groups of the basis that each cell is in.
-    rows : ndarray of int, shape (boxes, basis)
-        The bounds that each group of the basis is in, or -1.
-    lower, upper : ndarray of float, shape (1 or runs, children, bounds)
-        The bounds.
-    least, most : ndarray of float, shape (1 or runs, children, cells)
-        Bounds on single cells; or of shape (1, 0, 0).
-    joints : ndarray of int, shape (families + 1,)
-        First joint total of each family.
-    members : ndarray of bool, shape (joint totals, children of the largest family)
-        Whose total it is.
-    totals : ndarray of float, shape (joint totals,)
-        In people.
-    tolerance : float
-        In people.
-    iterations : int
-        At most.
-    tables, converged, primal, dual, steps : ndarray
-        Results; see `algorithms.topdown.estimation.batched.LevelSolution`.
+    Tables to add up to have the shape (runs, families, cells), and are empty at the root; `starts` are the first
+    children of each family, shape (families + 1,).
     """
+    tables, converged, primal, dual, steps = results
+    basis, rows, lower, upper, least, most = limits
     runs, _, cells = tables.shape
     active = np.empty(cells, np.int64)
     for family in range(len(starts) - 1):
         part, children = slice(starts[family], starts[family + 1]), starts[family + 1] - starts[family]
-        ours, weights, begin, labels = kinds[part], curve[part], penalty[part], np.empty(children, np.int64)
+        ours, weights, begin = squares.kinds[part], squares.curve[part], squares.penalty[part]
         before = active[:0].copy()
-        together = members[joints[family] : joints[family + 1], :children]
-        wanted = totals[joints[family] : joints[family + 1]]
+        together = joints.members[joints.starts[family] : joints.starts[family + 1], :children]
+        wanted = joints.totals[joints.starts[family] : joints.starts[family + 1]]
         nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) + len(wanted) == 0
-        distinct = _alike(ours, nothing, labels)
         for c in range(children):
             diagonal[c] = weights[c] + begin[c]
             closed &= weights[c] > 0
@@ -786,24 +733,16 @@ def solve_families(
                     count += 1
             if not same or count < len(before):  # systems are shared by runs with the same cells
                 before = active[:count].copy()
-                filled, groups, places, overlap, small = _restrict(basis, rows, normal, before)
-                factors = _factor(small, ours, diagonal, overlap, places[:0], nothing, labels, distinct)
-            z, near, pulls = np.empty((children, count)), np.empty((children, count)), np.empty((children, len(filled)))
+                filled, groups, places, overlap, small = _restrict(basis, rows, squares.normal, before)
+                system = _factor(small, ours, diagonal, groups, overlap, places[:0], nothing)
+            z = np.empty((children, count))
+            near, pulls = squares.linear[run, part][:, before], squares.terms[run, part][:, filled]
             parent, largest = np.zeros(count), 0.0
             for i in range(count):
                 parent[i] = 0.0 if root else parents[run, family, before[i]]
                 largest = max(largest, parent[i])
             floor, ceiling = least[run % len(least), part], most[run % len(most), part]
-            bounded = children if most.shape[2] else 0
-            floors, ceilings = np.empty((bounded, count)), np.empty((bounded, count))
-            for c in range(bounded):
-                for i in range(count):
-                    floors[c, i], ceilings[c, i] = floor[c, before[i]], ceiling[c, before[i]]
-            for c in range(children):
-                for i in range(count):
-                    near[c, i] = linear[run, starts[family] + c, before[i]]
-                for g in range(len(filled)):
-                    pulls[c, g] = terms[run, starts[family] + c, filled[g]]
+            floors, ceilings = floor[:, before], ceiling[:, before]
             met, allowed = True, max(tolerance, _PRECISION * largest)
             if count and children == 1 and not root:
                 _copy(parent.reshape(1, count), z)
@@ -817,20 +756,9 @@ def solve_families(
                     _project(near, weights, parent, root, np.zeros(count), z)
             elif count:
                 met, dual[run, family], steps[run, family] = _solve_family(
-                    groups,
-                    overlap,
-                    near,
-                    weights,
-                    pulls,
-                    small,
-                    ours,
-                    begin,
-                    factors,
-                    places,
-                    low,
-                    high,
-                    floors,
-                    ceilings,
+                    Squares(near, weights, pulls, small, ours, begin),
+                    Limits(groups, places, low, high, floors, ceilings),
+                    system,
                     together,
                     wanted,
                     parent,
@@ -846,29 +774,19 @@ def solve_families(
                 for i in range(count):
                     out[c, before[i]] = z[c, i] if z[c, i] >= 0 else parent[i] / children
             missed = _missed(basis, rows, out, low, high, together, wanted)
-            for c in range(bounded):
+            for c in range(len(floor)):
                 for i in range(cells):
                     missed = max(missed, floor[c, i] - out[c, i], out[c, i] - ceiling[c, i])
             primal[run, family] = missed
             converged[run, family] = met and primal[run, family] <= allowed
 
 
+@once
 @_compiled
 def round_families(tables: Real, parents: Index, starts: Index, near: float, out: Index) -> None:
-    """Set `out` to whole tables that add up to the parents, by largest remainders in every cell.
+    """Set `out` to whole tables, shape (runs, children, cells), that add up to the parents, by largest remainders.
 
-    Parameters
-    ----------
-    tables : ndarray of float, shape (runs, children, cells)
-        What to round.
-    parents : ndarray of int, shape (runs, families, cells)
-        What it adds up to.
-    starts : ndarray of int, shape (families + 1,)
-        First child of each family.
-    near : float
-        What is within this distance of a whole number has no remainder.
-    out : ndarray of int, shape (runs, children, cells)
-        Result.
+    What is within `near` of a whole number has no remainder.
     """
     runs, _, cells = tables.shape
     rest = np.empty(np.max(starts[1:] - starts[:-1]))

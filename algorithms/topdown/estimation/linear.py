@@ -1,44 +1,161 @@
 """Linear programs on a family's constraints: what conflicts, the smallest tolerance, how far a parent gives.
 
-Everything here is a linear program. None of the questions tells two cells apart that fall into the same groups of all
-queries involved, so such cells are merged first: a class of cells can be divided again in proportion to the parent.
+None of these questions tells two cells apart that fall into the same groups of all queries involved, so such cells are
+merged first: a class of cells can be divided again in proportion to the parent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
 from algorithms.topdown.estimation.family import Family, Groups, answer
-from algorithms.topdown.estimation.program import System, below, named, solve, system, tally
 
-__all__ = ["Infeasible", "conflict", "failsafe", "smallest_tolerance"]
+__all__ = [
+    "PARENT",
+    "SLACK",
+    "Infeasible",
+    "System",
+    "below",
+    "conflict",
+    "failsafe",
+    "named",
+    "smallest_tolerance",
+    "solve",
+    "system",
+    "tally",
+]
 
 Index = NDArray[np.int64]
 Real = NDArray[np.float64]
+PARENT, SLACK = "parent", "slack"
 TOLERANCE = 1e-6  # of the solver, in people
 SHOWN = 10  # names in a message
 
 
-class Infeasible(ValueError):
-    """No tables keep all constraints.
+@dataclass(frozen=True)
+class System:
+    """Constraints as rows, ``lower <= matrix @ v <= upper``, of variables that are not negative.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Constraints that conflict; empty if they do so in whole numbers only.
-
-    Examples
-    --------
-    >>> print(Infeasible(("total in Rabat >= 7", "parent")))
-    no tables keep all of: total in Rabat >= 7; parent
+    Columns are those of the tables, flattened; then, where there is a slack, the excess of the parts over each cell of
+    the parent.
     """
+
+    matrix: Any  # csr_array, shape (rows, parts * cells + extra)
+    lower: Real
+    upper: Real
+    origin: Index  # shape (rows, 3): which of `sources`, part (-1: several), group (-1: the only one)
+    sources: tuple[str, ...]  # names of constraints
+    groups: tuple[tuple[str, ...], ...] = ()  # for each source the names of its groups, if any
+
+
+def named(
+    name: str,
+    relation: str,
+    value: float,
+    *,
+    part: int = -1,
+    group: int = -1,
+    labels: Sequence[str] = (),
+    groups: Sequence[str] = (),
+) -> str:
+    """Return the words by which one bound is called in messages."""
+    if name in (PARENT, SLACK):
+        return name
+    where = "" if part < 0 else f" in {labels[part] if labels else f'part {part}'}"
+    which = "" if group < 0 else f", {groups[group] if groups else f'group {group}'}"
+    return f"{name}{where}{which} {relation} {value:.12g}"
+
+
+def tally(groups: Groups, parts: int) -> Any:
+    """Return the query of every part as a matrix on flattened tables."""
+    size = int(groups.max()) + 1
+    rows = (np.arange(parts)[:, None] * size + groups).ravel()
+    return _selection(rows, parts * size)
+
+
+def _selection(rows: Index, n_rows: int) -> Any:
+    """Return the matrix that adds up each column into one row."""
+    return sparse.csc_array((np.ones(rows.size), rows, np.arange(rows.size + 1)), shape=(n_rows, rows.size)).tocsr()
+
+
+def system(family: Family) -> System:
+    """Return all constraints of a family but non-negativity as rows."""
+    n, cells = family.parts * family.cells, np.tile(np.arange(family.cells), family.parts)
+    blocks: list[tuple[str, Any, ArrayLike, ArrayLike, Index]] = []
+    labels = {box.name: box.labels for box in family.boxes}
+    if family.parent is not None:
+        margin = np.arange(family.cells) if family.margin is None else family.margin
+        sums = answer(margin, family.parent)
+        blocks.append((PARENT, _selection(margin[cells], sums.size), sums, sums, np.full((sums.size, 2), -1)))
+    for joint in family.joints:
+        row = sparse.csr_array(np.repeat(joint.members, family.cells)[None].astype(np.float64))
+        blocks.append((joint.name, row, [joint.total], [joint.total], np.full((1, 2), -1)))
+    for box in family.boxes:
+        bounded = (box.lower > 0) | (box.upper < np.inf)
+        where = np.argwhere(bounded)
+        if box.lower.shape[1] == 1:
+            where[:, 1] = -1
+        rows = tally(box.groups, family.parts)[np.flatnonzero(bounded)]
+        blocks.append((box.name, rows, box.lower[bounded], box.upper[bounded], where))
+    if family.parent is not None and family.slack is not None:
+        each, total = sparse.eye_array(family.cells), np.ones((1, family.cells))
+        over = sparse.block_array([[_selection(cells, family.cells), -each], [None, total]], format="csr")
+        most = np.append(family.parent, family.slack / 2)
+        blocks.append((SLACK, over, np.full(most.size, -np.inf), most, np.full((most.size, 2), -1)))
+    if not blocks:
+        nothing = np.zeros(0)
+        return System(sparse.csr_array((0, n)), nothing, nothing, np.zeros((0, 3), np.int64), ())
+    sources, matrices, lower, upper, wheres = zip(*blocks, strict=True)
+    numbers = np.repeat(np.arange(len(blocks)), [len(where) for where in wheres])
+    return System(
+        below(*matrices),
+        np.concatenate(lower).astype(np.float64),
+        np.concatenate(upper).astype(np.float64),
+        np.column_stack([numbers, np.concatenate(wheres)]),
+        sources,
+        tuple(labels.get(source, ()) for source in sources),
+    )
+
+
+def below(*blocks: Any) -> Any:
+    """Return rows below rows, without the overhead of the general function."""
+    sizes = np.concatenate([np.diff(block.indptr) for block in blocks])
+    data, indices = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("data", "indices"))
+    shape = (sizes.size, max(block.shape[1] for block in blocks))
+    return sparse.csr_array((data, indices, np.append(0, np.cumsum(sizes))), shape=shape)
+
+
+def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, integers: int = 0) -> Real | None:
+    """Solve a linear program."""
+    equal = lower == upper
+    top, bottom = np.flatnonzero(~equal & (upper < np.inf)), np.flatnonzero(~equal & (lower > -np.inf))
+    sides = matrix[np.append(top, bottom)]
+    sides.data[sides.indptr[top.size] :] *= -1
+    result = linprog(
+        cost,
+        A_ub=sides,
+        b_ub=np.concatenate([upper[top], -lower[bottom]]),
+        A_eq=matrix[np.flatnonzero(equal)],
+        b_eq=lower[equal],
+        bounds=bounds,
+        **(
+            {"method": "highs", "integrality": np.arange(cost.size) < integers, "options": {"mip_rel_gap": 0.0}}
+            if integers
+            else {"method": "highs-ds", "options": {"presolve": False}}  # small problems: it costs more than it saves
+        ),
+    )
+    return np.asarray(result.x) if result.status == 0 else None
+
+
+class Infeasible(ValueError):
+    """No tables keep all constraints: the names of those that conflict, or none if they do so in whole numbers only."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__(names)
@@ -57,29 +174,22 @@ def _merged(family: Family, *queries: Groups) -> tuple[Family, list[Groups]]:
     classes = np.zeros(family.cells, np.int64)
     for groups in (*(box.groups for box in family.boxes), *margin, *queries):
         classes = np.unique(classes * (int(groups.max()) + 1) + groups, return_inverse=True)[1].reshape(-1)
-    one = np.unique(classes, return_index=True)[1]
+    first = np.unique(classes, return_index=True)[1]
     small = replace(
         family,
-        cells=one.size,
+        cells=first.size,
         fits=(),
-        boxes=tuple(replace(box, groups=box.groups[one]) for box in family.boxes),
+        boxes=tuple(replace(box, groups=box.groups[first]) for box in family.boxes),
         parent=None if family.parent is None else answer(classes, family.parent).astype(np.int64),
-        margin=None if family.margin is None else family.margin[one],
+        margin=None if family.margin is None else family.margin[first],
     )
-    return small, [groups[one] for groups in queries]
+    return small, [groups[first] for groups in queries]
 
 
 def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *, labels: Sequence[str] = ()) -> float:
-    """Return how far answers must stay from their targets at most, if all constraints are kept, in people.
+    """Return the smallest t, in people, for which tables keep all constraints with ``|answer - target| <= t``.
 
-    Targets are queries with the answers wanted of every part, shape (parts, groups); the fits do not matter. It is the
-    smallest t for which tables exist with ``|answer - target| <= t``, up to the tolerance of the solver.
-
-    Examples
-    --------
-    >>> pair = Family(2, 1, (), parent=np.array([10]))
-    >>> smallest_tolerance(pair, [(np.array([0]), np.array([[4.0], [7.0]]))])
-    0.5
+    Targets are queries with the answers wanted of every part, shape (parts, groups); the fits do not matter.
     """
     small, queries = _merged(family, *(groups for groups, _ in targets))
     rules = system(small)
@@ -88,16 +198,16 @@ def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *
     wanted = np.concatenate([np.zeros(0), *(values.ravel() for _, values in targets)])
     free = np.full(wanted.size, np.inf)
     distance = np.repeat([0.0, -1.0, 1.0], [rows, wanted.size, wanted.size])[:, None]
-    found = solve(
+    solution = solve(
         np.append(np.zeros(n), 1.0),
         sparse.hstack([below(rules.matrix, *answers, *answers), sparse.csr_array(distance)], format="csr"),
         np.concatenate([rules.lower, -free, wanted]),
         np.concatenate([rules.upper, wanted, free]),
         np.tile([0.0, np.inf], (n + 1, 1)),
     )
-    if found is None:
+    if solution is None:
         raise Infeasible(conflict(family, labels=labels) or ())
-    return max(float(found[-1]), 0.0)
+    return max(float(solution[-1]), 0.0)
 
 
 def _clash(matrix: Any, most: Real) -> Index | None:
@@ -107,26 +217,18 @@ def _clash(matrix: Any, most: Real) -> Index | None:
     weigh, nothing is left of the variables but what is not negative, and the bounds add up to less.
     """
     rows, n = matrix.shape
-    found = linprog(
+    result = linprog(
         np.repeat([0.0, 1.0], [n, rows]),
         A_ub=sparse.hstack([matrix, -sparse.eye_array(rows)], format="csr"),
         b_ub=most,
         bounds=(0, None),
         method="highs-ds",
     )
-    return None if found.fun <= TOLERANCE else np.flatnonzero(found.ineqlin.marginals < -TOLERANCE)
+    return None if result.fun <= TOLERANCE else np.flatnonzero(result.ineqlin.marginals < -TOLERANCE)
 
 
 def conflict(family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...] | None:
-    """Return constraints that no tables keep together.
-
-    Examples
-    --------
-    >>> from algorithms.topdown.estimation.family import Box
-    >>> least = Box("persons", np.array([0]), np.array([[6.0], [5.0]]), np.full((2, 1), np.inf))
-    >>> conflict(Family(2, 1, (), (least,), parent=np.array([10])), labels=("Rabat", "Fes"))
-    ('parent', 'persons in Rabat >= 6', 'persons in Fes >= 5')
-    """
+    """Return constraints that no tables keep together, in words; None if there are none."""
     rules = system(_merged(family)[0])
     top, bottom = np.flatnonzero(rules.upper < np.inf), np.flatnonzero(rules.lower > -np.inf)
     matrix = sparse.vstack([rules.matrix[top], -rules.matrix[bottom]], format="csr")
@@ -136,8 +238,8 @@ def conflict(family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...] |
     names = {row: _name(rules, row, top, bottom, labels) for row in rows}
     for name in dict.fromkeys(names.values()):
         others = np.array([row for row in rows if names[row] != name], np.int64)
-        if others.size and (found := _clash(matrix[others], most[others])) is not None:
-            rows = others[found]
+        if others.size and (clash := _clash(matrix[others], most[others])) is not None:
+            rows = others[clash]
     by_source = sorted(rows, key=lambda row: np.concatenate([top, bottom])[row])
     return tuple(dict.fromkeys(names[row] for row in by_source))
 
@@ -158,29 +260,19 @@ def _name(rules: System, row: int, top: Index, bottom: Index, labels: Sequence[s
 
 
 def failsafe(family: Family, minimal: Groups, *, labels: Sequence[str] = ()) -> Family:
-    """Return a family whose parent gives way cell by cell, as little as it must.
+    """Return a family whose parent gives way cell by cell, as little as it must, within the groups of `minimal`.
 
-    Units: the slack is in people, the sum over cells of ``|parent - sum of the parts|``. One person in another cell
-    counts twice, so the smallest slack is even where all bounds are whole and queries are nested.
-
-    References
-    ----------
-    .. [1] US Census Bureau, 2020 Disclosure Avoidance System, 2018 end-to-end test: backup feasibility optimization.
-
-    Examples
-    --------
-    >>> from algorithms.topdown.estimation.family import Box
-    >>> least = Box("persons", np.array([0, 1]), np.array([[4.0, 0.0]]), np.full((1, 2), np.inf))
-    >>> failsafe(Family(1, 2, (), (least,), parent=np.array([3, 2])), np.array([0, 0])).slack
-    3.0
+    The slack is in people, the sum over cells of ``|parent - sum of the parts|``. One person in another cell counts
+    twice, so the smallest slack is even where all bounds are whole and queries are nested. [US Census Bureau, 2020
+    Disclosure Avoidance System, 2018 end-to-end test: backup feasibility optimization.]
     """
     loose = replace(family, margin=minimal, slack=np.inf)
     small, _ = _merged(loose)
     rules = system(small)
     n = rules.matrix.shape[1]
     excess = np.repeat([0.0, 1.0], [n - small.cells, small.cells])
-    found = solve(excess, rules.matrix, rules.lower, rules.upper, np.tile([0.0, np.inf], (n, 1)))
-    if found is None:
+    solution = solve(excess, rules.matrix, rules.lower, rules.upper, np.tile([0.0, np.inf], (n, 1)))
+    if solution is None:
         raise Infeasible(conflict(loose, labels=labels) or ())
-    least = 2 * float(excess @ found)
+    least = 2 * float(excess @ solution)
     return replace(loose, slack=(round(least) if abs(least - round(least)) <= TOLERANCE else least) + 1.0)

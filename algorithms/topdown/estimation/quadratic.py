@@ -19,6 +19,7 @@ Index = NDArray[np.int64]
 Real = NDArray[np.float64]
 
 _NOTHING = 1e-7  # people: less than this is noise of the solver
+_TOLERANCE = 1e-9  # relative
 _MISSED = 1e-6  # what a solution may miss of constraints and optimality and count as converged
 
 
@@ -70,24 +71,14 @@ class _Rows:
         return sparse.csc_matrix((value, (row, column)), shape=(self.count, width))
 
 
-def solve(family: Family, *, tolerance: float = 1e-9) -> Solution:
+def solve(family: Family, *, tolerance: float | None = None) -> Solution:
     """Fit the tables of a family to its measurements, under all its constraints.
 
     The variables are residuals: of the cells, and of every group of a query that is measured or bounded. So the Hessian
-    is diagonal, all matrices are sparse, and numbers are as small as the noise, however many people there are.
-
-    References
-    ----------
-    .. [1] Schwan, Jiang, Kuhn, Jones, "PIQP: A Proximal Interior-Point Quadratic Programming Solver", 2023.
-
-    Examples
-    --------
-    >>> from algorithms.topdown.estimation.family import Fit
-    >>> counts = Fit("detailed", np.array([0, 1]), np.array([[3.0, -2.0], [4.0, 6.0]]), np.ones(2))
-    >>> solve(Family(2, 2, (counts,), parent=np.array([9, 4]))).tables.round(6)
-    array([[4., 0.],
-           [5., 4.]])
+    is diagonal, all matrices are sparse, and numbers are as small as the noise, however many people there are. [Schwan,
+    Jiang, Kuhn, Jones, "PIQP: A Proximal Interior-Point Quadratic Programming Solver", 2023.]
     """
+    tolerance = _TOLERANCE if tolerance is None else tolerance
     shape, parent = (family.parts, family.cells), family.parent
     bound = parent is not None and family.margin is None  # the parent binds in every cell
     free, center, dual, steps = np.ones(shape, np.bool_), np.zeros(shape), 0.0, 0
@@ -159,8 +150,8 @@ def _residual_program(
         own = np.arange(width, width + size)
         member = number[:, image].ravel()
         equal.add((target - exact)[used], (member, np.where(member < 0, -1, columns), 1.0), (number[used], own, -1.0))
-        for whole, values in ((weights, query.weights), (lower, query.lower - target), (upper, query.upper - target)):
-            whole.append(values[used])
+        for chunks, values in ((weights, query.weights), (lower, query.lower - target), (upper, query.upper - target)):
+            chunks.append(values[used])
         if used.all():
             layers.append((query.groups, own, target))
         width += size
@@ -174,8 +165,8 @@ def _residual_program(
             over = np.arange(width, width + cells)
             rows.add(-excess, (np.tile(np.arange(cells), parts), column, 1.0), (np.arange(cells), over, -1.0))
             rows.add(np.array([family.slack / 2]), (np.zeros(cells, np.int64), over, 1.0))
-            for whole, value in ((weights, 0.0), (lower, 0.0), (upper, np.inf)):
-                whole.append(np.full(cells, value))
+            for chunks, value in ((weights, 0.0), (lower, 0.0), (upper, np.inf)):
+                chunks.append(np.full(cells, value))
             width += cells
     for joint in family.joints:
         chosen = column[np.repeat(joint.members, cells)]
@@ -210,20 +201,20 @@ def _interior_point(program: _Program, tolerance: float) -> tuple[Real, float, i
         program.upper,
     )
     solver.solve()
-    found = solver.result
-    values = np.array(found.x)
-    slope = program.weights * values + program.equal.T @ found.y + program.rows.T @ (found.z_u - found.z_l)
-    slope += found.z_bu - found.z_bl
+    result = solver.result
+    values = np.array(result.x)
+    slope = program.weights * values + program.equal.T @ result.y + program.rows.T @ (result.z_u - result.z_l)
+    slope += result.z_bu - result.z_bl
     gap = 0.0  # between the objective and its dual: a price times its distance, however degenerate the vertex
     for price, distance in (
-        (found.z_u, program.most - program.rows @ values),
-        (found.z_bl, values - program.lower),
-        (found.z_bu, program.upper - values),
+        (result.z_u, program.most - program.rows @ values),
+        (result.z_bl, values - program.lower),
+        (result.z_bu, program.upper - values),
     ):
         bounded = np.isfinite(distance)
         gap += float(np.abs(price[bounded] * distance[bounded]).sum())
     objective = float(program.weights @ values**2) / 2
-    return values, float(max(np.abs(slope).max(initial=0.0), gap / (1 + objective))), int(found.info.iter)
+    return values, float(max(np.abs(slope).max(initial=0.0), gap / (1 + objective))), int(result.info.iter)
 
 
 def _missed(family: Family, tables: Real) -> float:

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from algorithms.topdown.estimation.family import Family, Groups, answer
-from algorithms.topdown.estimation.linear import Infeasible, conflict
-from algorithms.topdown.estimation.program import PARENT, SLACK, below, named, solve, system, tally
+from algorithms.topdown.estimation.linear import PARENT, SLACK, Infeasible, below, conflict, named, solve, system, tally
 
 __all__ = ["Rounded", "check", "round_family"]
 
@@ -46,49 +45,25 @@ NEGATIVE = 1e-3  # what a solver may leave below 0
 
 @dataclass(frozen=True)
 class Rounded:
-    """Tables in whole numbers.
-
-    Attributes
-    ----------
-    tables : ndarray of int, shape (parts, cells)
-        Counts that keep all constraints.
-    route : str
-        How they were found: ``"copy"`` (nothing to round), ``"remainder"`` (largest remainders), ``"linear"`` or
-        ``"integer"`` (a vertex was fractional).
-    reach : int
-        How far they may lie beyond the whole numbers around what was given: 0, or 1 if those do not keep the
-        constraints; 2 for any distance, in the failsafe only.
-    """
+    """Tables in whole numbers, shape (parts, cells), that keep all constraints."""
 
     tables: Counts
-    route: str
-    reach: int = 0
+    route: str  # "copy" (nothing to round), "remainder" (largest), "linear" or "integer" (a vertex was fractional)
+    reach: int = 0  # beyond floor and ceiling: 0; 1 if those do not do; 2 for any distance, in the failsafe only
 
 
 def round_family(
     tables: Real, family: Family, *, passes: Sequence[Sequence[Groups]] = (), labels: Sequence[str] = ()
 ) -> Rounded:
-    """Round tables to whole numbers as near as can be that keep all constraints exactly.
+    """Round tables to whole numbers as near as can be that keep all constraints exactly (Abowd et al. 2022, section 6).
 
     Guarantee: with queries that are nested, in constraints and passes together, the distance is the smallest of all
-    roundings to the number below or above; proved in the notes of the module.
+    roundings to the number below or above; proved in the notes of the module (two nested families: Edmonds, "Submodular
+    functions, matroids, and certain polyhedra", 1970).
 
     An answer that falls between whole numbers would pull the linear program into the middle between them. So its cost
     is replaced by the chord over that gap: the same in all whole numbers, and bent nowhere else. Rounding the answer
     wanted first, as the Census Bureau does, is as harmless, but forgets which of both numbers is nearer.
-
-    References
-    ----------
-    .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", HDSR 2022, section 6.
-    .. [2] Edmonds, "Submodular functions, matroids, and certain polyhedra", 1970: two nested families.
-
-    Examples
-    --------
-    >>> halves = Family(2, 2, (), parent=np.array([3, 4]))
-    >>> rounded = round_family(np.array([[0.8, 1.4], [2.2, 2.6]]), halves)
-    >>> rounded.tables, rounded.route
-    (array([[1, 1],
-           [2, 3]]), 'remainder')
     """
     given = np.asarray(tables, np.float64)
     odd = given[~((given >= -NEGATIVE) & (given < np.inf))]
@@ -96,18 +71,18 @@ def round_family(
         raise ValueError(f"tables must be finite and not negative, got {odd[0]:.6g}")
     near = np.rint(given)
     x = np.maximum(np.where(np.abs(given - near) <= TOLERANCE, near, given), 0.0)
-    whole = _in_whole_numbers(family)
-    for candidate, route in _without_solver(x, whole, bool(passes)):
-        if not check(candidate, whole):
+    integral = _in_whole_numbers(family)
+    for candidate, route in _without_solver(x, integral, bool(passes)):
+        if not check(candidate, integral):
             return Rounded(candidate, route)
     route = "linear"
     for reach in range(2 if family.slack is None else 3):
-        found, branched = _by_program(x, whole, passes, reach)
+        rounded, branched = _by_program(x, integral, passes, reach)
         if branched:
             route = "integer"
-        if found is not None:
-            return Rounded(found, route, reach)
-    raise Infeasible(conflict(whole, labels=labels) or ())
+        if rounded is not None:
+            return Rounded(rounded, route, reach)
+    raise Infeasible(conflict(integral, labels=labels) or ())
 
 
 def _in_whole_numbers(family: Family) -> Family:
@@ -175,12 +150,12 @@ def _by_program(x: Real, family: Family, passes: Sequence[Sequence[Groups]], rea
         query = below(*(tally(groups, family.parts) for groups in queries))
         answers = query[:, open_cells]
         program = _with_distances(rows, lower, upper, box, answers, query @ part)
-        found = solve(*program)
-        if found is not None and np.abs(found[:m] - np.rint(found[:m])).max() > TOLERANCE:
-            branched, found = True, solve(*program, whole=m)
-        if found is None:
+        solution = solve(*program)
+        if solution is not None and np.abs(solution[:m] - np.rint(solution[:m])).max() > TOLERANCE:
+            branched, solution = True, solve(*program, integers=m)
+        if solution is None:
             return None, branched
-        b = np.rint(found[:m])
+        b = np.rint(solution[:m])
         values = answers @ b
         rows, lower, upper = below(rows, answers), np.append(lower, values), np.append(upper, values)
     floor[open_cells] += b
@@ -202,14 +177,14 @@ def _with_distances(
     single[single] = np.all(box[answers.indices[answers.indptr[:-1][single]]] == (0, 1), axis=1)
     cost = np.bincount(answers.indices[answers.indptr[:-1][single]], chord[single], len(box))
     some = np.flatnonzero(~single & (size > 0))
-    floor, one = np.floor(target[some]), np.ones(some.size)
-    most = np.concatenate([one, np.full(2 * some.size, np.inf)])
+    floor, ones = np.floor(target[some]), np.ones(some.size)
+    most = np.concatenate([ones, np.full(2 * some.size, np.inf)])
     pieces = sparse.csr_array(
-        (np.concatenate([-one, -one, one]), np.tile(len(lower) + np.arange(some.size), 3), np.arange(most.size + 1)),
+        (np.concatenate([-ones, -ones, ones]), np.tile(len(lower) + np.arange(some.size), 3), np.arange(most.size + 1)),
         shape=(most.size, len(lower) + some.size),
     )
     return (
-        np.concatenate([cost, chord[some], one, one]),
+        np.concatenate([cost, chord[some], ones, ones]),
         below(below(rows, answers[some]).T.tocsr(), pieces).T.tocsr(),
         np.append(lower, floor),
         np.append(upper, floor),
@@ -218,13 +193,7 @@ def _with_distances(
 
 
 def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the constraints that tables break.
-
-    Examples
-    --------
-    >>> check(np.array([[1, -1], [2, 4]]), Family(2, 2, (), parent=np.array([3, 4])))
-    ('negative', 'parent')
-    """
+    """Return the constraints that tables break, in words."""
     broken = ["negative"] if (tables < 0).any() else []
     if family.parent is not None:
         gap = tables.sum(axis=0) - family.parent
@@ -237,12 +206,12 @@ def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tupl
             broken.append(named(joint.name, "=", joint.total))
     for box in family.boxes:
         sums = answer(box.groups, tables)
-        one = sums.shape[1] == 1
+        single = sums.shape[1] == 1
         for part, group in np.argwhere((sums < box.lower - TOLERANCE) | (sums > box.upper + TOLERANCE)):
             lower, upper = box.lower[part, group], box.upper[part, group]
             under = sums[part, group] < lower
             relation = "=" if lower == upper else ">=" if under else "<="
-            at = -1 if one else int(group)
+            at = -1 if single else int(group)
             bound = lower if under else upper
             words = named(box.name, relation, bound, part=int(part), group=at, labels=labels, groups=box.labels)
             broken.append(words)

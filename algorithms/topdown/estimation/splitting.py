@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from algorithms.topdown.estimation import linear, quadratic, rounding
 from algorithms.topdown.estimation.family import Box, Family, Groups, Solution, answer
 
-__all__ = ["Options", "Split", "split", "tolerance_of"]
+__all__ = ["Options", "Split", "split"]
 
 Real = NDArray[np.float64]
 
@@ -23,61 +22,32 @@ class _NotConverged(Exception):
 
 @dataclass(frozen=True)
 class Split:
-    """What became of one family.
+    """What became of one family."""
 
-    Attributes
-    ----------
-    tables : ndarray of int, shape (parts, cells)
-        Whole numbers that keep all constraints.
-    real : ndarray of float, shape (parts, cells)
-        What was rounded.
-    route : str
-        How; see `algorithms.topdown.estimation.rounding`.
-    primal, dual : float
-        Residuals of the solution.
-    failure : str
-        Why it went through the failsafe, if it did.
-    """
-
-    tables: NDArray[np.int64]
-    real: Real
-    route: str
-    primal: float
+    tables: NDArray[np.int64]  # whole numbers that keep all constraints, shape (parts, cells)
+    real: Real  # what was rounded
+    route: str  # see `rounding.Rounded`
+    primal: float  # residuals of the solution
     dual: float
-    failure: str = ""
+    failure: str = ""  # why it went through the failsafe, if it did
 
 
 @dataclass(frozen=True)
 class Options:
-    """How one family is solved.
+    """How one family is solved."""
 
-    Attributes
-    ----------
-    passes : tuple of tuple of str
-        Queries fitted in each pass.
-    rounding : tuple of tuple of ndarray
-        Nested queries whose rounding error is smallest, pass by pass.
-    margins : tuple of ndarray
-        Queries on which the parent binds in the failsafe, tried in this order; none: no failsafe.
-    tolerance : float or None
-        Of the solver.
-    slack : float
-        What is added to the smallest tolerance between two passes, in people.
-    """
-
-    passes: tuple[tuple[str, ...], ...]
-    rounding: tuple[tuple[Groups, ...], ...]
-    margins: tuple[Groups, ...]
-    tolerance: float | None
-    slack: float
+    passes: tuple[tuple[str, ...], ...]  # queries fitted in each pass
+    rounding: tuple[tuple[Groups, ...], ...]  # nested queries whose rounding error is smallest, pass by pass
+    margins: tuple[Groups, ...]  # on which the parent binds in the failsafe, tried in this order; none: no failsafe
+    tolerance: float | None  # of the solver
+    slack: float  # people, added to the smallest tolerance between two passes
 
 
 def split(family: Family, options: Options, labels: Sequence[str], real: Real | None) -> Split:
     """Split the table of an area over its parts: fit, round, check; and the failsafe where that does not work.
 
-    `labels` are the names of the parts, for messages; `real` is the solution, where another solver has found it.
-    Constraints that conflict even in the failsafe are named in a `ValueError`; a solver that does not converge without
-    a failsafe is a `RuntimeError`.
+    `labels` name the parts, for messages; `real` is the solution, where another solver has found it. Errors are those
+    of `algorithms.topdown.estimate.estimate`.
     """
     primal = dual = 0.0
     try:
@@ -103,7 +73,7 @@ def split(family: Family, options: Options, labels: Sequence[str], real: Real | 
         except linear.Infeasible as error:
             conflict = str(error)
             continue
-        solution = quadratic.solve(relaxed, **tolerance_of(options.tolerance))
+        solution = quadratic.solve(relaxed, tolerance=options.tolerance)
         if not solution.converged:
             raise RuntimeError(f"{failure}, and neither does the failsafe: {_residuals(solution)}")
         rounded = rounding.round_family(solution.tables, relaxed, labels=labels)
@@ -119,7 +89,7 @@ def _fit(family: Family, options: Options, labels: Sequence[str]) -> tuple[Real,
     primal = dual = 0.0
     for number, names in enumerate(options.passes, start=1):
         fits = tuple(fit for fit in family.fits if fit.name in names)
-        solution = quadratic.solve(replace(held, fits=fits), **tolerance_of(options.tolerance))
+        solution = quadratic.solve(replace(held, fits=fits), tolerance=options.tolerance)
         if not solution.converged:
             raise _NotConverged(f"the solver does not converge: {_residuals(solution)}")
         primal, dual = max(primal, solution.primal), max(dual, solution.dual)
@@ -136,8 +106,3 @@ def _fit(family: Family, options: Options, labels: Sequence[str]) -> tuple[Real,
 
 def _residuals(solution: Solution) -> str:
     return f"residuals {solution.primal:.2g} (people) and {solution.dual:.2g} after {solution.iterations} iterations"
-
-
-def tolerance_of(value: float | None) -> dict[str, Any]:
-    """Return the argument that a solver takes: none for its own tolerance."""
-    return {} if value is None else {"tolerance": value}

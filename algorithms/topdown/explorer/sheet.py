@@ -89,16 +89,16 @@ def compute(state: State) -> dict[str, Result]:
 def _shares(given: dict[str, Any]) -> tuple[dict[str, Fraction], dict[str, dict[str, Fraction]]]:
     """Return the shares of the levels and of their queries: parts over their sum. What has no query has no share."""
     parts = {level: given[f"topdown/all/{PLACES[level]}/parts"] for level in LEVELS}
-    asked = {
+    by_level = {
         level: {query: given[f"topdown/{query}/{PLACES[level]}/parts"] for query in PERSON_QUERIES}
         for level in LEVELS
         if parts[level]
     }
-    asked = {level: queries for level, queries in asked.items() if any(queries.values())}
-    levels = {level: Fraction(parts[level], sum(parts[other] for other in asked)) for level in asked}
+    by_level = {level: queries for level, queries in by_level.items() if any(queries.values())}
+    levels = {level: Fraction(parts[level], sum(parts[other] for other in by_level)) for level in by_level}
     return levels, {
         level: {query: Fraction(part, sum(queries.values())) for query, part in queries.items()}
-        for level, queries in asked.items()
+        for level, queries in by_level.items()
     }
 
 
@@ -139,31 +139,33 @@ def _promised(promise: Claim, delta: float) -> dict[str, Result]:
         claim = budget.under(relation)
         for kind, name in BUDGETS.items():
             results[f"topdown/total/all/{prefix}_{name}"] = claim.budget if isinstance(claim, KINDS[kind]) else None
-        found = {way.lower(): epsilon for way, epsilon in conversions(claim, delta).items()}
+        epsilons = {way.lower(): epsilon for way, epsilon in conversions(claim, delta).items()}
         for way in ("tight", "simple", "gaussian"):
-            results[f"topdown/total/all/{prefix}_epsilon_{way}"] = found.get(way)
+            results[f"topdown/total/all/{prefix}_epsilon_{way}"] = epsilons.get(way)
     return results
 
 
 def _state_of(name: str) -> dict[str, Value]:
     """Return published settings as a state: shares as whole parts."""
-    found = PRESETS[name]
+    published = PRESETS[name]
     state: dict[str, Value] = {
         f"{ALL}/preset": name,
         CURVE: DRAWN[name],
-        f"{ALL}/privacy": "zcdp" if isinstance(found.promise, ZCDP) else "puredp",
-        f"{ALL}/budget": found.promise.budget,
-        f"{ALL}/relation": found.promise.relation,
+        f"{ALL}/privacy": "zcdp" if isinstance(published.promise, ZCDP) else "puredp",
+        f"{ALL}/budget": published.promise.budget,
+        f"{ALL}/relation": published.promise.relation,
     }
-    wholes = _whole({level: exact_share(level, share) for level, share in found.levels.items()})
+    levels = _parts({level: exact_share(level, share) for level, share in published.levels.items()})
     for level, place in PLACES.items():
-        asked = _whole({query: exact_share(query, share) for query, share in found.queries.get(level, {}).items()})
-        state[f"topdown/all/{place}/parts"] = wholes.get(level, 0)
-        state |= {f"topdown/{query}/{place}/parts": asked.get(query, 0) for query in PERSON_QUERIES}
+        queries = _parts(
+            {query: exact_share(query, share) for query, share in published.queries.get(level, {}).items()}
+        )
+        state[f"topdown/all/{place}/parts"] = levels.get(level, 0)
+        state |= {f"topdown/{query}/{place}/parts": queries.get(query, 0) for query in PERSON_QUERIES}
     return state
 
 
-def _whole(shares: dict[str, Fraction]) -> dict[str, int]:
+def _parts(shares: dict[str, Fraction]) -> dict[str, int]:
     """Return shares as parts of their common denominator."""
     common = math.lcm(*(share.denominator for share in shares.values()))
     return {name: int(share * common) for name, share in shares.items()}

@@ -7,7 +7,7 @@ import pytest
 from algorithms.hierarchy import Hierarchy
 from algorithms.topdown import preset
 from algorithms.topdown.explorer.sheet import LEVELS, PLACES, compute, sheet
-from algorithms.topdown.ledger import ledger
+from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.presets import PRESETS
 from tests.helpers import plaudit
 
@@ -18,7 +18,7 @@ SHEET = sheet()
 def test_presets_have_the_noise_and_the_promise_of_a_release(name):
     found = compute(SHEET.checked({"topdown/all/all/preset": name}))
     levels = list(PRESETS[name].levels)
-    release = ledger(preset(name, Hierarchy.regular(1, len(levels) - 1)))
+    release = Ledger(preset(name, Hierarchy.regular(1, len(levels) - 1)))
     rows = list(release.noise.rows())
     assert len(rows) == sum(key.endswith("/sigma") and value is not None for key, value in found.items())
     discrete = "rho" in str(release.replaced)
@@ -31,13 +31,8 @@ def test_presets_have_the_noise_and_the_promise_of_a_release(name):
         assert found[f"topdown/total/all/added_epsilon_{way.lower()}"] == added
 
 
-def test_the_published_epsilons_and_margins():
-    found = compute(SHEET.published)
-    assert round(found["topdown/total/all/replaced_rho"], 4) == 2.5562
-    assert f"{found['topdown/total/all/replaced_epsilon_tight']:.2f}" == "17.14"
-    sigmas = [found[f"topdown/total/{level}/sigma"] for level in ("state", "county", "tract", "block_group", "block")]
-    assert [f"{sigma:.2f}" for sigma in sigmas] == ["1.10", "2.17", "2.47", "1.75", "89.24"]
-    assert found["topdown/total/block/margin"] == 147
+def test_the_published_margin_of_a_block():
+    assert compute(SHEET.published)["topdown/total/block/margin"] == 147
 
 
 def test_shares_are_parts_of_what_is_asked():
@@ -47,15 +42,8 @@ def test_shares_are_parts_of_what_is_asked():
     state |= {"topdown/all/state/parts": 3, "topdown/all/block/parts": 1, "topdown/all/tract/parts": 5}
     state |= {"topdown/total/state/parts": 1, "topdown/detailed/state/parts": 1, "topdown/detailed/block/parts": 7}
     found = compute(SHEET.checked(state))
-    assert [found[f"topdown/all/{PLACES[level]}/share"] for level in LEVELS] == [
-        None,
-        0.75,
-        None,
-        None,
-        None,
-        0.25,
-        None,
-    ]
+    shares = [found[f"topdown/all/{PLACES[level]}/share"] for level in LEVELS]
+    assert shares == [None, 0.75, None, None, None, 0.25, None]
     assert found["topdown/total/state/share"] == 0.375
     assert found["topdown/detailed/block/share"] == 0.25
 
@@ -75,27 +63,27 @@ def test_a_budget_too_small_for_noise_has_none():
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "words"),
     [
-        ((), "Block group   Total "),
+        ((), "Block group Total "),
         (("--preset", "e2e-1940", "--epsilon", "4"), "Enumeration district"),
         (("--rho", "1"), ", one record replaced 1.000000"),
     ],
 )
-def test_the_command_prints_the_tables(capsys, monkeypatch, options, told):
+def test_the_command_prints_the_tables(capsys, monkeypatch, options, words):
     monkeypatch.setenv("COLUMNS", "200")
     assert plaudit("explore", "topdown", *options) == 0
-    assert " ".join(told.split()) in " ".join(capsys.readouterr().out.split())
+    assert words in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "rule"),
     [
         (("--preset", "micro"), "preset must be one of pl94-2020, e2e-1940, h1, got 'micro'"),
         (("--rho", "1", "--epsilon", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
         (("--rho", "-1"), "topdown/all/all/budget must be a number from 0.001 to 1e+06, got -1.0"),
     ],
 )
-def test_bad_options_are_refused(capsys, options, told):
+def test_bad_options_are_refused(capsys, options, rule):
     assert plaudit("explore", "topdown", *options) == 2
-    assert capsys.readouterr().err == f"plaudit: error: {told}\n"
+    assert capsys.readouterr().err == f"plaudit: error: {rule}\n"

@@ -14,7 +14,7 @@ from algorithms.tables.accountant import conversions
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
-from algorithms.topdown.ledger import ledger, noise_table
+from algorithms.topdown.ledger import Ledger, noise_table
 from audit.claims import ZCDP, PureDP
 
 SIX_LEVELS = Hierarchy.regular(1, 5)
@@ -51,7 +51,7 @@ def rounded(value, printed):
     ],
 )
 def test_totals_are_those_of_the_redistricting_data(name, rho, epsilons):
-    account = ledger(preset(name, SIX_LEVELS))
+    account = Ledger(preset(name, SIX_LEVELS))
     assert account.replaced.relation == "replace_one"
     assert rounded(account.replaced.rho, rho) == rho
     found = {way: replaced for way, replaced, _ in account.epsilons.rows()}
@@ -99,12 +99,8 @@ def test_areas_of_one_level_with_different_shares_have_rows_of_their_own():
     tree = Hierarchy.from_parents([-1, 0, 0, 1])
     budget = Budget(PureDP(1.0, "replace_one"), ["1/2", "1/3", "1/6"], [{"detailed": 1}] * 3)
     table = noise_table(TopDown(SCHEMA, tree, budget))
-    assert [(level, areas, share) for level, _, areas, share, *_ in table.rows()] == [
-        (0, 1, "1/2"),
-        (1, 1, "1/3"),
-        (1, 1, "1/2"),
-        (2, 1, "1/6"),
-    ]
+    rows = [(level, areas, share) for level, _, areas, share, *_ in table.rows()]
+    assert rows == [(0, 1, "1/2"), (1, 1, "1/3"), (1, 1, "1/2"), (2, 1, "1/6")]
     np.testing.assert_allclose(table["SCALE"], table["BUDGET"] / 2, rtol=1e-12)
     assert all(table["SCALE"] < table["BUDGET"] / 2)  # rounded towards more noise
 
@@ -115,7 +111,7 @@ def test_areas_of_one_level_with_different_shares_have_rows_of_their_own():
 @pytest.mark.parametrize("promise", [PureDP(1.5, "replace_one"), ZCDP(0.5, "replace_one"), ZCDP(0.25)])
 def test_one_record_replaced_costs_twice_one_added(promise):
     budget = Budget(promise, ["1/2", "1/2"], [{"detailed": 1}] * 2)
-    account = ledger(TopDown(SCHEMA, Hierarchy.regular(2, 1), budget), delta=1e-6)
+    account = Ledger(TopDown(SCHEMA, Hierarchy.regular(2, 1), budget), delta=1e-6)
     assert (account.replaced.relation, account.added.relation) == ("replace_one", "add_remove")
     assert account.replaced.budget == 2 * account.added.budget
     assert promise in (account.replaced, account.added)
@@ -126,22 +122,22 @@ def test_one_record_replaced_costs_twice_one_added(promise):
 
 def test_the_page_ends_in_what_the_promise_is_relative_to():
     tree = Hierarchy.regular(2, 3)
-    last = str(ledger(preset("e2e-1940", tree))).splitlines()[-1]
+    last = str(Ledger(preset("e2e-1940", tree))).splitlines()[-1]
     assert last.startswith("The promise is relative to the invariants, which are published exactly (total of level 1):")
     assert last.endswith("none added or removed, which changes them.")
     bounded = preset("e2e-1940", tree, facilities=np.ones((8, 8)), invariants=[Invariant("total", 0)])
-    last = str(ledger(bounded)).splitlines()[-1]
+    last = str(Ledger(bounded)).splitlines()[-1]
     assert "(total of level 0)" in last
     assert last.endswith("; bounds taken as public: persons by facilities.")
-    last = str(ledger(preset("micro", tree))).splitlines()[-1]
+    last = str(Ledger(preset("micro", tree))).splitlines()[-1]
     assert last == "The promise is relative to no invariant: no answer is published exactly."
     read = "; which areas there are was read from the data, and is taken as public."
     for settings in (preset("micro", tree), bounded):
-        page, other = (str(ledger(settings, listed=listed)) for listed in (True, False))
+        page, other = (str(Ledger(settings, listed=listed)) for listed in (True, False))
         assert other == page.removesuffix(".") + read
 
 
 @pytest.mark.parametrize("delta", [0, 1, math.nan])
 def test_a_delta_that_is_no_probability_is_refused(delta):
     with pytest.raises(ValueError, match=r"^delta must be between 0 and 1, got"):
-        ledger(preset("micro", SIX_LEVELS), delta)
+        Ledger(preset("micro", SIX_LEVELS), delta)

@@ -37,16 +37,6 @@ def test_tables_promise_the_whole_budget_under_either_relation(name):
         ({"name": "measurements", "paths": [0]}, "paths must be of tables, got them of 'measurements'"),
         ({"name": "rounded", "paths": []}, r"at least one area must be released, got none of level None on paths \(\)"),
         ({"name": "rounded", "paths": [9]}, r"leaf must be in 0..8, got 9"),
-    ],
-)
-def test_bad_paths_are_refused(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        preset("micro", TREE).stage(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
         ({"name": "tables"}, "stage must be one of measurements, estimate, rounded, microdata, got 'tables'"),
         ({"name": "rounded", "level": 5}, "level must be in 0..2, got 5"),
         ({"name": "measurements", "level": -1}, "level must be in 0..2, got -1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +25,7 @@ from algorithms.topdown.estimation.constraints import (
     facility_bounds,
     structural_zeros,
 )
-from algorithms.topdown.presets import PRESETS, split_spine
+from algorithms.topdown.presets import split_spine
 from audit.claims import ZCDP, ApproxDP, PureDP
 
 SCHEMA = Schema(
@@ -48,8 +49,6 @@ def test_every_path_spends_the_total() -> None:
     assert [bypassed[2], bypassed[6]] == [Fraction(5, 6), 0]
     with pytest.raises(ValueError, match="every path must spend the whole budget, and that to 3 3/4"):
         node_shares(TREE, [Fraction(1, 4)] * 3)
-    with pytest.raises(ValueError, match="one share for each of 3 levels of the tree, got 2"):
-        node_shares(TREE, [Fraction(1, 2)] * 2)
 
 
 def test_a_divided_spine_keeps_leaves_and_totals() -> None:
@@ -94,9 +93,8 @@ def test_bad_budgets_are_refused(arguments: tuple, error: type[Exception], words
     ],
 )
 def test_noise_pays_for_what_a_neighbor_changes(promise: PureDP | ZCDP, law: object) -> None:
-    found = Budget(promise, ["1/2", "1/2"], [{"total": 1}, {"total": "1/4", "age": "3/4"}]).law(
-        Fraction(1, 2), "total", 1
-    )
+    budget = Budget(promise, ["1/2", "1/2"], [{"total": 1}, {"total": "1/4", "age": "3/4"}])
+    found = budget.law(Fraction(1, 2), "total", 1)
     assert type(found) is type(law)
     assert found.variance == pytest.approx(law.variance, rel=1e-12)
     assert found.variance >= law.variance  # rounded towards more noise
@@ -122,14 +120,6 @@ def test_the_promise_under_the_other_relation() -> None:
     assert unbounded.under("replace_one") == ZCDP(1.0, "replace_one")
 
 
-def test_production_spends_what_was_published() -> None:
-    """Shares of the 2020 redistricting data add up exactly; `Budget` would refuse others."""
-    for name, found in PRESETS.items():
-        if found.levels:
-            topdown = preset(name, Hierarchy.regular(1, len(found.levels) - 1))
-            assert sum(topdown.budget.levels) == 1
-
-
 @pytest.mark.parametrize(
     ("name", "depth", "levels"),
     [
@@ -145,67 +135,58 @@ def test_smaller_trees_go_without_some_levels(name: str, depth: int, levels: tup
     assert tuple(topdown.budget.levels) == tuple(Fraction(part, sum(levels)) for part in levels)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ({"name": "pl94"}, ValueError, "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'pl94'"),
-        ({"name": "e2e-1940", "tree": Hierarchy.regular(2, 5)}, ValueError, "levels of e2e-1940, .*: 4, got 6"),
-        ({"name": "e2e-1940", "tree": "tree"}, TypeError, "tree must be a Hierarchy, got str"),
-        ({"name": "micro", "epsilon": 1, "rho": 1}, ValueError, "one of epsilon and rho"),
-        ({"name": "micro", "epsilon": -1.0}, ValueError, "epsilon must be 0 or more|positive"),
-        ({"name": "micro", "budgets": 1}, TypeError, "override must be .*, got budgets"),
-        ({"name": "h1", "levels": ("state", "country", "block")}, ValueError, "levels must be of nation.*'country'"),
-        ({"name": "h1", "levels": ("block", "state", "tract")}, ValueError, "in the order nation"),
-        ({"name": "h1", "levels": ("state", "block")}, ValueError, "levels of h1, state, block: 2, got 3"),
-        (
-            {"name": "h1", "facilities": np.ones((4, 8))},
-            ValueError,
-            "facilities must be given with settings of persons",
-        ),
-        ({"name": "e2e-1940", "facilities": np.ones((3, 8))}, ValueError, "shape \\(4, 8\\), got \\(3, 8\\)"),
-        (
-            {"name": "e2e-1940", "facilities": -np.ones((4, 8))},
-            ValueError,
-            "whole numbers from 0 to less than 2\\*\\*40, got -1",
-        ),
-        ({"name": "e2e-1940", "relation": "unbounded"}, ValueError, "relation"),
-        ({"name": "micro", "solver": "gurobi"}, ValueError, 'solver must be "piqp" or "batched"'),
-        ({"name": "micro", "tolerance": 0}, ValueError, "tolerance must be positive and finite, got 0"),
-        ({"name": "micro", "slack": np.inf}, ValueError, "slack must be positive and finite"),
-        ({"name": "micro", "n_jobs": 0}, ValueError, "n_jobs must be a whole number other than 0"),
-        ({"name": "micro", "minimal": "race"}, ValueError, "query must be"),
-        (
-            {"name": "micro", "passes": {1: [["total"]]}},
-            ValueError,
-            "passes of level 1 must name its queries once, detailed",
-        ),
-        ({"name": "micro", "invariants": [Invariant("total", 1)] * 2}, ValueError, "invariants must be distinct"),
-        ({"name": "micro", "invariants": [Invariant("total", 7)]}, ValueError, "level must be in 0..2, got 7"),
-        ({"name": "micro", "invariants": [GroupedTotal(1, [0])]}, ValueError, "number each of 2 areas"),
-        ({"name": "micro", "invariants": [GroupedTotal(0, [0])]}, ValueError, "level below the root"),
-        ({"name": "micro", "invariants": [GroupedTotal(1, [0, 2])]}, ValueError, "from 0 without gaps"),
-        ({"name": "micro", "invariants": [GroupedTotal(2, [0, 0, 0, 1])]}, ValueError, "group 0 .* of one parent"),
-        ({"name": "micro", "invariants": [("total", 0)]}, TypeError, "invariants must each be Invariant, got"),
-        ({"name": "micro", "bounds": ["x"]}, TypeError, "bounds must each be Bounds, got 'x'"),
-        ({"name": "micro", "passes": [["detailed"]]}, TypeError, "passes must be a mapping of levels"),
-        ({"name": "micro", "area_shares": ["1/3"] * 6}, ValueError, "one share for each of 7 areas, got 6"),
-        ({"name": "micro", "area_shares": [0.5] * 7}, TypeError, "share of area 0 must be exact"),
-        ({"name": "micro", "area_shares": ["1/3"] * 7, "bypass": True}, ValueError, "must go without bypass"),
-        ({"name": "micro", "minimal": 3}, TypeError, "minimal must be the name of a query, got 3"),
-        ({"name": "micro", "facilities": np.ones((4, 8))}, ValueError, "without facilities, levels and inside"),
-        (
-            {"name": "h1", "inside": [True] * 4},
-            ValueError,
-            "inside must be given with pl94-2020 and states, got it with h1",
-        ),
-        ({"name": "micro", "epsilon": 1.0, "budget": 3}, ValueError, "a budget must be given once"),
-        ({"name": "e2e-1940", "facilities": np.full((4, 8), 1.5)}, ValueError, "whole numbers from 0 .*, got 1.5"),
-        ({"name": "e2e-1940", "facilities": 5}, TypeError, "facilities must be a table of counts by type, got 5"),
-    ],
-)
-def test_bad_presets_are_refused(arguments: dict, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
-        preset(**{"tree": Hierarchy.regular(2, 2), **arguments})
+ONES = np.ones((4, 8))
+BAD_PRESETS = [
+    ("pl94", {}, "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'pl94'"),
+    ("e2e-1940", {"tree": Hierarchy.regular(2, 5)}, "levels of e2e-1940, .*: 4, got 6"),
+    ("e2e-1940", {"tree": "tree"}, "TypeError: tree must be a Hierarchy, got str"),
+    ("micro", {"epsilon": 1, "rho": 1}, "one of epsilon and rho"),
+    ("micro", {"epsilon": -1.0}, "epsilon must be 0 or more|positive"),
+    ("micro", {"budgets": 1}, "TypeError: override must be .*, got budgets"),
+    ("h1", {"levels": ("state", "country", "block")}, "levels must be of nation.*'country'"),
+    ("h1", {"levels": ("block", "state", "tract")}, "in the order nation"),
+    ("h1", {"levels": ("state", "block")}, "levels of h1, state, block: 2, got 3"),
+    ("h1", {"facilities": ONES}, "facilities must be given with settings of persons"),
+    ("e2e-1940", {"facilities": ONES[:3]}, r"shape \(4, 8\), got \(3, 8\)"),
+    ("e2e-1940", {"facilities": -ONES}, r"whole numbers from 0 to less than 2\*\*40, got -1"),
+    ("e2e-1940", {"relation": "unbounded"}, "relation"),
+    ("micro", {"solver": "gurobi"}, 'solver must be "piqp" or "batched"'),
+    ("micro", {"tolerance": 0}, "tolerance must be positive and finite, got 0"),
+    ("micro", {"slack": np.inf}, "slack must be positive and finite"),
+    ("micro", {"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
+    ("micro", {"minimal": "race"}, "query must be"),
+    ("micro", {"passes": {1: [["total"]]}}, "passes of level 1 must name its queries once, detailed"),
+    ("micro", {"invariants": [Invariant("total", 1)] * 2}, "invariants must be distinct"),
+    ("micro", {"invariants": [Invariant("total", 7)]}, "level must be in 0..2, got 7"),
+    ("micro", {"invariants": [GroupedTotal(1, [0])]}, "number each of 2 areas"),
+    ("micro", {"invariants": [GroupedTotal(0, [0])]}, "level below the root"),
+    ("micro", {"invariants": [GroupedTotal(1, [0, 2])]}, "from 0 without gaps"),
+    ("micro", {"invariants": [GroupedTotal(2, [0, 0, 0, 1])]}, "group 0 .* of one parent"),
+    ("micro", {"invariants": [("total", 0)]}, "TypeError: invariants must each be Invariant, got"),
+    ("micro", {"bounds": ["x"]}, "TypeError: bounds must each be Bounds, got 'x'"),
+    ("micro", {"passes": [["detailed"]]}, "TypeError: passes must be a mapping of levels"),
+    ("micro", {"area_shares": ["1/3"] * 6}, "one share for each of 7 areas, got 6"),
+    ("micro", {"area_shares": [0.5] * 7}, "TypeError: share of area 0 must be exact"),
+    ("micro", {"area_shares": ["1/3"] * 7, "bypass": True}, "must go without bypass"),
+    ("micro", {"minimal": 3}, "TypeError: minimal must be the name of a query, got 3"),
+    ("micro", {"facilities": ONES}, "without facilities, levels and inside"),
+    ("h1", {"inside": [True] * 4}, "inside must be given with pl94-2020 and states, got it with h1"),
+    ("micro", {"epsilon": 1.0, "budget": 3}, "a budget must be given once"),
+    ("e2e-1940", {"facilities": ONES * 1.5}, "whole numbers from 0 .*, got 1.5"),
+    ("e2e-1940", {"facilities": 5}, "TypeError: facilities must be a table of counts by type, got 5"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "words"), BAD_PRESETS)
+def test_bad_presets_are_refused(name: str, options: dict, words: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as error:
+        preset(name, **{"tree": Hierarchy.regular(2, 2), **options})
+    assert error.type is (TypeError if words.startswith("TypeError: ") else ValueError)
+    assert re.search(words.removeprefix("TypeError: "), str(error.value))
+
+
+CONFLICTING = [Bounds("a", "age", 2, [5, 2], None), Bounds("h", "home", 2, None, [1, 2, 1])]
+UNEVEN = Hierarchy.from_parents([-1, 0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -215,16 +196,8 @@ def test_bad_presets_are_refused(arguments: dict, error: type[Exception], words:
         ({"budget": 1.0}, TypeError, "budget must be a Budget, got float"),
         ({"tree": Hierarchy.regular(2, 1)}, ValueError, "each of 2 levels of the tree, got 3"),
         ({"budget": Budget(BOUNDED, [0, "1/2", "1/2"], HALVES.queries)}, ValueError, "the root must be measured"),
-        (
-            {"bounds": [Bounds("a", "age", 2, [5, 2], None), Bounds("h", "home", 2, None, [1, 2, 1])]},
-            ValueError,
-            "a and h conflict: total in 5 would be 7 or more and 4 or less",
-        ),
-        (
-            {"tree": Hierarchy.from_parents([-1, 0, 0, 1, 1]), "invariants": [GroupedTotal(2, [0, 1, 1])]},
-            ValueError,
-            "that no leaf lies above",
-        ),
+        ({"bounds": CONFLICTING}, ValueError, "a and h conflict: total in 5 would be 7 or more and 4 or less"),
+        ({"tree": UNEVEN, "invariants": [GroupedTotal(2, [0, 1, 1])]}, ValueError, "that no leaf lies above"),
     ],
 )
 def test_a_plan_needs_parts_that_fit(change: dict, error: type[Exception], words: str) -> None:
@@ -241,9 +214,8 @@ def test_bounds_of_an_area_are_those_of_its_parts() -> None:
     assert found.upper.tolist() == [[14, np.inf], [7, np.inf], [7, 8], *upper]
     answers = np.zeros((TREE.n_nodes, 2), np.int64)
     assert broken(found, answers, TREE) == "ages: minor in 0 must be from 3 to 14, got 0"
-    assert (
-        broken(found, answers[3:], TREE, slice(3, 6)) == f"ages: minor in {TREE.labels[3]} must be from 1 to 4, got 0"
-    )
+    words = f"ages: minor in {TREE.labels[3]} must be from 1 to 4, got 0"
+    assert broken(found, answers[3:], TREE, slice(3, 6)) == words
     assert broken(found, np.array([[1, 0], [2, 5]]), TREE, slice(3, 5)) is None
 
 
@@ -271,9 +243,8 @@ def test_facilities_and_structural_zeros_bound_persons() -> None:
 
 def test_the_redistricting_data_hold_the_totals_of_divided_states() -> None:
     tree = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"], ["1", "1", "1"], ["1", "1", "1"])
-    topdown = preset(
-        "pl94-2020", tree, levels=("nation", "state", "county", "tract", "block"), inside=[True, False, False]
-    )
+    levels = ("nation", "state", "county", "tract", "block")
+    topdown = preset("pl94-2020", tree, levels=levels, inside=[True, False, False])
     assert topdown.tree.labels[1:4] == ("A, inside", "A, remainder", "B")
     known = topdown.measure(np.eye(3, 2016, dtype=int) * [[7], [5], [3]], np.random.default_rng(1)).known
     assert [answers.tolist() for answers in known.values()] == [[12, 3]]
@@ -283,9 +254,8 @@ def test_the_truth_must_keep_what_is_public_before_any_noise() -> None:
     histogram = np.ones((3, 6), np.int64)
     zeros = structural_zeros(SCHEMA, 2, [{"home": "dorm", "age": "minor"}])
     topdown = TopDown(SCHEMA, TREE, HALVES, bounds=[zeros])
-    with pytest.raises(
-        ValueError, match="before any noise, and break structural zeros: dorm, minor in 0 must be 0, got 3"
-    ):
+    words = "before any noise, and break structural zeros: dorm, minor in 0 must be 0, got 3"
+    with pytest.raises(ValueError, match=words):
         topdown.measure(histogram, np.random.default_rng(1))
     least = Bounds("a hundred", "total", 1, [100], None)
     with pytest.raises(ValueError, match="a hundred: total in 0 must be 200 or more, got 18"):

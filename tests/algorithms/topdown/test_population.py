@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,19 +39,14 @@ def assert_consistent(population):
 # with other seeds one of them would with a probability below 1e-2.
 
 
-def test_the_schema_is_that_of_the_end_to_end_test():
-    assert list(SCHEMA_1940) == ["hhgq", "votingage", "hispanic", "cenrace"]
-    assert [len(set(levels)) for levels in SCHEMA_1940.values()] == [8, 2, 2, 6]
-    assert prod(len(levels) for levels in SCHEMA_1940.values()) == 192
-
-
-def test_the_tree_is_nation_state_county_district(populations):
+def test_the_schema_is_that_of_the_end_to_end_test_and_the_tree_has_its_levels(populations):
+    assert {name: len(set(levels)) for name, levels in SCHEMA_1940.items()} == {
+        "hhgq": 8, "votingage": 2, "hispanic": 2, "cenrace": 6
+    }  # fmt: skip
     tree = populations[0].tree
     assert np.diff(tree.offsets).tolist() == [1, 4, 60, 1200]
-    assert tree.label(0) == "0001 / 0001 / 0001"
-    assert tree.label(1199) == "0004 / 0015 / 0020"
-    assert populations[0].histogram.shape == (1200, 192)
-    assert populations[0].facilities.shape == (1200, 8)
+    assert (tree.label(0), tree.label(1199)) == ("0001 / 0001 / 0001", "0004 / 0015 / 0020")
+    assert (populations[0].histogram.shape, populations[0].facilities.shape) == ((1200, 192), (1200, 8))
 
 
 def test_sizes_are_those_of_1940(populations):

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.topdown.estimation.family import Box, Family, Joint, answer
-from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe
-from algorithms.topdown.estimation.program import solve, system
+from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe, solve, system
 from algorithms.topdown.estimation.rounding import check, round_family
+from tests.helpers import in_full
 
 TOTAL = np.array([0, 0, 0])
 EACH = np.array([0, 1, 2])
@@ -227,44 +227,27 @@ def test_no_rounding_is_nearer(seed):
     assert distance(rounded.tables, x, passes[1]) == pytest.approx(best, abs=1e-6)
 
 
-@settings(max_examples=25)
-@given(seeds)
-def test_largest_remainders_are_as_near_as_the_program(seed):
-    rng = np.random.default_rng(seed)
-    x, kin, chain = random_problem(rng, 5, 6)
-    kin = replace(kin, boxes=(), joints=())
-    first, second = round_family(x, kin), round_family(x, kin, passes=[chain[-1:]])
-    assert first.route != "linear"
-    assert distance(first.tables, x, chain[-1:]) == pytest.approx(distance(second.tables, x, chain[-1:]), abs=1e-6)
-
-
 # Random problems
 
 
-def round_and_hold(seed):
-    rng = np.random.default_rng(seed)
-    x, kin, chain = random_problem(rng, int(rng.integers(1, 6)), int(rng.integers(1, 9)), root=rng.random() < 0.2)
-    near = np.maximum(x + rng.choice([0.0, 1e-7, 1e-4]) * rng.uniform(-1, 1, x.shape), 0)  # as solvers leave it
-    for passes in ((), ([chain[0]], chain[1:])):
-        rounded = round_family(near, kin, passes=passes)
-        assert keeps(rounded.tables.tolist(), kin)
-        assert check(rounded.tables, kin) == ()
-        assert rounded.tables.dtype == np.int64
-        assert rounded.route != "integer"
-        assert (rounded.reach, np.abs(rounded.tables - near).max(initial=0) < 1 + 1e-6) == (0, True)
+@pytest.mark.parametrize("times", in_full(40, 1_000))
+def test_every_constraint_is_kept_without_branching(times):
+    @given(seeds)
+    @settings(max_examples=times)
+    def hold(seed):
+        rng = np.random.default_rng(seed)
+        parts, cells = int(rng.integers(1, 6)), int(rng.integers(1, 9))
+        x, kin, chain = random_problem(rng, parts, cells, root=rng.random() < 0.2)
+        near = np.maximum(x + rng.choice([0.0, 1e-7, 1e-4]) * rng.uniform(-1, 1, x.shape), 0)  # as solvers leave it
+        for passes in ((), ([chain[0]], chain[1:])):
+            rounded = round_family(near, kin, passes=passes)
+            assert keeps(rounded.tables.tolist(), kin)
+            assert check(rounded.tables, kin) == ()
+            assert rounded.tables.dtype == np.int64
+            assert rounded.route != "integer"
+            assert (rounded.reach, np.abs(rounded.tables - near).max(initial=0) < 1 + 1e-6) == (0, True)
 
-
-@settings(max_examples=40)
-@given(seeds)
-def test_every_constraint_is_kept_without_branching(seed):
-    round_and_hold(seed)
-
-
-@pytest.mark.slow
-@settings(max_examples=1_000)
-@given(seeds)
-def test_a_thousand_problems(seed):
-    round_and_hold(seed)
+    hold()
 
 
 @settings(max_examples=15)
