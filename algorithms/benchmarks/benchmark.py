@@ -11,11 +11,7 @@ import numpy as np
 from algorithms.benchmarks.queries import check_epsilon
 from audit.claims import PureDP
 
-__all__ = ["EPSILON", "EVERY", "HALF", "TEN", "Benchmark", "Promising"]
-
-EPSILON = 0.1  # that all promise, but for RAPPOR
-EVERY = "every answer changes by 1"
-TEN, HALF = [1] * 10, [2] * 5 + [0] * 5  # answers on neighboring databases
+__all__ = ["Benchmark", "Promising"]
 
 
 @dataclass(frozen=True)

@@ -33,17 +33,6 @@ class ClassicalGaussian(IndependentNoise):
     **Source.** Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, section 2.3. Office
     for National Statistics, pilot on mortality data, Table 2, prints neither scale nor delta, and its noise is rounded:
     at its five epsilons the true delta is then 0.0001 to 0.0243.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.ons.tables import Table
-    >>> from algorithms.schema import Schema
-    >>> tree, schema = Hierarchy.regular(2, 1), Schema({"sex": ("female", "male")})
-    >>> bug = ClassicalGaussian(tree, schema, 10.0, [Table(1, "sex")], law="gaussian", delta=0.05)
-    >>> round(bug.noises[0].scale, 4), round(bug.true_delta, 3)
-    (0.2537, 0.213)
     """
 
     @property

@@ -29,12 +29,12 @@ def geometric(epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize(("x", "y"), [([5, 3], [6, 3]), ([5, 3], [6, 1]), ([0], [9])])
 def test_a_table_of_geometric_noise_is_gdpc(epsilon, x, y):
-    ours = loss_of_cells(pair_of(x, y), geometric(epsilon), epsilon)
+    ours = loss_of_cells(np.array(x), np.array(y), geometric(epsilon), epsilon)
     same_losses(ours, GDPC(epsilon).exact_loss(pair_of(x, y)), at=(0.0, epsilon / 2, 1.5 * epsilon))
 
 
 def test_equal_databases_lose_nothing_and_disjoint_ones_everything():
-    assert loss_of_cells(pair_of([5, 3], [5, 3]), geometric(1.0), 1.0) is NO_LOSS
+    assert loss_of_cells(np.array([5, 3]), np.array([5, 3]), geometric(1.0), 1.0) is NO_LOSS
     assert NO_LOSS.maximum == NO_LOSS.delta_at(0.0) == 0
     for law in (DISJOINT, DISJOINT.reverse(), DISJOINT.compose(NO_LOSS)):
         assert law.maximum == math.inf
@@ -46,14 +46,14 @@ def test_tables_do_not_outgrow_the_memory():
     assert table_reach(1.0) == 50
     assert 2 * TwoTailedGeometric(1.0).sf(table_reach(1.0)) < 2e-22
     assert table_reach(1e-9) is None
-    assert loss_of_cells(pair_of([5], [6]), geometric(1e-9), 1e-9) is None
-    assert loss_of_cells(pair_of([5], [2**23]), geometric(1.0), 1.0) is None
+    assert loss_of_cells(np.array([5]), np.array([6]), geometric(1e-9), 1e-9) is None
+    assert loss_of_cells(np.array([5]), np.array([2**23]), geometric(1.0), 1.0) is None
     assert loss_of_shift(1.0, 2**23) is None
 
     def uneven(outputs, count):  # every output has a loss of its own
         return -np.abs(outputs - count) - 1e-3 * count * outputs % 1
 
-    assert loss_of_cells(pair_of([5] * 4, [6] * 4), uneven, 0.01) is None
+    assert loss_of_cells(np.array([5] * 4), np.array([6] * 4), uneven, 0.01) is None
 
 
 @pytest.mark.parametrize("shift", [0, 1, 7])
@@ -72,7 +72,6 @@ def test_one_output_and_all_others(p, q):
 
 def test_pairs_are_of_one_shape():
     same_cells = "the two databases must have the same cells, got 1 and 2"
-    refuses(ValueError, same_cells, loss_of_cells, pair_of([5], [6, 7]), geometric(1.0), 1.0)
     assert [counts.tolist() for counts in two_tables(pair_of([5], [6]))] == [[5], [6]]
     refuses(ValueError, same_cells, two_tables, pair_of([5], [6, 7]))
     refuses(ValueError, "counts must not be negative, got -1", two_tables, pair_of([5], [-1]))
