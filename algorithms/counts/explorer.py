@@ -31,24 +31,10 @@ Noise = TwoTailedGeometric | Rounded
 
 
 def compute(state: State) -> dict[str, Result]:
-    """Return every number of the sheet.
+    """Return every number of the sheet by ``counts/SYSTEM/LAW/QUANTITY``, of a value for each of its inputs.
 
-    Parameters
-    ----------
-    state : mapping of str to number
-        A value of each input of `sheet`.
-
-    Returns
-    -------
-    dict of str to number
-        By ``counts/SYSTEM/LAW/QUANTITY``. Noise is rounded to whole numbers; ``sigma`` is its standard deviation before
-        rounding, ``margin`` the exact margin of error, ``error`` the mean absolute error.
-
-    Examples
-    --------
-    >>> found = compute(sheet().published)
-    >>> found["counts/geometric/all/margin"], round(found["counts/laplace/all/unchanged"], 4)
-    (2, 0.3935)
+    Noise is rounded to whole numbers; ``sigma`` is its standard deviation before rounding, ``margin`` the exact margin
+    of error, ``error`` the mean absolute error.
     """
     given: dict[str, Any] = dict(state)
     epsilon, delta = float(given[f"{ALL}/epsilon"]), float(given[f"{ALL}/delta"])
@@ -97,13 +83,7 @@ def compute(state: State) -> dict[str, Result]:
 
 @cache
 def sheet() -> Sheet:
-    """Return the sheet.
-
-    Returns
-    -------
-    Sheet
-        Its published state has an epsilon of 1, and the pilot's fourteen tables.
-    """
+    """Return the sheet; its published state has an epsilon of 1, and the pilot's fourteen tables."""
     described: tuple[tuple[str, Shown], ...] = (
         ("sigma", "number"),
         ("unchanged", "share"),

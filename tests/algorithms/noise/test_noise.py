@@ -14,7 +14,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal, stats
@@ -110,14 +109,6 @@ def test_continuous_laws_are_scipys(law, oracle, scale):
     np.testing.assert_allclose(ours.cdf(x), theirs.cdf(x), rtol=1e-12)
     np.testing.assert_allclose(ours.sf(x), theirs.sf(x), rtol=1e-12)
     np.testing.assert_allclose(ours.variance, theirs.var(), rtol=1e-15)
-
-
-@pytest.mark.parametrize("scale", [0.3, 2.5, 300])
-def test_discrete_gaussian_is_dp_accountings(scale):
-    law, oracle = DiscreteGaussian(scale), DiscreteGaussianPrivacyLoss(scale, truncation_bound=math.ceil(40 * scale))
-    k = np.unique(np.rint(scale * np.linspace(-12, 12, 49)))
-    np.testing.assert_allclose(law.cdf(k), oracle.mu_upper_cdf(k - 1), rtol=1e-10)  # theirs is the noise minus 1
-    np.testing.assert_allclose(math.sqrt(law.variance), oracle.standard_deviation(), rtol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.999, 1.001, SIGMA_242, 999, 1001])
@@ -241,11 +232,6 @@ def test_noise_that_is_practically_always_zero(law):  # false alarm below 1e-15
     assert law.cdf(0) - law.cdf(-1) == 1
 
 
-def test_rounded_laplace_is_not_geometric_and_rounded_normal_is_not_discrete_gaussian():
-    assert fit(np.rint(Laplace(1).sample(SIZE, rng())), TwoTailedGeometric(1)) < REJECT
-    assert fit(np.rint(Gaussian(1).sample(SIZE, rng())), DiscreteGaussian(1)) < REJECT
-
-
 @pytest.mark.parametrize("law", [DiscreteGaussian(2.5), DiscreteGaussian(1001), TwoTailedGeometric(0.5)], ids=str)
 def test_small_samples_and_the_ends_of_chunks_follow_the_law(law):
     generator = rng()
@@ -300,11 +286,6 @@ def test_the_stream_depends_on_the_seed_and_the_number_of_draws_only(law):
 @pytest.mark.parametrize("size", [0, (3, 0), (), 1, (2, 3, 5), CHUNK + 1])
 def test_sample_has_the_shape_asked_for(law, size):
     assert law.sample(size, rng()).shape == (size if isinstance(size, tuple) else (size,))
-
-
-@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.Philox, np.random.SFC64])
-def test_every_bit_generator_serves(bits):
-    assert_two_sided(TwoTailedGeometric(0.5).sample(100_000, np.random.Generator(bits(3))), TwoTailedGeometric(0.5))
 
 
 def test_no_draw_comes_near_the_end_of_int64():
