@@ -20,7 +20,6 @@ __all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum"
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class Laplace(Promising):
     """Laplace mechanism: noise of scale ``1 / epsilon`` on every answer.
 
@@ -49,7 +48,6 @@ class Laplace(Promising):
         return np.asarray(self.noise.logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
 
 
-@dataclass(frozen=True)
 class NoisyHist1(Laplace):
     """Noisy histogram, correct: Laplace noise of scale ``1 / epsilon`` on every cell.
 
@@ -57,7 +55,6 @@ class NoisyHist1(Laplace):
     """
 
 
-@dataclass(frozen=True)
 class NoisyHist2(Laplace):
     """Noisy histogram with the scale upside down: Laplace noise of scale `epsilon` on every cell.
 
@@ -104,7 +101,6 @@ class LaplaceParallel(Laplace):
         return super().log_likelihood(outputs, np.tile(check_answers(queries), self.parts))
 
 
-@dataclass(frozen=True)
 class PrefixSum(Laplace):
     """Running sums of noisy answers: the first, the first two, and so on, with noise of scale ``1 / epsilon`` each.
 

@@ -9,8 +9,6 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
@@ -27,7 +25,6 @@ __all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisy
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class _NoisyMax(Promising):
     """What the four have in common."""
 
@@ -40,7 +37,6 @@ class _NoisyMax(Promising):
         return answers + self.noise.sample((runs, answers.size), rng)
 
 
-@dataclass(frozen=True)
 class ReportNoisyMax1(_NoisyMax):
     """Report noisy max with Laplace noise, correct: releases the index.
 
@@ -83,7 +79,6 @@ class ReportNoisyMax1(_NoisyMax):
         return panels.log_integrals(nothing, (largest, self.noise.logpdf(noise)), others)
 
 
-@dataclass(frozen=True)
 class ReportNoisyMax2(ReportNoisyMax1):
     """Report noisy max with exponential noise, correct: releases the index.
 
@@ -103,7 +98,6 @@ class ReportNoisyMax2(ReportNoisyMax1):
         return np.asarray(log_share + logsumexp(log_cdf.sum(axis=0) - log_cdf + np.log(weights / 2), axis=1))
 
 
-@dataclass(frozen=True)
 class ReportNoisyMax3(_NoisyMax):
     """Noisy max that releases the largest noisy answer in place of its index; Laplace noise.
 
@@ -139,7 +133,6 @@ class ReportNoisyMax3(_NoisyMax):
         return laplace_log_cdf(noise, self.noise.scale)
 
 
-@dataclass(frozen=True)
 class ReportNoisyMax4(ReportNoisyMax3):
     """Noisy max that releases the largest noisy answer in place of its index; exponential noise.
 

@@ -28,7 +28,6 @@ Floats = NDArray[np.float64]
 BLOCK = 2**18  # answers whose likelihood is worked out at a time
 
 
-@dataclass(frozen=True)
 class NumericalSVT(SVT1):
     """Numerical sparse vector, correct: releases an answer above the threshold with fresh noise.
 
@@ -84,7 +83,6 @@ class NumericalSVT(SVT1):
         return np.asarray(super().log_likelihood(codes, answers) + log_noise)
 
 
-@dataclass(frozen=True)
 class SVT3(NumericalSVT):
     """Sparse vector that releases the very noisy answer that it has compared with the threshold.
 

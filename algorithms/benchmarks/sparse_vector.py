@@ -171,7 +171,6 @@ class SVT1(SparseVector):
         return self.positives
 
 
-@dataclass(frozen=True)
 class SVT2(SVT1):
     """Sparse vector, correct: as `SVT1`, but the noise of the threshold is drawn anew after every answer above it.
 
@@ -198,7 +197,6 @@ class SVT2(SVT1):
         return _earlier(codes == ABOVE)
 
 
-@dataclass(frozen=True)
 class SVT4(SVT1):
     """Sparse vector with too little noise on the answers: it does not grow with the number of answers above.
 
@@ -218,7 +216,6 @@ class SVT4(SVT1):
         return Laplace(4 / (3 * self.epsilon))
 
 
-@dataclass(frozen=True)
 class SVT5(SparseVector):
     """Sparse vector without noise on the answers: only the threshold is noisy.
 
@@ -240,7 +237,6 @@ class SVT5(SparseVector):
             return np.log(np.where(low < high, mass, 0.0))
 
 
-@dataclass(frozen=True)
 class SVT6(SparseVector):
     """Sparse vector without a stop: noise of half the budget on the threshold, of half the budget on every answer.
 

@@ -23,7 +23,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
 class NotebookGDPC(CountsBug):
     """GDPC as published: `epsilon`, here below 1, itself taken as the success probability of the geometric draws.
 
@@ -43,7 +42,6 @@ class NotebookGDPC(CountsBug):
         return -math.log1p(-self.epsilon)
 
 
-@dataclass(frozen=True)
 class HalfNoiseGDPC(CountsBug):
     """GDPC with the noise for twice the budget: the factor 2 of a bounded neighbor relation on the wrong side.
 
@@ -57,7 +55,6 @@ class HalfNoiseGDPC(CountsBug):
         return 2 * self.epsilon
 
 
-@dataclass(frozen=True)
 class MovedPersonGDPC(CountsBug):
     """GDPC as it is, with a promise about people who move: the factor 2 of a bounded neighbor relation is missing.
 
@@ -78,7 +75,6 @@ class MovedPersonGDPC(CountsBug):
         return 2 * self.epsilon
 
 
-@dataclass(frozen=True)
 class PublishedTwice(CountsBug):
     """A table published as preliminary figures and again as final ones, each time with the whole budget.
 
@@ -137,7 +133,6 @@ class SquareRootShares(CountsBug):
         return self.tree.totals(self.tree.check_counts(counts)).astype(np.int64, copy=False)
 
 
-@dataclass(frozen=True)
 class ForgottenLevelRDPC(RDPC):
     """RDPC whose budget is split over J levels, although J + 1 are measured: the root is forgotten.
 

@@ -64,7 +64,6 @@ class Bug(Unbounded):
         return PureDP(self.epsilon)
 
 
-@dataclass(frozen=True)
 class CountsBug(Bug):
     """A known bug that is `GDPC` with another budget, or on other counts, than its promise needs."""
 
@@ -95,7 +94,6 @@ class CountsBug(Bug):
         return GDPC(self.spent).exact_loss(Databases(self.measured(pair.x), self.measured(pair.y)))
 
 
-@dataclass(frozen=True)
 class TableBug(Bug):
     """A known bug of a table of counts with the noise of `GDPC`: sound, but for the methods that a bug overrides."""
 
@@ -122,7 +120,6 @@ class TableBug(Bug):
         return self.noise.logpmf(outputs - count)
 
 
-@dataclass(frozen=True)
 class TotalBug(Bug, ABC):
     """A known bug of one noisy total: what is added up is not what its noise is made for."""
 

@@ -26,7 +26,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
 class SilentInvariant(TableBug):
     """Noise on every count; then the last cell takes up what keeps the true total, which nobody had declared.
 
@@ -64,7 +63,6 @@ class EditedToTruth(TableBug):
         return np.where(error == self.slack, float(np.log(self.noise.cdf(-self.slack))), inside)
 
 
-@dataclass(frozen=True)
 class RetriedNegatives(TableBug):
     """Noise on every count, drawn again and again until the count is not negative.
 
@@ -89,7 +87,6 @@ class RetriedNegatives(TableBug):
         return np.where(outputs >= 0, self.noise.logpmf(outputs - count) - kept, -np.inf)
 
 
-@dataclass(frozen=True)
 class PublicSize(TableBug):
     """Shares of the population: noisy counts over the number of people, which is taken for public.
 
@@ -125,7 +122,6 @@ class PublicSize(TableBug):
         return replace(law, supremum=math.inf if a < b else None, infimum=-math.inf if a > b else None)
 
 
-@dataclass(frozen=True)
 class PoissonScale(TableBug):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
 
@@ -155,7 +151,6 @@ class PoissonScale(TableBug):
         return TwoTailedGeometric(self.epsilon / math.sqrt(count))
 
 
-@dataclass(frozen=True)
 class TalkativeError(TableBug):
     """Counts released as text; where one becomes negative, an error message takes its place that quotes the true one.
 

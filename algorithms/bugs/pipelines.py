@@ -81,7 +81,6 @@ class PipelineBug:
         object.__setattr__(self, "records", records)
 
 
-@dataclass(frozen=True)
 class LevelsFromData(Pipeline):
     """A histogram of codes from 0 to 4.
 
@@ -94,7 +93,6 @@ class LevelsFromData(Pipeline):
         return self._noisy((records[:, None] == levels).sum(axis=0), size, rng, "histogram")
 
 
-@dataclass(frozen=True)
 class EmptyAreaSkipped(Pipeline):
     """Counts of people in areas 0 to 4, one area at a time.
 
@@ -110,7 +108,6 @@ class EmptyAreaSkipped(Pipeline):
         return released
 
 
-@dataclass(frozen=True)
 class CollapsingScale(Pipeline):
     """The sum of values from 0 to 100.
 
@@ -126,7 +123,6 @@ class CollapsingScale(Pipeline):
         return add_noise(values.sum(), law, size, rng, query="sum", sensitivity=BOUND)
 
 
-@dataclass(frozen=True)
 class KeyedNoise(Pipeline):
     """The number of records.
 
@@ -139,7 +135,6 @@ class KeyedNoise(Pipeline):
         return self._noisy(len(records), size, rng if self.sound else np.random.default_rng(np.sort(records)), "people")
 
 
-@dataclass(frozen=True)
 class RawSum(Pipeline):
     """The sum of values that should be from 0 to 100.
 
@@ -152,7 +147,6 @@ class RawSum(Pipeline):
         return self._noisy(values.sum(), size, rng, "sum", sensitivity=BOUND)
 
 
-@dataclass(frozen=True)
 class NaNKept(Pipeline):
     """The sum of numbers that are clipped to 0 to 100.
 
@@ -165,7 +159,6 @@ class NaNKept(Pipeline):
         return add_noise(values.sum(), Laplace(BOUND / self.epsilon), size, rng, query="sum", sensitivity=BOUND)
 
 
-@dataclass(frozen=True)
 class SpentTwice(Pipeline):
     """Two histograms, of either column of codes.
 
@@ -185,7 +178,6 @@ class SpentTwice(Pipeline):
         return np.concatenate([noisy, self._noisy(second, size, rng, "second column", parts=parts)], axis=1)
 
 
-@dataclass(frozen=True)
 class MeanOfKnownSize(Pipeline):
     """The mean of values from 0 to 100.
 
@@ -202,7 +194,6 @@ class MeanOfKnownSize(Pipeline):
         return np.asarray(noisy / people)
 
 
-@dataclass(frozen=True)
 class ZerosRestored(Pipeline):
     """A histogram of codes from 0 to 4 that should look tidy.
 
@@ -216,7 +207,6 @@ class ZerosRestored(Pipeline):
         return np.maximum(noisy, 0) if self.sound else np.where(counts == 0, 0, noisy)
 
 
-@dataclass(frozen=True)
 class CountInMessage(Pipeline):
     """The number of records, if there are enough.
 
@@ -232,7 +222,6 @@ class CountInMessage(Pipeline):
         return noisy
 
 
-@dataclass(frozen=True)
 class RaisesOnEmpty(Pipeline):
     """The number of records in every column, which is one number.
 
@@ -246,7 +235,6 @@ class RaisesOnEmpty(Pipeline):
         return np.repeat(self._noisy(len(records), size, rng, "people")[:, None], columns, axis=1)
 
 
-@dataclass(frozen=True)
 class ImputesOnDemand(Pipeline):
     """A histogram of codes from 0 to 4; -1 is missing, and imputed by looking through many donors.
 
@@ -264,7 +252,6 @@ class ImputesOnDemand(Pipeline):
         return self._noisy(np.bincount(records, minlength=LEVELS), size, rng, "histogram")
 
 
-@dataclass(frozen=True)
 class PageByPage(Pipeline):
     """The number of records, page by page.
 

@@ -32,7 +32,6 @@ class _OneOutput(TableBug):
         return NO_LOSS if np.array_equal(self._release(x, 1, rng), self._release(y, 1, rng)) else DISJOINT
 
 
-@dataclass(frozen=True)
 class SeededByData(_OneOutput):
     """Noise drawn from a generator that the counts themselves seed, so that a table always looks the same.
 
@@ -113,7 +112,6 @@ class ForkedAreas(TableBug):
         return np.concatenate([np.arange(part.size) for part in parts])
 
 
-@dataclass(frozen=True)
 class CachedNoise(TableBug):
     """Noise kept in a cache, so that the same question gets the same answer; its key is the true count.
 

@@ -46,7 +46,6 @@ class RawDataSummed(TotalBug):
         return int(_whole_values(data).sum())
 
 
-@dataclass(frozen=True)
 class BoundsFromData(Bug):
     """The sum of a variable, with noise for the largest value that occurs: the domain is read from the data.
 
@@ -106,7 +105,6 @@ class NaNSurvivesClipping(Bug):
         return float(np.clip(given, 0, self.bound).sum())
 
 
-@dataclass(frozen=True)
 class ReorderedSum(TotalBug):
     """The sum of shares in [0, 1], added up in the order in which they are stored, in short floats.
 
@@ -125,7 +123,6 @@ class ReorderedSum(TotalBug):
         return int(running[-1]) if running.size else 0
 
 
-@dataclass(frozen=True)
 class OverflowingTotal(TotalBug):
     """The total of an area, added up in 16-bit integers.
 

@@ -7,7 +7,7 @@ two-tailed geometric noise of `GDPC`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +23,6 @@ __all__ = ["ABSENT", "EmptyAreaExit", "ObservedDomain", "SkippedZeros", "Unpertu
 ABSENT = -(2**31)  # stands for a row that a table does not have
 
 
-@dataclass(frozen=True)
 class UnperturbedZeros(TableBug):
     """Noise on every count except zeros, which are taken to be impossible cells.
 
@@ -38,7 +37,6 @@ class UnperturbedZeros(TableBug):
         return self.noise.logpmf(outputs - count) if count else np.where(outputs == 0, 0.0, -np.inf)
 
 
-@dataclass(frozen=True)
 class ObservedDomain(TableBug):
     """A table by age whose last row is the age of the oldest person: the domain is read from the data.
 
@@ -54,7 +52,6 @@ class ObservedDomain(TableBug):
         return GDPC(self.epsilon).exact_loss(Databases(x, y)) if _rows(x) == _rows(y) else DISJOINT
 
 
-@dataclass(frozen=True)
 class SkippedZeros(TableBug):
     """The total of an area, added up from its noisy cells; cells without people have no row and are skipped.
 
@@ -90,7 +87,6 @@ class SkippedZeros(TableBug):
         return ADPC(self.epsilon * terms, terms).logpmf_sum(error)
 
 
-@dataclass(frozen=True)
 class EmptyAreaExit(TableBug):
     """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
 
