@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from algorithms.bugs.budget import ForgottenLevelRDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC, EachCount
@@ -18,7 +17,7 @@ from algorithms.noise import TwoTailedGeometric
 from algorithms.population import load, uniform_population
 from audit.exact import loss_from_logs
 from audit.neighbors import NeighborPair
-from tests.helpers import in_full, refuses
+from tests.helpers import chi_square, in_full, refuses
 
 ACCEPT, REJECT = 1e-6, 1e-12  # false alarm of a fit, and what a wrong law must fall below
 TREE = Hierarchy.regular(2, 2)
@@ -40,19 +39,12 @@ def scripted(monkeypatch):
 
 
 def fit(values, log_pmf):
-    """P-value of the chi-square test of whole numbers against a law; bins of an expectation of at least 20."""
+    """P-value of the chi-square test of whole numbers against a law."""
     values = values.astype(np.int64)
-    assert np.array_equal(values, values.astype(float))
-    support = np.arange(values.min() - 1, values.max() + 2)
+    support = np.arange(values.min(), values.max() + 1)
     expected = values.size * np.exp(log_pmf(support))
-    inner = support[expected >= 20]
-    low, high = inner.min(), inner.max()
-    observed = np.bincount(np.clip(values, low - 1, high + 1) - (low - 1), minlength=high - low + 3)
-    within = values.size * np.exp(log_pmf(np.arange(low, high + 1)))
-    outside = (values.size - within.sum()) / 2  # the law is symmetric, and so is the window
-    assert low == -high
-    expected = np.concatenate([[outside], within, [outside]])
-    return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), expected.size - 1)
+    observed = np.bincount(values - support[0])
+    return chi_square(np.append(observed, 0), np.append(expected, values.size - expected.sum()))
 
 
 @pytest.mark.parametrize("mechanism", EVERY)

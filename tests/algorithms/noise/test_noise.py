@@ -20,7 +20,7 @@ from scipy import signal, stats
 
 from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, secure
 from algorithms.noise.drawing import CHUNK
-from tests.helpers import in_full, refuses
+from tests.helpers import chi_square, in_full, refuses
 
 ACCEPT, REJECT = 1e-6, 1e-12
 SIZE = 1_000_000
@@ -60,22 +60,13 @@ def times(law, factor):
 
 
 def fit(draws, law):
-    """P-value of the chi-square test of `draws` against `law`, bins merged to an expectation of at least 50."""
+    """P-value of the chi-square test of `draws` against `law`."""
     edges = math.sqrt(law.variance) * np.linspace(-9, 9, 361)
     if is_discrete(law):
         edges = np.unique(np.floor(edges))
     observed = np.bincount(np.searchsorted(edges, draws.ravel()), minlength=edges.size + 1)
     expected = draws.size * np.diff(law.cdf(edges), prepend=0, append=1)
-    merged, group = [np.zeros(2)], np.zeros(2)
-    for bin_ in zip(observed, expected, strict=True):
-        group = group + bin_
-        if group[1] >= 50:
-            merged.append(group)
-            group = np.zeros(2)
-    merged[-1] = merged[-1] + group
-    o, e = np.array(merged[1:]).T
-    assert o.size >= 2, "nothing left to compare"
-    return stats.chi2.sf(((o - e) ** 2 / e).sum(), o.size - 1)
+    return chi_square(observed, expected, least=50)
 
 
 def assert_two_sided(draws, law, off=0.3):
