@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.benchmarks.queries import check_epsilon
+from algorithms.noise import TwoTailedGeometric
 from audit.claims import PureDP
 
 __all__ = ["Benchmark", "Promising"]
@@ -21,7 +21,7 @@ class Promising:
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        _ = TwoTailedGeometric(self.epsilon)  # refuses a bad one
 
     @property
     def claim(self) -> PureDP:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
 from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator, check_pair
+from algorithms.benchmarks.queries import check_answers, check_generator, check_pair
+from algorithms.noise.counts import Pair
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
@@ -161,10 +162,10 @@ class TruncatedGeometric(Promising):
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Release counts, shape (queries,), `size` times over: shape (size, queries)."""
         counts = self._counts(queries)
-        drawn = check_generator(rng).integers(1, self._total, (size, counts.size), endpoint=True)
+        released = check_generator(rng).integers(1, self._total, (size, counts.size), endpoint=True)
         for query, count in enumerate(counts):
-            drawn[:, query] = np.searchsorted(self._scaled_cdf(int(count)), drawn[:, query])
-        return drawn
+            released[:, query] = np.searchsorted(self._scaled_cdf(int(count)), released[:, query])
+        return released
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log probability of each release on the database with these counts, shape (runs,)."""
@@ -172,10 +173,10 @@ class TruncatedGeometric(Promising):
         released = _releases(outputs, counts.size)
         possible = np.asarray(np.isin(released, np.arange(self.people + 1)).all(axis=1))
         index = np.where(possible[:, None], released, 0).astype(np.int64)
-        found = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
-        return np.where(possible, found, -np.inf)
+        log_p = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
+        return np.where(possible, log_p, -np.inf)
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution:
+    def exact_loss(self, pair: Pair) -> LossDistribution:
         """Return the law of the privacy loss of `pair`, exact up to rounding."""
         check_pair(pair)
         law = LossDistribution(np.zeros(1), np.zeros(1))

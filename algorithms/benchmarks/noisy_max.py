@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_pair
+from algorithms.benchmarks.queries import check_answers, check_pair
 from algorithms.noise import Laplace
-from algorithms.noise.counts import chunks
+from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.exact import LossDistribution, loss_from_logs
 
@@ -60,7 +60,7 @@ class ReportNoisyMax1(_NoisyMax):
         known = np.isin(index, np.arange(answers.size))
         return np.where(known, self._log_probabilities(answers)[np.where(known, index, 0).astype(np.int64)], -np.inf)
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution | None:
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`; None where answers lie too far apart to integrate over."""
         x, y = check_pair(pair)
         try:
@@ -141,7 +141,7 @@ class ReportNoisyMax4(ReportNoisyMax3):
     **Source.** Ding et al., 2018, algorithm 8.
     """
 
-    def support_masses(self, pair: AnswerPair) -> tuple[float, float]:
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
         """Return the probability on `x` of what `y` cannot release, and on `y` of what `x` cannot."""
         x, y = check_pair(pair)
         return self._mass_below(y.max(), x), self._mass_below(x.max(), y)

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, unique_rows
+from algorithms.benchmarks.queries import check_answers, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
-from algorithms.noise.counts import chunks
+from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.claims import PureDP
 
@@ -72,7 +72,7 @@ class NumericalSVT(SVT1):
         density[legal] = self._log_density(codes[legal].astype(np.int8), published[legal], answers)
         return density
 
-    def exact_loss(self, pair: AnswerPair) -> None:
+    def exact_loss(self, pair: Pair) -> None:
         """Return None: the law of the loss is continuous, and no table holds it exactly."""
 
     def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:

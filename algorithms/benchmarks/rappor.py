@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator
-from algorithms.noise.counts import chunks
+from algorithms.benchmarks.queries import check_answers, check_generator
+from algorithms.noise.counts import Pair, chunks
 from audit.arguments import whole_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
@@ -65,9 +65,9 @@ class OneTimeRAPPOR:
         if given.size != 1 or given[0] != np.floor(given[0]):
             raise ValueError(f"value must be one whole number, got {given.tolist()}")
         digest = hashlib.md5(str(int(given[0])).encode(), usedforsecurity=False).digest()
-        found = np.zeros(self.bits, bool)
-        found[[byte % self.bits for byte in digest[: self.hashes]]] = True
-        return found
+        pointed = np.zeros(self.bits, bool)
+        pointed[[byte % self.bits for byte in digest[: self.hashes]]] = True
+        return pointed
 
     def __call__(self, value: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int8]:
         """Report a value, shape (1,), `size` times over, every time by a new user: bits, shape (size, bits)."""
@@ -82,10 +82,10 @@ class OneTimeRAPPOR:
         reports, rates = np.asarray(outputs), self._rates_of(value)
         if reports.ndim != 2 or reports.shape[1] != self.bits:
             raise ValueError(f"outputs must be rows of {self.bits} bits, got shape {reports.shape}")
-        found = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
-        return np.where(((reports == 0) | (reports == 1)).all(axis=1), found, -np.inf)
+        log_p = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
+        return np.where(((reports == 0) | (reports == 1)).all(axis=1), log_p, -np.inf)
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution:
+    def exact_loss(self, pair: Pair) -> LossDistribution:
         """Return the law of the loss of a pair of values: bits are independent, and equal bits lose nothing."""
         law = LossDistribution(np.zeros(1), np.zeros(1))
         for p, q in zip(self._rates_of(pair.x), self._rates_of(pair.y), strict=True):

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_pair, unique_rows
+from algorithms.benchmarks.queries import check_answers, check_pair, unique_rows
 from algorithms.noise import Laplace
-from algorithms.noise.counts import chunks
+from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
@@ -76,7 +76,7 @@ class SparseVector(Promising):
         total[legal] = self._log_probability(rows[legal], answers)
         return total[which]
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution | None:
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`.
 
         None where there are more than 2**12 possible rows of codes, or answers too far apart to integrate over.

@@ -40,17 +40,17 @@ def compute(state: State) -> dict[str, Result]:
     epsilon, delta = float(given[f"{ALL}/epsilon"]), float(given[f"{ALL}/delta"])
     confidence, cells = float(given[f"{ALL}/confidence"]), int(given[f"{ALL}/cells"])
     noises = {law: _noise(law, epsilon, delta) for law in LAWS}
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for law, noise in noises.items():
         unchanged = 1 - 2 * float(noise.sf(0))
-        found |= _described(f"counts/{law}/all", noise, unchanged, confidence)
+        results |= _described(f"counts/{law}/all", noise, unchanged, confidence)
         for number in CELLS:
-            found[f"counts/sum/cells_{number}/{law}"] = mean_error(noise, number)
-        found[f"counts/sum/all/{law}"] = mean_error(noise, cells)
+            results[f"counts/sum/cells_{number}/{law}"] = mean_error(noise, number)
+        results[f"counts/sum/all/{law}"] = mean_error(noise, cells)
 
     share, pilot_delta = epsilon / int(given[f"{ONS}/tables"]), float(given[f"{ONS}/delta"])
     scale = classical_scale(share, pilot_delta)
-    found |= {f"{ONS}/epsilon": share, f"{ONS}/kept_delta": GaussianDP(1 / scale).delta_at(share)}
+    results |= {f"{ONS}/epsilon": share, f"{ONS}/kept_delta": GaussianDP(1 / scale).delta_at(share)}
     pilot: dict[str, Noise] = {
         "geometric": TwoTailedGeometric(share),
         "laplace": Rounded(Laplace(1 / share)),
@@ -58,27 +58,27 @@ def compute(state: State) -> dict[str, Result]:
     }
     for law, noise in pilot.items():
         unchanged = unchanged_probability(law, share, delta=pilot_delta)  # type: ignore[arg-type]
-        found |= _described(f"counts/ons/{law}", noise, unchanged, confidence)
+        results |= _described(f"counts/ons/{law}", noise, unchanged, confidence)
         for place, published in enumerate(PUBLISHED):
             probability = unchanged_probability(law, published, delta=PILOT_DELTA)  # type: ignore[arg-type]
-            found[f"counts/pilot/epsilon_{place}/{law}"] = probability
+            results[f"counts/pilot/epsilon_{place}/{law}"] = probability
 
     inverse = InverseCdf(epsilon, int(given[f"{BOTTOM_UP}/bits"]))
-    found |= {
+    results |= {
         f"{BOTTOM_UP}/unchanged": math.exp(float(inverse.logpmf(0))),
         f"{BOTTOM_UP}/reach": inverse.reach,
         f"{BOTTOM_UP}/beyond": 2 * float(TwoTailedGeometric(epsilon).sf(inverse.reach)),
         f"{BOTTOM_UP}/infinite": inverse.exact_loss(1).infinite_mass,
         f"{BOTTOM_UP}/sum_error": mean_error(noises["geometric"], cells),
     }
-    found |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": found["counts/geometric/all/margin"]}
-    found |= {"counts/curve/now/cells": cells, "counts/curve/now/error": found["counts/sum/all/geometric"]}
+    results |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": results["counts/geometric/all/margin"]}
+    results |= {"counts/curve/now/cells": cells, "counts/curve/now/error": results["counts/sum/all/geometric"]}
     for step in STEPS:
         point, near, some = f"counts/curve/{step:02}", epsilon * step / 20, max(1, cells * step // 20)
-        found[f"{point}/epsilon"] = near
-        found[f"{point}/margin"] = exact_margin_of_error(TwoTailedGeometric(near), confidence)
-        found[f"{point}/cells"], found[f"{point}/error"] = some, mean_error(noises["geometric"], some)
-    return found
+        results[f"{point}/epsilon"] = near
+        results[f"{point}/margin"] = exact_margin_of_error(TwoTailedGeometric(near), confidence)
+        results[f"{point}/cells"], results[f"{point}/error"] = some, mean_error(noises["geometric"], some)
+    return results
 
 
 @cache

@@ -33,8 +33,8 @@ def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] |
         return []
     if not np.isfinite(shifts).all():
         return [DISJOINT]
-    found: list[LossDistribution] | None = law.losses_of(shifts) if hasattr(law, "losses_of") else None
-    return found
+    losses: list[LossDistribution] | None = law.losses_of(shifts) if hasattr(law, "losses_of") else None
+    return losses
 
 
 def tabulated_exactly(law: Law) -> bool:

@@ -49,15 +49,15 @@ class Panels:
     def log_integrals(self, logs: Floats, *choices: tuple[Floats, Floats]) -> Floats:
         """Return log integrals of products of factors, of which each row chooses its own."""
         rows, shared = len(choices[0][0]), logs + self.log_weights
-        found = np.empty(rows)
+        integrals = np.empty(rows)
         step = max(1, BLOCK // self.points.size)
         for start in range(0, rows, step):
             block = slice(start, start + step)
             total = sum((chosen[block].astype(np.float64) @ factors for chosen, factors in choices), shared)
             largest = total.max(axis=1, keepdims=True)
             total -= largest
-            found[block] = np.log(np.exp(total, out=total).sum(axis=1)) + largest[:, 0]
-        return found
+            integrals[block] = np.log(np.exp(total, out=total).sum(axis=1)) + largest[:, 0]
+        return integrals
 
 
 def gauss(low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -163,11 +163,11 @@ def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: f
     for share in (0.5, 0.1):
         mark = _exceeded_by(law, share)
         events[f"beyond {mark} in magnitude"] = (np.abs(halves) > mark, 2 * float(law.sf(mark)))
-    for words, (met, chance) in events.items():
-        seen = int(met.sum())
-        tails = _at_least(seen, TESTED, chance), _at_least(TESTED - seen, TESTED, 1 - chance)
+    for words, (matches, chance) in events.items():
+        successes = int(matches.sum())
+        tails = _at_least(successes, TESTED, chance), _at_least(TESTED - successes, TESTED, 1 - chance)
         if 2 * min(tails) < alarm / 5:
-            wrong = f"{seen} of {TESTED} test draws were {words}, where {TESTED * chance:.4g} are expected"
+            wrong = f"{successes} of {TESTED} test draws were {words}, where {TESTED * chance:.4g} are expected"
             raise ValueError(f"secure noise must follow its law, {law}, and {wrong}: nothing may be released")
     same = int((halves[0] == halves[1]).sum())
     if _at_least(same, TESTED // 2, zero) < alarm / 5:
@@ -175,9 +175,9 @@ def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: f
         raise ValueError(f"secure noise must be new in every draw, and {wrong}: nothing may be released")
 
 
-def _at_least(seen: int, trials: int, chance: float) -> float:
+def _at_least(successes: int, trials: int, chance: float) -> float:
     """Return the probability that so many of independent trials succeed, or more."""
-    return float(betainc(seen, trials - seen + 1, chance)) if seen else 1.0
+    return float(betainc(successes, trials - successes + 1, chance)) if successes else 1.0
 
 
 def _exceeded_by(law: Whole, share: float) -> int:

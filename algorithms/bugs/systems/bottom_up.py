@@ -6,8 +6,6 @@ those that show on counts of people.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,7 +21,6 @@ from audit.exact import LossDistribution
 __all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]
 
 
-@dataclass(frozen=True, eq=False)
 class WeightsIgnored(WeightedBottomUp):
     """Weighted counts with the noise of unweighted ones.
 
@@ -42,7 +39,6 @@ class WeightsIgnored(WeightedBottomUp):
         return 1
 
 
-@dataclass(frozen=True, eq=False)
 class FractionalCounts(Unbounded, WeightedBottomUp):
     """Whole-number noise, large enough, on weighted counts that are not whole.
 
@@ -81,7 +77,6 @@ class FractionalCounts(Unbounded, WeightedBottomUp):
         return total
 
 
-@dataclass(frozen=True, eq=False)
 class UndeclaredTotals(Unbounded, BottomUp):
     """Noisy counts calibrated to published totals, under a promise that does not mention them.
 

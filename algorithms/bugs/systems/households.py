@@ -113,7 +113,7 @@ class SharedNoise(PHSafe):
         errors = np.asarray(outputs) - self.vector(data)
         total = np.zeros(len(errors))
         for law, levels in self._shared(data):
-            longest = max((errors[:, cells] for cells in levels), key=lambda found: found.shape[1])
+            longest = max((errors[:, cells] for cells in levels), key=lambda part: part.shape[1])
             total += law.logpmf(longest).sum(axis=1)
             for cells in levels:
                 agree = np.all(errors[:, cells] == longest[:, : cells.stop - cells.start], axis=1)

@@ -6,8 +6,6 @@ have less bias, and it promises nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import CountNoise, classical_scale
 from audit.claims import GaussianDP
@@ -15,14 +13,12 @@ from audit.claims import GaussianDP
 __all__ = ["ClassicalGaussian"]
 
 
-@dataclass(frozen=True)
 class _ClassicalNoise(CountNoise):
     @property
     def scale(self) -> float:
         return classical_scale(self.epsilon, self.delta)
 
 
-@dataclass(frozen=True, eq=False)
 class ClassicalGaussian(IndependentNoise):
     """Tables with Gaussian noise of the textbook's scale, at any epsilon, as it is inferred from the pilot's Table 2.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +28,6 @@ __all__ = ["MissingFactorTwo", "PrunedByTruth", "SilentTotals", "WrongLevelShare
 Laws = list[tuple[NDArray[np.int64], Law]]
 
 
-@dataclass(frozen=True, eq=False)
 class MissingFactorTwo(TopDown):
     """TopDown with noise for unbounded neighbors under a promise about bounded ones.
 
@@ -49,7 +48,6 @@ class MissingFactorTwo(TopDown):
         return _laws(self, type(promise)(promise.budget, "add_remove"), level, query)
 
 
-@dataclass(frozen=True, eq=False)
 class WrongLevelShare(TopDown):
     """TopDown that divides its budget by the depth of the tree, and forgets that the root is a level too.
 
@@ -74,7 +72,6 @@ class WrongLevelShare(TopDown):
         return _laws(self, type(self.claim)(self.true_loss, self.claim.relation), level, query)
 
 
-@dataclass(frozen=True, eq=False)
 class _Leaking(Unbounded, TopDown, ABC):
     """TopDown whose measurement step lets more out than noisy answers and invariants, and estimates with it."""
 
@@ -101,7 +98,6 @@ class _Leaking(Unbounded, TopDown, ABC):
         """Return the constraint that is made of it."""
 
 
-@dataclass(frozen=True, eq=False)
 class PrunedByTruth(_Leaking):
     """TopDown that drops cells from the problem of a family where its parent truly has nobody.
 
@@ -151,7 +147,6 @@ class PrunedByTruth(_Leaking):
             yield float(law.sf(-int(here[0, cell])))
 
 
-@dataclass(frozen=True, eq=False)
 class SilentTotals(_Leaking):
     """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
 

@@ -176,13 +176,6 @@ def test_adpc_of_many_counts_is_not_tabulated():
     assert ADPC(0.02).exact_loss(NeighborPair.declared(np.zeros(1001, int), np.ones(1001, int), "add_remove")) is None
 
 
-def test_adpc_of_one_part_is_gdpc():
-    for pair in (NeighborPair.add_people([5, 5], 0, 2), NeighborPair.move_people([5, 5], 0, 1)):
-        one, other = ADPC(0.7, 1).exact_loss(pair), GDPC(0.7).exact_loss(pair)
-        for at in (0.0, 0.5, 1.0):
-            assert one.delta_at(at) == pytest.approx(other.delta_at(at), rel=1e-9)
-
-
 # Exact losses of RDPC: of its measurements
 
 
