@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,12 +19,25 @@ __all__ = ["sheet"]
 
 LAWS = ("geometric", "laplace", "gaussian")
 CELLS = (1, 10, 100, 1000, 10_000, 100_000)  # counts in a sum
-STEPS = tuple(
-    range(5, 51, 3)
-)  # points of the curves, in twentieths of the epsilon and of the counts that are asked for
+STEPS = tuple(range(5, 51, 3))  # points of the curves, in twentieths of the epsilon and of the number of counts
 CURVES: tuple[tuple[str, str, Shown], ...] = (("epsilon", "margin", "whole"), ("cells", "error", "number"))
 PUBLISHED = (0.1, 1.0, 2.0, 5.0, 10.0)  # epsilons of the pilot's Tables 1 to 3
 ALL, ONS, BOTTOM_UP = "counts/all/all", "counts/ons/all", "counts/bottom_up/all"
+# Columns, and how their numbers are shown: of the noise on a count, and of noise from few bits.
+NOISE: dict[str, Shown] = {
+    "sigma": "number",
+    "unchanged": "share",
+    "margin": "whole",
+    "covers": "share",
+    "error": "number",
+}
+BITS: dict[str, Shown] = {
+    "unchanged": "share",
+    "reach": "whole",
+    "beyond": "number",
+    "infinite": "number",
+    "sum_error": "number",
+}
 
 Noise = TwoTailedGeometric | Rounded
 
@@ -84,27 +96,11 @@ def compute(state: State) -> dict[str, Result]:
 @cache
 def sheet() -> Sheet:
     """Return the sheet; its published state has an epsilon of 1, and the pilot's fourteen tables."""
-    described: tuple[tuple[str, Shown], ...] = (
-        ("sigma", "number"),
-        ("unchanged", "share"),
-        ("margin", "whole"),
-        ("covers", "share"),
-        ("error", "number"),
-    )
-    columns = tuple(Column(quantity=name, label=f"counts.{name}", shown=shown) for name, shown in described)
-    by_law = tuple(Column(quantity=law, label=f"counts.{law}") for law in LAWS)
-    bottom_up: tuple[tuple[str, Shown], ...] = (
-        ("unchanged", "share"),
-        ("reach", "whole"),
-        ("beyond", "number"),
-        ("infinite", "number"),
-        ("sum_error", "number"),
-    )
     tables = (
         Table(
             label="counts.one",
             rows="counts.law",
-            columns=columns,
+            columns=_columns("counts", NOISE),
             groups=(
                 Group(label="counts.whole", rows=_rows("counts/{}/all")),
                 Group(
@@ -121,7 +117,7 @@ def sheet() -> Sheet:
         Table(
             label="counts.pilot",
             rows="counts.epsilon",
-            columns=tuple(replace(one, shown="share") for one in by_law),
+            columns=_columns("counts", {law: "share" for law in LAWS}),
             groups=(
                 Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED)))),
             ),
@@ -129,7 +125,7 @@ def sheet() -> Sheet:
         Table(
             label="counts.sum",
             rows="counts.cells",
-            columns=by_law,
+            columns=_columns("counts", {law: "number" for law in LAWS}),
             groups=(
                 Group(
                     label="counts.sum.rows",
@@ -144,9 +140,7 @@ def sheet() -> Sheet:
         Table(
             label="counts.bottom_up",
             rows="counts.bottom_up.of",
-            columns=tuple(
-                Column(quantity=name, label=f"counts.bottom_up.{name}", shown=shown) for name, shown in bottom_up
-            ),
+            columns=_columns("counts.bottom_up", BITS),
             groups=(
                 Group(
                     label="counts.bottom_up.rows",
@@ -188,7 +182,7 @@ def sheet() -> Sheet:
         ),
         totals=tuple(
             Total(key=f"counts/geometric/all/{name}", label=f"counts.total.{name}", shown=shown, main=True)
-            for name, shown in described
+            for name, shown in NOISE.items()
             if name in ("unchanged", "margin", "error")
         ),
         data={
@@ -198,6 +192,10 @@ def sheet() -> Sheet:
             "pilot_delta": PILOT_DELTA,
         },
     )
+
+
+def _columns(prefix: str, shown: Mapping[str, Shown]) -> tuple[Column, ...]:
+    return tuple(Column(quantity=name, label=f"{prefix}.{name}", shown=how) for name, how in shown.items())
 
 
 def _rows(place: str) -> tuple[Row, ...]:

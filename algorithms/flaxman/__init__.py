@@ -26,6 +26,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric, add_noise
 from algorithms.noise.counts import ATOMS, CELLS, Pair, changes, chunks, leaf_counts, log_likelihood_of_cells
 from algorithms.noise.geometric import geometric_loss
+from audit.arguments import whole_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -239,10 +240,7 @@ class ADPC:
     parts: int = 4
 
     def __post_init__(self) -> None:
-        if isinstance(self.parts, bool) or not isinstance(self.parts, int | np.integer):
-            raise TypeError(f"parts must be an integer, got {self.parts!r}")
-        if self.parts < 1:
-            raise ValueError(f"parts must be at least 1, got {self.parts}")
+        whole_number("parts", self.parts, least=1)
         _ = self.noise  # refuses a bad epsilon
 
     @cached_property
