@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from audit.arguments import whole_number
+
 __all__ = ["Hierarchy", "check_counts"]
 
 Index = NDArray[np.int64]
@@ -184,12 +186,8 @@ class Hierarchy:
         >>> Hierarchy.regular(21, 3).n_leaves
         9261
         """
-        for name, value in (("fanout", fanout), ("depth", depth)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise TypeError(f"{name} must be an integer, got {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
-        offsets = np.cumsum([0] + [int(fanout) ** j for j in range(depth + 1)])
+        fanout, depth = whole_number("fanout", fanout, least=1), whole_number("depth", depth, least=1)
+        offsets = np.cumsum([0] + [fanout**j for j in range(depth + 1)])
         n = int(offsets[-1])
         parent = np.concatenate([[-1], np.repeat(np.arange(offsets[-2]), fanout)])
         return cls(parent, offsets, np.arange(offsets[-2], n), tuple(map(str, range(n))))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
 from algorithms.schema import Schema, read_specification
+from audit.arguments import positive_number
 
 __all__ = ["EXTRACTS", "Extract", "halves", "load", "load_income", "uniform_population"]
 
@@ -261,11 +262,7 @@ def _fanout(people: int, levels: int, people_per_leaf: float) -> int:
             raise ValueError(f"{name} must be at least 1, got {value}")
     if people >= LARGEST_EXACT:
         raise ValueError(f"people must be less than 2**53, got {people}")
-    if isinstance(people_per_leaf, bool) or not isinstance(people_per_leaf, int | float | np.integer | np.floating):
-        raise TypeError(f"people_per_leaf must be a number, got {people_per_leaf!r}")
-    if not 0 < people_per_leaf < np.inf:
-        raise ValueError(f"people_per_leaf must be positive and finite, got {people_per_leaf}")
-
+    positive_number("people_per_leaf", people_per_leaf)
     whole = isinstance(people_per_leaf, int | np.integer)
     leaves = int(people) // Fraction(int(people_per_leaf) if whole else float(people_per_leaf))
     fanout = 0  # the root of a whole number, bit by bit

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from audit import cli
 from audit.claims import PureDP
@@ -36,6 +36,14 @@ def counts(limit=2000):
 def most(times, confidence=0.95):
     """The most misses that are not suspicious: a bound that keeps its word has more with probability below 1e-4."""
     return int(binom.isf(1e-4, times, 1 - confidence))
+
+
+def chi_square(observed, expected, least=20):
+    """P-value of counts against what is expected of them; classes that are expected more seldom make one."""
+    often = expected >= least
+    seen, wanted = (np.append(counts[often], counts[~often].sum()) for counts in (observed, expected))
+    kept = wanted >= 1
+    return chi2.sf(((seen - wanted)[kept] ** 2 / wanted[kept]).sum(), kept.sum() - 1)
 
 
 def noisy(data, size, rng):

@@ -14,17 +14,57 @@ References
 
 from __future__ import annotations
 
-from algorithms.benchmarks import noisy_answers, noisy_max, numeric_vector, rappor, sparse_vector
+import numpy as np
+
 from algorithms.benchmarks.benchmark import Benchmark
+from algorithms.benchmarks.noisy_answers import (
+    Laplace,
+    LaplaceParallel,
+    NoisyHist1,
+    NoisyHist2,
+    PrefixSum,
+    TruncatedGeometric,
+)
+from algorithms.benchmarks.noisy_max import ReportNoisyMax1, ReportNoisyMax2, ReportNoisyMax3, ReportNoisyMax4
+from algorithms.benchmarks.numeric_vector import SVT3, NumericalSVT, SVT34Parallel
+from algorithms.benchmarks.rappor import RAPPOR, OneTimeRAPPOR
+from algorithms.benchmarks.sparse_vector import SVT1, SVT2, SVT4, SVT5, SVT6
 
 __all__ = ["Benchmark", "benchmarks"]
 
-ORDER = (
-    *("Laplace", "TruncatedGeometric", "NoisyHist1", "NoisyHist2"),
-    *("ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"),
-    *("SVT1", "SVT2", "SVT3", "SVT4", "SVT5", "SVT6"),
-    *("RAPPOR", "OneTimeRAPPOR", "LaplaceParallel", "SVT34Parallel", "PrefixSum", "NumericalSVT"),
-)  # of the literature
+EPSILON = 0.1  # that all promise, but for RAPPOR
+# Answers on neighboring databases, and how these differ.
+CELLS, MORE = [1] * 5, [2, 1, 1, 1, 1]
+BELOW, ABOVE = [0, 2, 2, 2, 2], [2] * 5
+TEN, HALF = [1] * 10, [2] * 5 + [0] * 5
+ONE, EVERY, GROWS = "one answer changes by 1", "every answer changes by 1", "grows with the queries"
+# Outputs with the largest loss.
+CODES = [0] * 5 + [1, 1] + [-1] * 3  # what rose is below, what fell is above
+ANSWERED = [CODES, [0] * 5 + [1, 1] + [0] * 3]
+LAST_AND_LOW = [[0] * 9 + [1], [0] * 9 + [-1e4]]  # all below but the last, whose answer is far below
+
+_KNOWN = (
+    Benchmark(Laplace(EPSILON), [1], [0], True, ONE, at=[1]),
+    Benchmark(TruncatedGeometric(EPSILON), [1], [0], False, "one person more"),
+    Benchmark(NoisyHist1(EPSILON), CELLS, MORE, True, "one cell changes by 1", at=CELLS),
+    Benchmark(NoisyHist2(EPSILON), CELLS, MORE, False, "one cell changes by 1", at=CELLS),
+    Benchmark(ReportNoisyMax1(EPSILON), CELLS, BELOW, True, EVERY),
+    Benchmark(ReportNoisyMax2(EPSILON), CELLS, BELOW, True, EVERY),
+    Benchmark(ReportNoisyMax3(EPSILON), CELLS, ABOVE, False, f"{EVERY}; {GROWS}", at=-1e4),
+    Benchmark(ReportNoisyMax4(EPSILON), CELLS, ABOVE, False, f"{EVERY}; outputs below 2 on one side", at=1.5),
+    Benchmark(SVT1(EPSILON, threshold=0.5), TEN, HALF, True, EVERY),
+    Benchmark(SVT2(EPSILON), TEN, HALF, True, EVERY),
+    Benchmark(SVT3(EPSILON), TEN, [2] * 10, False, f"{EVERY}; {GROWS}", at=LAST_AND_LOW),
+    Benchmark(SVT4(EPSILON), TEN, HALF, False, f"{EVERY}; 0.175 with many queries"),
+    Benchmark(SVT5(EPSILON), TEN, HALF, False, f"{EVERY}; an order of answers that one side has not"),
+    Benchmark(SVT6(EPSILON), TEN, HALF, False, f"{EVERY}; {GROWS}"),
+    Benchmark(RAPPOR(), [1], [0], True, "two values that differ in 6 bits; 8 would lose 0.4"),
+    Benchmark(OneTimeRAPPOR(), [1], [0], True, "two values that differ in 6 bits; 8 would lose 0.8"),
+    Benchmark(LaplaceParallel(EPSILON), [1], [0], True, ONE, at=[1] * 20),
+    Benchmark(SVT34Parallel(EPSILON), TEN, HALF, False, f"{EVERY}; {GROWS}", at=[*ANSWERED, CODES]),
+    Benchmark(PrefixSum(EPSILON), TEN, [2] * 10, False, f"{EVERY}; 0.1 holds where one does", at=np.zeros(10)),
+    Benchmark(NumericalSVT(EPSILON, positives=2), TEN, HALF, True, EVERY, at=ANSWERED),
+)
 
 
 def benchmarks() -> dict[str, Benchmark]:
@@ -46,6 +86,4 @@ def benchmarks() -> dict[str, Benchmark]:
     >>> known.x.tolist(), known.y.tolist(), round(known.loss, 6), known.sound
     ([1, 1, 1, 1, 1], [2, 2, 2, 2, 2], 0.25, False)
     """
-    modules = (noisy_answers, noisy_max, numeric_vector, rappor, sparse_vector)
-    known = {one.name: one for module in modules for one in module.KNOWN}
-    return {name: known[name] for name in ORDER}
+    return {known.name: known for known in _KNOWN}

@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.benchmarks.queries import check_epsilon
+from algorithms.noise import TwoTailedGeometric
 from audit.claims import PureDP
 
-__all__ = ["EPSILON", "EVERY", "HALF", "TEN", "Benchmark", "Promising"]
-
-EPSILON = 0.1  # that all promise, but for RAPPOR
-EVERY = "every answer changes by 1"
-TEN, HALF = [1] * 10, [2] * 5 + [0] * 5  # answers on neighboring databases
+__all__ = ["Benchmark", "Promising"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,7 @@ class Promising:
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        _ = TwoTailedGeometric(self.epsilon)  # refuses a bad one
 
     @property
     def claim(self) -> PureDP:

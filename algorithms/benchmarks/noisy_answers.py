@@ -10,36 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.benchmark import EPSILON, EVERY, TEN, Benchmark, Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator, check_pair
+from algorithms.benchmarks.benchmark import Promising
+from algorithms.benchmarks.queries import check_answers, check_generator, check_pair
+from algorithms.noise.counts import Pair
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["KNOWN", "Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
+__all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
 
 Floats = NDArray[np.float64]
 
 
-CELLS, MORE = [1] * 5, [2, 1, 1, 1, 1]
-KNOWN: list[Benchmark] = []
-
-
-@dataclass(frozen=True)
 class Laplace(Promising):
     """Laplace mechanism: noise of scale ``1 / epsilon`` on every answer.
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay.
-    **Sensitivity.** 1, in the sum of the changes of all answers.
     **Source.** Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data Analysis", 2006,
     proposition 1.
-
-    Examples
-    --------
-    >>> mechanism = Laplace(0.1)
-    >>> mechanism([1], 5, np.random.default_rng(1)).shape
-    (5, 1)
-    >>> (mechanism.log_likelihood([[3.0]], [2]) - mechanism.log_likelihood([[3.0]], [1])).round(12).tolist()
-    [0.1]
     """
 
     entrywise: ClassVar[bool] = True
@@ -62,28 +49,16 @@ class Laplace(Promising):
         return np.asarray(self.noise.logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
 
 
-KNOWN.append(Benchmark(Laplace(EPSILON), [1], [0], True, "one answer changes by 1", at=[1]))
-
-
-@dataclass(frozen=True)
 class NoisyHist1(Laplace):
     """Noisy histogram, correct: Laplace noise of scale ``1 / epsilon`` on every cell.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
-    **Sensitivity.** One person changes one cell by 1.
     **Source.** Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithm 9.
     """
 
 
-KNOWN.append(Benchmark(NoisyHist1(EPSILON), CELLS, MORE, True, "one cell changes by 1", at=CELLS))
-
-
-@dataclass(frozen=True)
 class NoisyHist2(Laplace):
     """Noisy histogram with the scale upside down: Laplace noise of scale `epsilon` on every cell.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
-    **Sensitivity.** One person changes one cell by 1.
     **Bug.** The loss is ``1 / epsilon``: 10 where 0.1 is promised.
     **Source.** Ding et al., 2018, algorithm 10.
     """
@@ -92,9 +67,6 @@ class NoisyHist2(Laplace):
     def noise(self) -> noise.Laplace:
         """Noise of every cell."""
         return noise.Laplace(self.epsilon)
-
-
-KNOWN.append(Benchmark(NoisyHist2(EPSILON), CELLS, MORE, False, "one cell changes by 1", at=CELLS))
 
 
 @dataclass(frozen=True)
@@ -106,23 +78,11 @@ class LaplaceParallel(Laplace):
     **Sensitivity.** 1 in every part.
     **Source.** Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
     Violations using Classifiers", 2021.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats of all parts together, positive and finite.
-    parts : int
-        How many releases share the budget, at least 1.
-
-    Examples
-    --------
-    >>> LaplaceParallel(0.1, parts=20)([1], 5, np.random.default_rng(1)).shape
-    (5, 20)
     """
 
     entrywise: ClassVar[bool] = False
 
-    parts: int = 20
+    parts: int = 20  # releases that share the budget
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,23 +102,13 @@ class LaplaceParallel(Laplace):
         return super().log_likelihood(outputs, np.tile(check_answers(queries), self.parts))
 
 
-KNOWN.append(Benchmark(LaplaceParallel(EPSILON), [1], [0], True, "one answer changes by 1", at=[1] * 20))
-
-
-@dataclass(frozen=True)
 class PrefixSum(Laplace):
     """Running sums of noisy answers: the first, the first two, and so on, with noise of scale ``1 / epsilon`` each.
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. Differences of the sums
     give every noisy answer back, so where all `n` answers change the loss is ``n * epsilon``.
-    **Sensitivity.** 1, in the sum of the changes of all answers.
     **Source.** Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section
     6.
-
-    Examples
-    --------
-    >>> PrefixSum(0.1)([1, 1, 1], 5, np.random.default_rng(1)).shape
-    (5, 3)
     """
 
     entrywise: ClassVar[bool] = False
@@ -174,39 +124,18 @@ class PrefixSum(Laplace):
         return super().log_likelihood(np.diff(sums, axis=1, prepend=0.0), queries)
 
 
-KNOWN.append(Benchmark(PrefixSum(EPSILON), TEN, [2] * 10, False, f"{EVERY}; 0.1 holds where one does", at=np.zeros(10)))
-
-
 @dataclass(frozen=True)
 class TruncatedGeometric(Promising):
     """Geometric noise cut off at no people and at all people, drawn by whole-number arithmetic alone; wrong logarithm.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed.
-    **Sensitivity.** One person changes one count by 1.
     **Bug.** With ``k = ceil(log2(2 / epsilon))`` the loss ``log(1 + 2**-k)`` is at most ``epsilon / 2``. Here, as in
     the benchmark of DP-Sniper, the logarithm is the natural one: 0.1178 where 0.1 is promised, 0.0308 with the right k.
     **Source.** Balcer and Vadhan, "Differential Privacy on Finite Computers", 2018, algorithm 4.8 and theorem 4.7.
     Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations using
     Classifiers", 2021.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and at most 1.
-    people : int
-        How many there are: the largest count. So many that ``(2**(k+1) + 1) * (2**k + 1)**(people - 1)`` stays below
-        2**63.
-
-    Examples
-    --------
-    >>> mechanism = TruncatedGeometric(0.1)
-    >>> mechanism([1], 5, np.random.default_rng(2)).ravel().tolist()
-    [5, 0, 0, 0, 0]
-    >>> round(mechanism.true_loss, 4)
-    0.1178
     """
 
-    people: int = 5
+    people: int = 5  # the largest count
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -233,10 +162,10 @@ class TruncatedGeometric(Promising):
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Release counts, shape (queries,), `size` times over: shape (size, queries)."""
         counts = self._counts(queries)
-        drawn = check_generator(rng).integers(1, self._total, (size, counts.size), endpoint=True)
+        released = check_generator(rng).integers(1, self._total, (size, counts.size), endpoint=True)
         for query, count in enumerate(counts):
-            drawn[:, query] = np.searchsorted(self._scaled_cdf(int(count)), drawn[:, query])
-        return drawn
+            released[:, query] = np.searchsorted(self._scaled_cdf(int(count)), released[:, query])
+        return released
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log probability of each release on the database with these counts, shape (runs,)."""
@@ -244,10 +173,10 @@ class TruncatedGeometric(Promising):
         released = _releases(outputs, counts.size)
         possible = np.asarray(np.isin(released, np.arange(self.people + 1)).all(axis=1))
         index = np.where(possible[:, None], released, 0).astype(np.int64)
-        found = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
-        return np.where(possible, found, -np.inf)
+        log_p = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
+        return np.where(possible, log_p, -np.inf)
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution:
+    def exact_loss(self, pair: Pair) -> LossDistribution:
         """Return the law of the privacy loss of `pair`, exact up to rounding."""
         check_pair(pair)
         law = LossDistribution(np.zeros(1), np.zeros(1))
@@ -273,9 +202,6 @@ class TruncatedGeometric(Promising):
 
     def _logpmf(self, count: int) -> Floats:
         return np.asarray(np.log(np.diff(self._scaled_cdf(count), prepend=0)) - math.log(self._total))
-
-
-KNOWN.append(Benchmark(TruncatedGeometric(EPSILON), [1], [0], False, "one person more"))
 
 
 def _releases(outputs: ArrayLike, numbers: int) -> Floats:

@@ -9,29 +9,22 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import EPSILON, EVERY, Benchmark, Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_pair
+from algorithms.benchmarks.benchmark import Promising
+from algorithms.benchmarks.queries import check_answers, check_pair
 from algorithms.noise import Laplace
-from algorithms.noise.counts import chunks
+from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["KNOWN", "ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
+__all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
 
 Floats = NDArray[np.float64]
 
 
-FIVE, ONE_BELOW = [1] * 5, [0, 2, 2, 2, 2]  # answers on neighboring databases
-KNOWN: list[Benchmark] = []
-
-
-@dataclass(frozen=True)
 class _NoisyMax(Promising):
     """What the four have in common."""
 
@@ -44,18 +37,11 @@ class _NoisyMax(Promising):
         return answers + self.noise.sample((runs, answers.size), rng)
 
 
-@dataclass(frozen=True)
 class ReportNoisyMax1(_NoisyMax):
     """Report noisy max with Laplace noise, correct: releases the index.
 
     **Claim.** Pure DP with `epsilon`, which is approached with many queries.
-    **Sensitivity.** Every answer changes by at most 1.
     **Source.** Ding et al., 2018, algorithm 5; Dwork and Roth, 2014, claim 3.9.
-
-    Examples
-    --------
-    >>> ReportNoisyMax1(0.1)([1, 90, 1], 4, np.random.default_rng(1)).tolist()
-    [2, 1, 1, 1]
     """
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -74,7 +60,7 @@ class ReportNoisyMax1(_NoisyMax):
         known = np.isin(index, np.arange(answers.size))
         return np.where(known, self._log_probabilities(answers)[np.where(known, index, 0).astype(np.int64)], -np.inf)
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution | None:
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`; None where answers lie too far apart to integrate over."""
         x, y = check_pair(pair)
         try:
@@ -93,15 +79,10 @@ class ReportNoisyMax1(_NoisyMax):
         return panels.log_integrals(nothing, (largest, self.noise.logpdf(noise)), others)
 
 
-KNOWN.append(Benchmark(ReportNoisyMax1(EPSILON), FIVE, ONE_BELOW, True, EVERY))
-
-
-@dataclass(frozen=True)
 class ReportNoisyMax2(ReportNoisyMax1):
     """Report noisy max with exponential noise, correct: releases the index.
 
     **Claim.** Pure DP with `epsilon`, reached where one answer falls by 1 and all others rise by 1.
-    **Sensitivity.** Every answer changes by at most 1.
     **Source.** Ding et al., 2018, algorithm 6; Dwork and Roth, 2014, section 3.3.
     """
 
@@ -117,23 +98,12 @@ class ReportNoisyMax2(ReportNoisyMax1):
         return np.asarray(log_share + logsumexp(log_cdf.sum(axis=0) - log_cdf + np.log(weights / 2), axis=1))
 
 
-KNOWN.append(Benchmark(ReportNoisyMax2(EPSILON), FIVE, ONE_BELOW, True, EVERY))
-
-
-@dataclass(frozen=True)
 class ReportNoisyMax3(_NoisyMax):
     """Noisy max that releases the largest noisy answer in place of its index; Laplace noise.
 
-    **Claim.** Pure DP with `epsilon`.
-    **Sensitivity.** Every answer changes by at most 1.
     **Bug.** Far below all answers the density is that of every noise together: the loss comes to ``epsilon / 2`` a
     query where all answers rise by 1.
     **Source.** Ding et al., 2018, algorithm 7.
-
-    Examples
-    --------
-    >>> ReportNoisyMax3(0.1)([1, 90, 1], 4, np.random.default_rng(1)).round(1).tolist()
-    [108.5, 87.7, 101.0, 110.8]
     """
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
@@ -163,26 +133,15 @@ class ReportNoisyMax3(_NoisyMax):
         return laplace_log_cdf(noise, self.noise.scale)
 
 
-KNOWN.append(Benchmark(ReportNoisyMax3(EPSILON), FIVE, [2] * 5, False, f"{EVERY}; grows with the queries", at=-1e4))
-
-
-@dataclass(frozen=True)
 class ReportNoisyMax4(ReportNoisyMax3):
     """Noisy max that releases the largest noisy answer in place of its index; exponential noise.
 
-    **Claim.** Pure DP with `epsilon`.
-    **Sensitivity.** Every answer changes by at most 1.
     **Bug.** Exponential noise is never negative: no output is below the largest answer, and the loss is infinite where
     that answer changes.
     **Source.** Ding et al., 2018, algorithm 8.
-
-    Examples
-    --------
-    >>> ReportNoisyMax4(0.1).log_likelihood([0.5, 1.5, 2.5], [1, 1]).round(3).tolist()
-    [-inf, -6.029, -5.005]
     """
 
-    def support_masses(self, pair: AnswerPair) -> tuple[float, float]:
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
         """Return the probability on `x` of what `y` cannot release, and on `y` of what `x` cannot."""
         x, y = check_pair(pair)
         return self._mass_below(y.max(), x), self._mass_below(x.max(), y)
@@ -199,6 +158,3 @@ class ReportNoisyMax4(ReportNoisyMax3):
     def _log_cdf(self, noise: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(-np.expm1(-np.maximum(noise, 0.0) / self.noise.scale))
-
-
-KNOWN.append(Benchmark(ReportNoisyMax4(EPSILON), FIVE, [2] * 5, False, f"{EVERY}; outputs below 2 on one side", at=1.5))

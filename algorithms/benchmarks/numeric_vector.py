@@ -2,6 +2,7 @@
 
 Released are two rows a run: the codes of `sparse_vector` (1 above the threshold, 0 below, -1 not reached),
 and the noisy answers of the queries above it, 0 where there is none: the code tells no answer from an answer of 0.
+Every answer changes by at most 1 between neighbors.
 """
 
 from __future__ import annotations
@@ -13,48 +14,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import EPSILON, EVERY, HALF, TEN, Benchmark, Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, unique_rows
+from algorithms.benchmarks.benchmark import Promising
+from algorithms.benchmarks.queries import check_answers, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
-from algorithms.noise.counts import chunks
+from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.claims import PureDP
 
-__all__ = ["KNOWN", "SVT3", "NumericalSVT", "SVT34Parallel"]
+__all__ = ["SVT3", "NumericalSVT", "SVT34Parallel"]
 
 Floats = NDArray[np.float64]
 BLOCK = 2**18  # answers whose likelihood is worked out at a time
 
 
-CODES = [0] * 5 + [1, 1] + [-1] * 3
-ANSWERED = [CODES, [0] * 5 + [1, 1] + [0] * 3]  # what rose is below, what fell is above
-LAST_AND_LOW = [[0] * 9 + [1], [0] * 9 + [-1e4]]  # all below but the last, whose answer is far below
-KNOWN: list[Benchmark] = []
-
-
-@dataclass(frozen=True)
 class NumericalSVT(SVT1):
     """Numerical sparse vector, correct: releases an answer above the threshold with fresh noise.
 
     **Claim.** Pure DP with `epsilon`, a third of it for each of the three noises.
-    **Sensitivity.** Every answer changes by at most 1.
     **Source.** Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section
     6; Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, section 3.6.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    threshold : float
-        What answers are compared with, in their units.
-    positives : int
-        Answers above the threshold after which a run stops, at least 1.
-
-    Examples
-    --------
-    >>> NumericalSVT(0.1)([1, 1, 1], 5, np.random.default_rng(3)).shape
-    (5, 2, 3)
     """
 
     @property
@@ -79,7 +58,7 @@ class NumericalSVT(SVT1):
         for rows in chunks(size, 2 * answers.size):
             codes, compared = self._run(answers, rows.stop - rows.start, rng)
             released[rows, 0] = codes
-            released[rows, 1] = np.where(codes == ABOVE, self._told(answers, compared, rng), 0.0)
+            released[rows, 1] = np.where(codes == ABOVE, self._published(answers, compared, rng), 0.0)
         return released
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
@@ -87,32 +66,26 @@ class NumericalSVT(SVT1):
         answers, released = check_answers(queries), np.asarray(outputs, np.float64)
         if released.ndim != 3 or released.shape[1:] != (2, answers.size):
             raise ValueError(f"outputs must be 2 rows of {answers.size} numbers each, got shape {released.shape}")
-        codes, told = released[:, 0], released[:, 1]
-        found = np.full(len(released), -np.inf)
-        legal = self._legal(codes) & ((codes == ABOVE) | (told == 0)).all(axis=1)
-        found[legal] = self._log_density(codes[legal].astype(np.int8), told[legal], answers)
-        return found
+        codes, published = released[:, 0], released[:, 1]
+        density = np.full(len(released), -np.inf)
+        legal = self._legal(codes) & ((codes == ABOVE) | (published == 0)).all(axis=1)
+        density[legal] = self._log_density(codes[legal].astype(np.int8), published[legal], answers)
+        return density
 
-    def exact_loss(self, pair: AnswerPair) -> None:
+    def exact_loss(self, pair: Pair) -> None:
         """Return None: the law of the loss is continuous, and no table holds it exactly."""
 
-    def _told(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
+    def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
         return answers + self.release_noise.sample(compared.shape, rng)
 
-    def _log_density(self, codes: NDArray[np.int8], told: Floats, answers: Floats) -> Floats:
-        log_noise = np.where(codes == ABOVE, self.release_noise.logpdf(told - answers), 0.0).sum(axis=1)
+    def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
+        log_noise = np.where(codes == ABOVE, self.release_noise.logpdf(published - answers), 0.0).sum(axis=1)
         return np.asarray(super().log_likelihood(codes, answers) + log_noise)
 
 
-KNOWN.append(Benchmark(NumericalSVT(EPSILON, positives=2), TEN, HALF, True, EVERY, at=ANSWERED))
-
-
-@dataclass(frozen=True)
 class SVT3(NumericalSVT):
     """Sparse vector that releases the very noisy answer that it has compared with the threshold.
 
-    **Claim.** Pure DP with `epsilon`.
-    **Sensitivity.** Every answer changes by at most 1.
     **Bug.** A released answer of `v` tells that the noisy threshold was at most `v`: the noise of the threshold no
     longer covers the answers below it. The loss grows with the number of queries, up to ``epsilon / (2 positives)``
     each; where all answers rise by 1 it comes to exactly that.
@@ -134,17 +107,19 @@ class SVT3(NumericalSVT):
         """Noise of every answer, compared and released."""
         return Laplace(2 * self.positives / self.epsilon)
 
-    def _told(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
+    def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
         return compared
 
-    def _log_density(self, codes: NDArray[np.int8], told: Floats, answers: Floats) -> Floats:
-        found: Floats = np.where(codes == ABOVE, self.release_noise.logpdf(told - answers), 0.0).sum(axis=1)
-        highest = np.where(codes == ABOVE, told, np.inf).min(axis=1) - self.threshold  # that the noise can have been
+    def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
+        density: Floats = np.where(codes == ABOVE, self.release_noise.logpdf(published - answers), 0.0).sum(axis=1)
+        highest = (
+            np.where(codes == ABOVE, published, np.inf).min(axis=1) - self.threshold
+        )  # that the noise can have been
         rows, which = unique_rows(codes == BELOW)
         for row, below in enumerate(rows):
             runs = np.flatnonzero(which == row)
-            found[runs] += self._log_below(answers[below.astype(bool)], highest[runs])
-        return found
+            density[runs] += self._log_below(answers[below.astype(bool)], highest[runs])
+        return density
 
     def _log_below(self, answers: Floats, highest: Floats) -> Floats:
         """Log probability that the threshold's noise is at most `highest`, and all these noisy answers below it."""
@@ -163,18 +138,15 @@ class SVT3(NumericalSVT):
         pieces = logsumexp((log_integrand(panels.points) + panels.log_weights).reshape(edges.size - 1, -1), axis=1)
         start = log_integrand(edges[:1]) - math.log(rise)
         upto = np.logaddexp.accumulate(np.append(start, pieces))
-        found = np.empty(highest.size)
+        density = np.empty(highest.size)
         for rows in (slice(start, start + BLOCK) for start in range(0, highest.size, BLOCK)):
             high = np.minimum(highest[rows], edges[-1])
             last = np.searchsorted(edges, high, side="right") - 1
             inside = last >= 0
             points, log_weights = gauss(edges[np.maximum(last, 0)], np.where(inside, high, edges[0]))
             rest = logsumexp(log_integrand(points) + log_weights, axis=1)
-            found[rows] = np.where(inside, np.logaddexp(upto[last], rest), log_integrand(high) - math.log(rise))
-        return found
-
-
-KNOWN.append(Benchmark(SVT3(EPSILON), TEN, [2] * 10, False, f"{EVERY}; grows with the queries", at=LAST_AND_LOW))
+            density[rows] = np.where(inside, np.logaddexp(upto[last], rest), log_integrand(high) - math.log(rise))
+        return density
 
 
 @dataclass(frozen=True)
@@ -182,28 +154,13 @@ class SVT34Parallel(Promising):
     """`SVT3` and `SVT4` on the same queries, independently: both outputs are released.
 
     **Claim.** Pure DP with twice `epsilon`, as each of the two promises it.
-    **Sensitivity.** Every answer changes by at most 1.
     **Bug.** Those of both; their losses add up.
     **Source.** Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
     Violations using Classifiers", 2021.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats that each of the two promises, positive and finite.
-    threshold : float
-        What answers are compared with, in their units.
-    positives : int
-        Answers above the threshold after which each of the two stops, at least 1.
-
-    Examples
-    --------
-    >>> SVT34Parallel(0.1)([1, 1, 1], 5, np.random.default_rng(3)).shape
-    (5, 3, 3)
     """
 
-    threshold: float = 1.0
-    positives: int = 2
+    threshold: float = 1.0  # what answers are compared with, in their units
+    positives: int = 2  # answers above it after which each of the two stops
 
     def __post_init__(self) -> None:
         _ = self.numeric, self.codes  # refuse bad parameters
@@ -239,8 +196,3 @@ class SVT34Parallel(Promising):
             raise ValueError(f"outputs must be 3 rows of numbers each, got shape {released.shape}")
         numeric = self.numeric.log_likelihood(released[:, :2], queries)
         return np.asarray(numeric + self.codes.log_likelihood(released[:, 2], queries))
-
-
-KNOWN.append(
-    Benchmark(SVT34Parallel(EPSILON), TEN, HALF, False, f"{EVERY}; grows with the queries", at=[*ANSWERED, CODES])
-)

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import TwoTailedGeometric
+from algorithms.noise.counts import Pair
 
-__all__ = ["AnswerPair", "check_answers", "check_epsilon", "check_generator", "check_pair", "unique_rows"]
-
-
-class AnswerPair(Protocol):
-    """Two databases, given by their answers to the same queries: what an exact loss needs to know of a pair."""
-
-    @property
-    def x(self) -> Any:
-        """Answers on the first."""
-
-    @property
-    def y(self) -> Any:
-        """Answers on the second."""
-
-
-def check_epsilon(epsilon: float) -> float:
-    """Return a budget in nats, at least 1e-12 and finite, or say what is wrong with it."""
-    return TwoTailedGeometric(epsilon).epsilon
+__all__ = ["check_answers", "check_generator", "check_pair", "unique_rows"]
 
 
 def check_answers(queries: ArrayLike) -> NDArray[np.float64]:
@@ -41,7 +24,7 @@ def check_answers(queries: ArrayLike) -> NDArray[np.float64]:
     return given.astype(np.float64)
 
 
-def check_pair(pair: AnswerPair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the answers of both databases, shape (queries,) each, or say what is wrong with them."""
     x, y = check_answers(pair.x), check_answers(pair.y)
     if x.size != y.size:

@@ -18,17 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.benchmark import Benchmark
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_generator
-from algorithms.noise.counts import chunks
+from algorithms.benchmarks.queries import check_answers, check_generator
+from algorithms.noise.counts import Pair, chunks
 from audit.arguments import whole_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["KNOWN", "RAPPOR", "OneTimeRAPPOR"]
-
-
-KNOWN: list[Benchmark] = []
+__all__ = ["RAPPOR", "OneTimeRAPPOR"]
 
 
 @dataclass(frozen=True)
@@ -38,26 +34,11 @@ class OneTimeRAPPOR:
     **Claim.** Pure DP with ``2 * hashes * log((2 - f) / f)``, reached by two values that share no bit.
     **Sensitivity.** A value sets at most `hashes` bits, so two values differ in at most twice as many.
     **Source.** Erlingsson, Pihur and Korolova, 2014, steps 1 and 2 of section 2, theorem 1.
-
-    Attributes
-    ----------
-    f : float
-        Probability with which a bit becomes a fair coin, between 0 and 1.
-    hashes : int
-        Hash functions, 1 to 16.
-    bits : int
-        Size of the filter, at least 1.
-
-    Examples
-    --------
-    >>> mechanism = OneTimeRAPPOR()
-    >>> mechanism([1], 5, np.random.default_rng(1)).shape, round(mechanism.claim.epsilon, 3)
-    ((5, 20), 0.801)
     """
 
-    f: float = 0.95
-    hashes: int = 4
-    bits: int = 20
+    f: float = 0.95  # probability with which a bit becomes a fair coin
+    hashes: int = 4  # hash functions, 1 to 16
+    bits: int = 20  # of the filter
 
     def __post_init__(self) -> None:
         for name, least, most in (("hashes", 1, 16), ("bits", 1, 2**16)):
@@ -84,9 +65,9 @@ class OneTimeRAPPOR:
         if given.size != 1 or given[0] != np.floor(given[0]):
             raise ValueError(f"value must be one whole number, got {given.tolist()}")
         digest = hashlib.md5(str(int(given[0])).encode(), usedforsecurity=False).digest()
-        found = np.zeros(self.bits, bool)
-        found[[byte % self.bits for byte in digest[: self.hashes]]] = True
-        return found
+        pointed = np.zeros(self.bits, bool)
+        pointed[[byte % self.bits for byte in digest[: self.hashes]]] = True
+        return pointed
 
     def __call__(self, value: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int8]:
         """Report a value, shape (1,), `size` times over, every time by a new user: bits, shape (size, bits)."""
@@ -101,10 +82,10 @@ class OneTimeRAPPOR:
         reports, rates = np.asarray(outputs), self._rates_of(value)
         if reports.ndim != 2 or reports.shape[1] != self.bits:
             raise ValueError(f"outputs must be rows of {self.bits} bits, got shape {reports.shape}")
-        found = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
-        return np.where(((reports == 0) | (reports == 1)).all(axis=1), found, -np.inf)
+        log_p = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
+        return np.where(((reports == 0) | (reports == 1)).all(axis=1), log_p, -np.inf)
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution:
+    def exact_loss(self, pair: Pair) -> LossDistribution:
         """Return the law of the loss of a pair of values: bits are independent, and equal bits lose nothing."""
         law = LossDistribution(np.zeros(1), np.zeros(1))
         for p, q in zip(self._rates_of(pair.x), self._rates_of(pair.y), strict=True):
@@ -117,34 +98,18 @@ class OneTimeRAPPOR:
         return np.where(self.bloom(value), one, zero)
 
 
-KNOWN.append(Benchmark(OneTimeRAPPOR(), [1], [0], True, "two values that differ in 6 bits; 8 would lose 0.8"))
-
-
 @dataclass(frozen=True)
 class RAPPOR(OneTimeRAPPOR):
     """RAPPOR, one report of it: the permanent response, then a 1 with probability `q` where it is 1, `p` where it is 0.
 
     **Claim.** Pure DP with ``hashes * log(b (1 - a) / (a (1 - b)))`` for one report, where `a` and `b` are the `rates`;
     reached by two values that share no bit.
-    **Sensitivity.** A value sets at most `hashes` bits, so two values differ in at most twice as many.
     **Source.** Erlingsson, Pihur and Korolova, 2014, section 2 and theorem 2.
-
-    Attributes
-    ----------
-    f, hashes, bits
-        As in `OneTimeRAPPOR`.
-    p, q : float
-        How often a permanent 0 and a permanent 1 are reported as 1, ``0 <= p < q <= 1``.
-
-    Examples
-    --------
-    >>> round(RAPPOR().claim.epsilon, 3)
-    0.4
     """
 
     f: float = 0.75
-    p: float = 0.45
-    q: float = 0.55
+    p: float = 0.45  # how often a permanent 0 is reported as 1
+    q: float = 0.55  # and a permanent 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -156,6 +121,3 @@ class RAPPOR(OneTimeRAPPOR):
         """How often a bit is reported as 1: where the filter has 0, and where it has 1."""
         shared = self.f * (self.p + self.q) / 2
         return shared + (1 - self.f) * self.p, shared + (1 - self.f) * self.q
-
-
-KNOWN.append(Benchmark(RAPPOR(), [1], [0], True, "two values that differ in 6 bits; 8 would lose 0.4"))

@@ -20,15 +20,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.benchmark import EPSILON, EVERY, HALF, TEN, Benchmark, Promising
-from algorithms.benchmarks.queries import AnswerPair, check_answers, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import Promising
+from algorithms.benchmarks.queries import check_answers, check_pair, unique_rows
 from algorithms.noise import Laplace
-from algorithms.noise.counts import chunks
+from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["ABOVE", "BELOW", "KNOWN", "SVT1", "SVT2", "SVT4", "SVT5", "SVT6", "UNREACHED", "SparseVector"]
+__all__ = ["ABOVE", "BELOW", "SVT1", "SVT2", "SVT4", "SVT5", "SVT6", "UNREACHED", "SparseVector"]
 
 ABOVE, BELOW, UNREACHED = 1, 0, -1
 OUTCOMES = 2**12  # most rows of codes over which an exact law is tabulated
@@ -36,14 +36,11 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
 
 
-KNOWN: list[Benchmark] = []
-
-
 @dataclass(frozen=True)
 class SparseVector(Promising):
     """What the six have in common; on its own, `SVT6`."""
 
-    threshold: float = 1.0
+    threshold: float = 1.0  # what answers are compared with, in their units
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,11 +72,11 @@ class SparseVector(Promising):
             raise ValueError(f"outputs must be rows of {answers.size} codes, got shape {codes.shape}")
         rows, which = unique_rows(codes)
         legal = self._legal(rows)
-        found = np.full(len(rows), -np.inf)
-        found[legal] = self._log_probability(rows[legal], answers)
-        return found[which]
+        total = np.full(len(rows), -np.inf)
+        total[legal] = self._log_probability(rows[legal], answers)
+        return total[which]
 
-    def exact_loss(self, pair: AnswerPair) -> LossDistribution | None:
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`.
 
         None where there are more than 2**12 possible rows of codes, or answers too far apart to integrate over.
@@ -140,11 +137,11 @@ class SparseVector(Promising):
         log_below, log_above = laplace_log_cdf(distance, noise), laplace_log_cdf(-distance, noise)
         log_level = self.level_noise.logpdf(panels.points)
         draws = self._draws(codes)
-        found = np.zeros(len(codes))
+        total = np.zeros(len(codes))
         for draw in range(int(draws.max(initial=0)) + 1):
             below, above = ((draws == draw) & (codes == code) for code in (BELOW, ABOVE))
-            found += panels.log_integrals(log_level, (below, log_below), (above, log_above))
-        return found
+            total += panels.log_integrals(log_level, (below, log_below), (above, log_above))
+        return total
 
     def _draws(self, codes: NDArray[np.generic]) -> NDArray[np.int64]:
         """Which draw of the threshold's noise every query is compared with."""
@@ -156,25 +153,10 @@ class SVT1(SparseVector):
     """Sparse vector, correct: stops after a number of answers above, for which the noise of the answers makes up.
 
     **Claim.** Pure DP with `epsilon`, which is approached with many queries.
-    **Sensitivity.** Every answer changes by at most 1.
     **Source.** Lyu, Su and Li, 2017, algorithm 1 and theorem 2.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    threshold : float
-        What answers are compared with, in their units.
-    positives : int
-        Answers above the threshold after which a run stops, at least 1.
-
-    Examples
-    --------
-    >>> SVT1(0.1)([1, 1, 1], 2, np.random.default_rng(3)).tolist()
-    [[0, 0, 0], [1, -1, -1]]
     """
 
-    positives: int = 1
+    positives: int = 1  # answers above the threshold after which a run stops
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -189,15 +171,10 @@ class SVT1(SparseVector):
         return self.positives
 
 
-KNOWN.append(Benchmark(SVT1(EPSILON, threshold=0.5), TEN, HALF, True, EVERY))
-
-
-@dataclass(frozen=True)
 class SVT2(SVT1):
     """Sparse vector, correct: as `SVT1`, but the noise of the threshold is drawn anew after every answer above it.
 
     **Claim.** Pure DP with `epsilon`. With one answer above allowed it is `SVT1`.
-    **Sensitivity.** Every answer changes by at most 1.
     **Source.** Lyu, Su and Li, 2017, algorithm 2, after Dwork and Roth, 2014.
     """
 
@@ -220,15 +197,9 @@ class SVT2(SVT1):
         return _earlier(codes == ABOVE)
 
 
-KNOWN.append(Benchmark(SVT2(EPSILON), TEN, HALF, True, EVERY))
-
-
-@dataclass(frozen=True)
 class SVT4(SVT1):
     """Sparse vector with too little noise on the answers: it does not grow with the number of answers above.
 
-    **Claim.** Pure DP with `epsilon`.
-    **Sensitivity.** Every answer changes by at most 1.
     **Bug.** A quarter of the budget for the threshold and the rest for the answers, but neither their sensitivity nor
     their number is made up for: with many queries the loss tends to ``(1 + 6 positives) / 4`` times `epsilon`.
     **Source.** Lyu, Su and Li, 2017, algorithm 4, after Lee and Clifton, 2014.
@@ -245,23 +216,12 @@ class SVT4(SVT1):
         return Laplace(4 / (3 * self.epsilon))
 
 
-KNOWN.append(Benchmark(SVT4(EPSILON), TEN, HALF, False, f"{EVERY}; 0.175 with many queries"))
-
-
-@dataclass(frozen=True)
 class SVT5(SparseVector):
     """Sparse vector without noise on the answers: only the threshold is noisy.
 
-    **Claim.** Pure DP with `epsilon`.
-    **Sensitivity.** Every answer changes by at most 1.
     **Bug.** The order of the answers is released: a larger one below the threshold beside a smaller one above it cannot
     happen. Where neighbors order two answers differently, the loss is infinite.
     **Source.** Lyu, Su and Li, 2017, algorithm 5, after Stoddard, Chen and Machanavajjhala, 2014.
-
-    Examples
-    --------
-    >>> SVT5(0.1).log_likelihood([[1, 0], [0, 1]], [3, 2]).round(3).tolist()
-    [-3.764, -inf]
     """
 
     def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
@@ -277,26 +237,13 @@ class SVT5(SparseVector):
             return np.log(np.where(low < high, mass, 0.0))
 
 
-KNOWN.append(Benchmark(SVT5(EPSILON), TEN, HALF, False, f"{EVERY}; an order of answers that one side has not"))
-
-
-@dataclass(frozen=True)
 class SVT6(SparseVector):
     """Sparse vector without a stop: noise of half the budget on the threshold, of half the budget on every answer.
 
     **Claim.** Pure DP with `epsilon`, however many answers are above the threshold.
-    **Sensitivity.** Every answer changes by at most 1.
     **Bug.** No limit on the answers above: the loss grows with their number, up to ``epsilon / 2`` a query.
     **Source.** Lyu, Su and Li, 2017, algorithm 6, after Chen, Xiao, Zhang and Xu, 2015.
-
-    Examples
-    --------
-    >>> SVT6(0.1)([1, 1, 1], 2, np.random.default_rng(3)).tolist()
-    [[0, 0, 0], [1, 0, 0]]
     """
-
-
-KNOWN.append(Benchmark(SVT6(EPSILON), TEN, HALF, False, f"{EVERY}; grows with the queries"))
 
 
 def _earlier(above: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.output_laws import Databases, loss_of_shift
+from algorithms.bugs.output_laws import Databases, loss_of_cells, loss_of_shift, two_tables
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.noise.counts import Pair, leaf_counts
@@ -19,29 +19,39 @@ from audit.arguments import whole_number
 from audit.claims import PureDP, Relation
 from audit.exact import LossDistribution
 
-__all__ = ["Bug", "CountsBug", "Found", "KnownBug", "TotalBug", "UnboundedBug", "noisy_total", "whole"]
+__all__ = ["Bug", "CountsBug", "KnownBug", "TableBug", "TotalBug", "Unbounded", "noisy_total", "whole"]
 
 Found = Literal["counts", "witness", "refused"]
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def whole(default: int, *, least: int) -> int:
     """Declare a parameter of a bug that is a whole number, at least so large."""
-    found: int = field(default=default, metadata={"least": least})
-    return found
+    parameter: int = field(default=default, metadata={"least": least})
+    return parameter
+
+
+class Unbounded:
+    """What keeps no promise at all."""
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors: infinite, unless a bug says otherwise."""
+        return math.inf
 
 
 @dataclass(frozen=True)
-class Bug:
+class Bug(Unbounded):
     """What the known bugs share: `epsilon`, the budget in nats as promised, the noise that it should buy, a promise."""
 
     epsilon: float
 
     def __post_init__(self) -> None:
         _ = self.noise  # refuses a bad epsilon
-        for one in fields(self):
-            if "least" in one.metadata:
-                whole_number(one.name, getattr(self, one.name), least=one.metadata["least"])
+        for parameter in fields(self):
+            if "least" in parameter.metadata:
+                whole_number(parameter.name, getattr(self, parameter.name), least=parameter.metadata["least"])
 
     @cached_property
     def noise(self) -> TwoTailedGeometric:
@@ -54,17 +64,6 @@ class Bug:
         return PureDP(self.epsilon)
 
 
-@dataclass(frozen=True)
-class UnboundedBug(Bug):
-    """A known bug that keeps no promise at all."""
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors: infinite."""
-        return math.inf
-
-
-@dataclass(frozen=True)
 class CountsBug(Bug):
     """A known bug that is `GDPC` with another budget, or on other counts, than its promise needs."""
 
@@ -95,7 +94,32 @@ class CountsBug(Bug):
         return GDPC(self.spent).exact_loss(Databases(self.measured(pair.x), self.measured(pair.y)))
 
 
-@dataclass(frozen=True)
+class TableBug(Bug):
+    """A known bug of a table of counts with the noise of `GDPC`: sound, but for the methods that a bug overrides."""
+
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
+        """Release `counts`, shape (cells,), `size` times over: shape (size, cells), or (size,) for a total."""
+        return self._release(leaf_counts(counts), size, rng)
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the privacy loss of `pair`, or None where it has no table of a reasonable size."""
+        return self._loss(*two_tables(pair))
+
+    def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[Any]:
+        return self._edit(GDPC(self.epsilon)(exact, size, rng), exact)
+
+    def _edit(self, noisy: Integers, exact: Integers) -> NDArray[Any]:
+        """Publish noisy counts, shape (size, cells), with the true ones at hand."""
+        return noisy
+
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        return loss_of_cells(x, y, self._log_law, self.epsilon)
+
+    def _log_law(self, outputs: Integers, count: int) -> Floats:
+        """Log-probability of outputs, shape (m,), of a cell with that count."""
+        return self.noise.logpmf(outputs - count)
+
+
 class TotalBug(Bug, ABC):
     """A known bug of one noisy total: what is added up is not what its noise is made for."""
 

@@ -1,7 +1,8 @@
 """Known bugs of tables of counts: what is done to the noise, or after it, with the truth at hand.
 
 **Claim.** All of them promise pure DP with `epsilon` when one person is added or removed, and mean to add the
-two-tailed geometric noise of `GDPC`.
+two-tailed geometric noise of `GDPC`. What may be done afterwards: Dwork and Roth, 2014, proposition 2.1
+(post-processing).
 """
 
 from __future__ import annotations
@@ -10,122 +11,63 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from algorithms.bugs.bug import Bug, KnownBug, UnboundedBug, whole
-from algorithms.bugs.output_laws import NO_LOSS, Databases, loss_of_cells, table_reach, two_tables
+from algorithms.bugs.bug import Floats, Integers, TableBug, whole
+from algorithms.bugs.output_laws import NO_LOSS, Databases, loss_of_cells, table_reach
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import ATOMS, DISJOINT, Pair, leaf_counts
+from algorithms.noise.counts import ATOMS, DISJOINT
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["KNOWN", "EditedToTruth", "PoissonScale", "PublicSize", "RetriedNegatives", "SilentInvariant"]
+__all__ = [
+    *("EditedToTruth", "PoissonScale", "PublicSize", "QualityGate", "RetriedNegatives", "SilentInvariant"),
+    "TalkativeError",
+]
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-KNOWN: dict[str, KnownBug] = {}  # by name
 
-
-@dataclass(frozen=True)
-class SilentInvariant(UnboundedBug):
+class SilentInvariant(TableBug):
     """Noise on every count; then the last cell takes up what keeps the true total, which nobody had declared.
 
     **Bug.** The total is released exactly.
     **True loss.** Infinite, at every single output. Each cell alone keeps the promise: the event must be joint.
-    **Source.** Our own. Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", 2022, declare
-    what they keep exact, and leave it out of the promise.
-
-    Examples
-    --------
-    >>> SilentInvariant(0.5)([10, 0, 3], 3, np.random.default_rng(0)).sum(axis=1)
-    array([13, 13, 13])
     """
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
-        exact = leaf_counts(counts)
-        released = GDPC(self.epsilon)(exact, size, rng)
-        released[:, -1] += exact.sum() - released.sum(axis=1)
-        return released
+    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
+        noisy[:, -1] += exact.sum() - noisy.sum(axis=1)
+        return noisy
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        x, y = two_tables(pair)
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
         if x.sum() != y.sum():
             return DISJOINT
         return NO_LOSS if x.size == 1 else GDPC(self.epsilon).exact_loss(Databases(x[:-1], y[:-1]))
 
 
-KNOWN["silent-invariant"] = KnownBug(
-    SilentInvariant(1.0), [50, 3], [51, 3], size=10_000, event="the sum of both counts is 53", source="our own"
-)
-
-
 @dataclass(frozen=True)
-class EditedToTruth(UnboundedBug):
+class EditedToTruth(TableBug):
     """Noise on every count; then an edit brings it back to within a few people of the truth.
 
-    **Bug.** Post-processing may use what was released, not what is true.
+    **Bug.** Post-processing may use what was released, not what is true: a count is off by at most `slack` people.
     **True loss.** Infinite: the end of the range on one database is out of reach on the other. That end has probability
     ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
-    **Source.** Our own. The rule that it breaks: Dwork and Roth, 2014, proposition 2.1 (post-processing).
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    slack : int
-        People by which a count may be off, at least 1.
-
-    Examples
-    --------
-    >>> release = EditedToTruth(0.5, slack=2)([10, 0, 3], 100, np.random.default_rng(0))
-    >>> bool((abs(release - [10, 0, 3]) <= 2).all())
-    True
     """
 
     slack: int = whole(5, least=1)
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
-        exact = leaf_counts(counts)
-        return np.clip(GDPC(self.epsilon)(exact, size, rng), exact - self.slack, exact + self.slack)
+    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
+        return np.clip(noisy, exact - self.slack, exact + self.slack)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        end = float(np.log(self.noise.cdf(-self.slack)))
-
-        def law(outputs: Integers, count: int) -> Floats:
-            error = np.abs(outputs - count)
-            inside = np.where(error < self.slack, self.noise.logpmf(error), -np.inf)
-            return np.where(error == self.slack, end, inside)
-
-        return loss_of_cells(pair, law, self.epsilon)
+    def _log_law(self, outputs: Integers, count: int) -> Floats:
+        error = np.abs(outputs - count)
+        inside = np.where(error < self.slack, self.noise.logpmf(error), -np.inf)
+        return np.where(error == self.slack, float(np.log(self.noise.cdf(-self.slack))), inside)
 
 
-KNOWN["edited-to-truth"] = KnownBug(
-    EditedToTruth(1.0, slack=2),
-    [50, 3],
-    [51, 3],
-    size=4_000,
-    event="the first count is 48, or it is 53",
-    source="our own",
-)
-
-
-@dataclass(frozen=True)
-class RetriedNegatives(Bug):
+class RetriedNegatives(TableBug):
     """Noise on every count, drawn again and again until the count is not negative.
 
     **Bug.** How often the draw fails depends on the true count. Cutting off at 0 would be sound.
     **True loss.** ``epsilon + log(1 + q - q**2)`` with ``q = exp(-epsilon)``, between counts of 0 and 1.
-    **Source.** Holohan, Antonatos, Braghin and Mac Aonghusa, "The Bounded Laplace Mechanism in Differential Privacy",
-    2020: noise drawn again until it fits needs a larger scale.
-
-    Examples
-    --------
-    >>> round(RetriedNegatives(0.5).true_loss, 3)
-    0.714
     """
 
     @property
@@ -134,62 +76,31 @@ class RetriedNegatives(Bug):
         q = math.exp(-self.epsilon)
         return self.epsilon + math.log1p(q - q * q)
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
-        exact = leaf_counts(counts)
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         released = GDPC(self.epsilon)(exact, size, rng)
         while (bad := released < 0).any():
             released[bad] = np.broadcast_to(exact, bad.shape)[bad] + self.noise.sample(int(bad.sum()), rng)
         return released
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-
-        def law(outputs: Integers, count: int) -> Floats:
-            kept = math.log(self.noise.sf(-count - 1))
-            return np.where(outputs >= 0, self.noise.logpmf(outputs - count) - kept, -np.inf)
-
-        return loss_of_cells(pair, law, self.epsilon)
+    def _log_law(self, outputs: Integers, count: int) -> Floats:
+        kept = math.log(self.noise.sf(-count - 1))
+        return np.where(outputs >= 0, self.noise.logpmf(outputs - count) - kept, -np.inf)
 
 
-KNOWN["retried-negatives"] = KnownBug(
-    RetriedNegatives(0.5),
-    [0, 3],
-    [1, 3],
-    loss=0.5 + math.log(1 + math.exp(-0.5) - math.exp(-1.0)),
-    size=100_000,
-    event="the first count is 0",
-    source="Holohan et al. 2020",
-)
-
-
-@dataclass(frozen=True)
-class PublicSize(UnboundedBug):
+class PublicSize(TableBug):
     """Shares of the population: noisy counts over the number of people, which is taken for public.
 
     **Bug.** Adding a person changes the number of people too, and every share is a multiple of one over it.
     **True loss.** Infinite: hardly a fraction can be had with both denominators.
-    **Source.** Our own. Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in
-    Differentially Private Libraries and How to Fix It", 2022, keep known and unknown size apart.
-
-    Examples
-    --------
-    >>> shares = PublicSize(0.5)([10, 0, 3], 4, np.random.default_rng(0)) * 13
-    >>> bool(np.allclose(shares, np.round(shares)))
-    True
     """
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Floats:
-        """Release the shares of `counts`, shape (cells,), `size` times over: shape (size, cells)."""
-        exact = leaf_counts(counts)
-        return GDPC(self.epsilon)(exact, size, rng) / _people(exact)
+    def _edit(self, noisy: Integers, exact: Integers) -> Floats:
+        return noisy / _people(exact)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        x, y = two_tables(pair)
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
         n, m, reach = _people(x), _people(y), table_reach(self.epsilon)
         if n == m:
-            return GDPC(self.epsilon).exact_loss(pair)
+            return GDPC(self.epsilon).exact_loss(Databases(x, y))
         a, b = n // math.gcd(n, m), m // math.gcd(n, m)
         law: LossDistribution = NO_LOSS
         for first, second in zip(x.tolist(), y.tolist(), strict=True):
@@ -211,57 +122,93 @@ class PublicSize(UnboundedBug):
         return replace(law, supremum=math.inf if a < b else None, infimum=-math.inf if a > b else None)
 
 
-KNOWN["public-size"] = KnownBug(
-    PublicSize(1.0), [3, 4], [3, 5], size=500, event="a share is not a multiple of 1/8", source="our own"
-)
-
-
-@dataclass(frozen=True)
-class PoissonScale(UnboundedBug):
+class PoissonScale(TableBug):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
 
     **Bug.** The noise of a count of 1 is what the promise asks for, and larger counts get more; but the scale follows
     the true count, and at the edge, a count of 0, it collapses.
     **True loss.** Infinite: an empty cell is released as it is. Away from the edge too, without a witness: the tails of
     two scales drift apart without end.
-    **Source.** Nissim, Raskhodnikova and Smith, "Smooth Sensitivity and Sampling in Private Data Analysis", 2007: the
-    magnitude of noise that follows the data tells of the data.
-
-    Examples
-    --------
-    >>> errors = PoissonScale(0.5)([100, 0, 1], 1000, np.random.default_rng(0)) - [100, 0, 1]
-    >>> errors.std(axis=0).round(-1)
-    array([30.,  0.,  0.])
     """
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
-        exact = leaf_counts(counts)
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         released = np.tile(exact, (size, 1))
         for cell in np.flatnonzero(exact):
             released[:, cell] += self._noise_of(int(exact[cell])).sample(size, rng)
         return released
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-
-        def law(outputs: Integers, count: int) -> Floats:
-            return self._noise_of(count).logpmf(outputs - count) if count else np.where(outputs == 0, 0.0, -np.inf)
-
-        x, y = two_tables(pair)
-        table = loss_of_cells(pair, law, self.epsilon / math.sqrt(max(1, x.max(), y.max())))
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        table = loss_of_cells(x, y, self._log_law, self.epsilon / math.sqrt(max(1, x.max(), y.max())))
         if table is None:
             return None
         wider_x, wider_y = np.any((x > y) & (y > 0)), np.any((y > x) & (x > 0))
         return replace(table, supremum=math.inf if wider_x else None, infimum=-math.inf if wider_y else None)
 
+    def _log_law(self, outputs: Integers, count: int) -> Floats:
+        return self._noise_of(count).logpmf(outputs - count) if count else np.where(outputs == 0, 0.0, -np.inf)
+
     def _noise_of(self, count: int) -> TwoTailedGeometric:
         return TwoTailedGeometric(self.epsilon / math.sqrt(count))
 
 
-KNOWN["poisson-scale"] = KnownBug(
-    PoissonScale(1.0), [5, 0], [5, 1], size=1_000, event="the second count is not 0", source="Nissim et al. 2007"
-)
+class TalkativeError(TableBug):
+    """Counts released as text; where one becomes negative, an error message takes its place that quotes the true one.
+
+    **Bug.** The message of an error is an output.
+    **True loss.** Infinite: a message that names a count is impossible for any other.
+    """
+
+    def _edit(self, noisy: Integers, exact: Integers) -> NDArray[np.str_]:
+        messages = np.array([f"error: the count {count} became negative" for count in exact])
+        return np.where(noisy < 0, messages, noisy.astype(np.str_))
+
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        law, reach = NO_LOSS, table_reach(self.epsilon)
+        for first, second in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
+            if reach is None or law.loss.size * (max(first, second) + reach) > ATOMS:
+                return None
+            numbers = np.arange(max(first, second) + reach + 1)
+            message_x, message_y = (
+                -self.epsilon * (count + 1) - math.log1p(math.exp(-self.epsilon)) for count in (first, second)
+            )
+            log_p = np.append(self.noise.logpmf(numbers - first), [message_x, -np.inf])
+            log_q = np.append(self.noise.logpmf(numbers - second), [-np.inf, message_y])
+            law = law.compose(loss_from_logs(log_p, log_q))
+        return law
+
+
+@dataclass(frozen=True)
+class QualityGate(TableBug):
+    """Noise on every count, and a gate that stops the release where one is too far off the truth.
+
+    **Bug.** What passes the gate is within `tolerance` of the truth. A run that it stops raises an error, which is an
+    output as any other: ask for one run at a time to have the others.
+    **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
+    """
+
+    tolerance: int = whole(5, least=1)
+
+    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
+        if (np.abs(noisy - exact) > self.tolerance).any():
+            raise RuntimeError("the release failed at the quality gate")
+        return noisy
+
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        changed = np.flatnonzero(x != y)
+        if changed.size != 1:
+            return None if changed.size else NO_LOSS
+        within = math.log1p(-2 * float(self.noise.sf(self.tolerance)))  # one cell passes
+        first, second = int(x[changed[0]]), int(y[changed[0]])
+        outputs = np.concatenate([count + np.arange(-self.tolerance, self.tolerance + 1) for count in (first, second)])
+        errors = (np.unique(outputs) - count for count in (first, second))
+        log_p, log_q = (
+            np.append(
+                np.where(np.abs(error) <= self.tolerance, self.noise.logpmf(error) + (x.size - 1) * within, -np.inf),
+                math.log(-math.expm1(x.size * within)),
+            )
+            for error in errors
+        )
+        return loss_from_logs(log_p, log_q)
 
 
 def _people(counts: Integers) -> int:

@@ -14,17 +14,8 @@ from algorithms.noise.counts import ATOMS, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [
-    "NO_LOSS",
-    "Databases",
-    "changed_counts",
-    "loss_of_cells",
-    "loss_of_one_output",
-    "loss_of_shift",
-    "table_reach",
-    "two_tables",
+    *("NO_LOSS", "Databases", "loss_of_cells", "loss_of_one_output", "loss_of_shift", "table_reach", "two_tables")
 ]
-
-CellLaw = Callable[[NDArray[np.int64], int], NDArray[np.float64]]
 
 REACH = 50  # in units of 1 / epsilon: noise beyond it has probability below 2e-22
 
@@ -46,12 +37,6 @@ def two_tables(pair: Pair) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return x, y
 
 
-def changed_counts(pair: Pair) -> list[tuple[int, int]]:
-    """Return the counts that differ, on either database."""
-    x, y = two_tables(pair)
-    return list(zip(x[x != y].tolist(), y[x != y].tolist(), strict=True))
-
-
 def table_reach(epsilon: float) -> int | None:
     """Return how far a table of noise of `epsilon` a step must reach; None where it would have too many entries."""
     reach = math.ceil(REACH / epsilon)
@@ -70,15 +55,20 @@ def loss_of_one_output(log_p: float, log_q: float) -> LossDistribution:
     return loss_from_logs(np.array([log_p, other[0]]), np.array([log_q, other[1]]))
 
 
-def loss_of_cells(pair: Pair, law: CellLaw, epsilon: float) -> LossDistribution | None:
-    """Return the loss of a table whose cells are independent; None where a table of it would be too large.
+def loss_of_cells(
+    x: NDArray[np.int64],
+    y: NDArray[np.int64],
+    law: Callable[[NDArray[np.int64], int], NDArray[np.float64]],
+    epsilon: float,
+) -> LossDistribution | None:
+    """Return the loss of two tables of independent cells, shape (cells,); None where a table of it would be too large.
 
     ``law(outputs, count)`` is the log-probability of each output, shape (m,), of a cell of that count; its tails fall
     by at least `epsilon` a step, in nats.
     """
     reach = table_reach(epsilon)
     total: LossDistribution = NO_LOSS
-    for first, second in changed_counts(pair):
+    for first, second in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
         if reach is None or abs(first - second) + 2 * reach > ATOMS:
             return None
         outputs = np.arange(min(first, second) - reach, max(first, second) + reach + 1)

@@ -1,4 +1,4 @@
-"""Known bugs of sums: the sensitivity that was declared is not that of the values that are added up.
+"""Known bugs of sums and of finite arithmetic: values, or numbers of a computer, that are not those of the proof.
 
 **Claim.** All of them promise pure DP with `epsilon` when one person is added or removed.
 """
@@ -7,44 +7,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from algorithms.bugs.bug import KnownBug, TotalBug, UnboundedBug, noisy_total, whole
+from algorithms.bugs.bug import Bug, CountsBug, Floats, Integers, TableBug, TotalBug, noisy_total, whole
 from algorithms.bugs.output_laws import loss_of_one_output, loss_of_shift, table_reach
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import ATOMS, Pair
+from algorithms.noise.counts import ATOMS, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["KNOWN", "BoundsFromData", "NaNSurvivesClipping", "RawDataSummed", "one_each"]
+__all__ = [
+    *("BoundsFromData", "LaplaceHoles", "NaNSurvivesClipping", "OverflowingTotal", "RawDataSummed", "ReorderedSum"),
+    "RoundedFirst",
+]
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-KNOWN: dict[str, KnownBug] = {}  # by name
+HALF = np.float16  # a type so short that a small database shows what float64 does to a large one
 
 
 @dataclass(frozen=True)
-class RawDataSummed(TotalBug, UnboundedBug):
+class RawDataSummed(TotalBug):
     """The sum of a variable: sensitivity for values clipped to `bound`, but the raw values are added up.
 
     **Bug.** The clipped copy is made, and never used.
     **True loss.** A value v costs ``epsilon * v / bound``: unbounded, as values are.
-    **Source.** Cebere, Erb, Desfontaines, Bellet and Fitzsimons, "Privacy in Theory, Bugs in Practice: Grey-Box
-    Auditing of Differential Privacy Libraries", 2026, have it among 13 violations found; opendp/smartnoise-sdk#622 is
-    one.
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    bound : int
-        Largest value that the noise is made for, at least 1.
-
-    Examples
-    --------
-    >>> RawDataSummed(0.5)([3, 0, 12], 4, np.random.default_rng(0)).shape
-    (4,)
     """
 
     bound: int = whole(10, least=1)
@@ -56,44 +43,25 @@ class RawDataSummed(TotalBug, UnboundedBug):
 
     def total(self, data: ArrayLike) -> int:
         """Return the sum of whole numbers, shape (people,)."""
-        return int(_whole(data).sum())
+        return int(_whole_values(data).sum())
 
 
-KNOWN["raw-data-summed"] = KnownBug(
-    RawDataSummed(1.0, bound=10),
-    [3, 1, 6],
-    [3, 1, 6, 40],
-    loss=4.0,
-    size=1_000,
-    event="the sum is 10 or less",
-    source="Cebere et al. 2026; opendp/smartnoise-sdk#622",
-)
-
-
-@dataclass(frozen=True)
-class BoundsFromData(UnboundedBug):
+class BoundsFromData(Bug):
     """The sum of a variable, with noise for the largest value that occurs: the domain is read from the data.
 
     **Bug.** Whoever has the largest value sets the scale of the noise.
     **True loss.** Infinite, though every output is possible on either database: the tails of two scales drift apart
     without end.
-    **Source.** Holohan, Braghin, Mac Aonghusa and Levacher, "Diffprivlib: the IBM Differential Privacy Library", 2019,
-    which takes bounds from the data where none are given, and warns; IBM/differential-privacy-library#90.
-
-    Examples
-    --------
-    >>> BoundsFromData(0.5)([3, 0, 12], 4, np.random.default_rng(0)).shape
-    (4,)
     """
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release the sum of `values`, whole numbers, shape (people,), `size` times over: shape (size,)."""
-        exact = _whole(values)
+        exact = _whole_values(values)
         return noisy_total(int(exact.sum()), self.epsilon / _largest(exact), size, rng)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, or None where its table would be too large."""
-        x, y = _whole(pair.x), _whole(pair.y)
+        x, y = _whole_values(pair.x), _whole_values(pair.y)
         shift, scales = int(y.sum() - x.sum()), (_largest(x), _largest(y))
         if scales[0] == scales[1]:
             return loss_of_shift(self.epsilon / scales[0], shift)
@@ -107,37 +75,13 @@ class BoundsFromData(UnboundedBug):
         return replace(law, supremum=math.inf if wider_x else None, infimum=None if wider_x else -math.inf)
 
 
-KNOWN["bounds-from-data"] = KnownBug(
-    BoundsFromData(1.0),
-    [3, 1, 6],
-    [3, 1, 6, 40],
-    size=1_000,
-    event="the sum is far from 10",
-    source="Holohan et al. 2019; IBM/differential-privacy-library#90",
-)
-
-
 @dataclass(frozen=True)
-class NaNSurvivesClipping(UnboundedBug):
+class NaNSurvivesClipping(Bug):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
     **Bug.** No comparison with NaN holds, so that clipping leaves it; one makes the sum and the noisy sum NaN, and a
     last step writes 0 for what is missing.
     **True loss.** Infinite: with a missing value the release is 0 for certain.
-    **Source.** google/differential-privacy#405 (NaN passes clamping) and opendp/opendp#2935 (NaN becomes 0 where noise
-    is added).
-
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    bound : int
-        Largest value that counts, at least 1.
-
-    Examples
-    --------
-    >>> NaNSurvivesClipping(0.5)([3, 0, float("nan")], 4, np.random.default_rng(0))
-    array([0., 0., 0., 0.])
     """
 
     bound: int = whole(10, least=1)
@@ -156,26 +100,114 @@ class NaNSurvivesClipping(UnboundedBug):
         return loss_of_one_output(*(0.0 if math.isnan(total) else float(noise.logpmf(total)) for total in (x, y)))
 
     def _sum(self, values: ArrayLike) -> float:
-        given = one_each(values)
-        _whole(given[~np.isnan(given)])  # refuses anything but whole numbers
+        given = _values(values)
+        _whole_values(given[~np.isnan(given)])  # refuses anything but whole numbers
         return float(np.clip(given, 0, self.bound).sum())
 
 
-KNOWN["nan-survives-clipping"] = KnownBug(
-    NaNSurvivesClipping(1.0, bound=10),
-    [30.0, 1.0, 6.0],
-    [30.0, 1.0, 6.0, math.nan],
-    size=500,
-    event="the sum is 0",
-    source="google/differential-privacy#405; opendp/opendp#2935",
-)
+class ReorderedSum(TotalBug):
+    """The sum of shares in [0, 1], added up in the order in which they are stored, in short floats.
+
+    **Bug.** Float addition is not associative: small numbers vanish beside a large sum, so that a reordering changes
+    the result although the database is the same. The sensitivity of 1 is that of real numbers.
+    **True loss.** `epsilon` times the difference of the two sums, which grows with the number of people. In half
+    precision 2056 people can change it by 8; in float32 it takes 2**13 times as many.
+    """
+
+    def total(self, data: ArrayLike) -> int:
+        """Return the whole part of the sum of shares, shape (people,), clipped and added up in their order."""
+        given = _values(data)
+        if np.isnan(given).any():
+            raise ValueError(f"shares must not be NaN, got {int(np.isnan(given).sum())} of {given.size}")
+        running = np.add.accumulate(np.clip(given, 0, 1).astype(HALF), dtype=HALF)
+        return int(running[-1]) if running.size else 0
+
+
+class OverflowingTotal(TotalBug):
+    """The total of an area, added up in 16-bit integers.
+
+    **Bug.** Beyond 32,767 people the total wraps around to -32,768.
+    **True loss.** ``65,535 * epsilon``, between a full area and one more person.
+    """
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats when the one person too many is added."""
+        return (2**16 - 1) * self.epsilon
+
+    def total(self, data: ArrayLike) -> int:
+        """Return the total of counts, shape (cells,), in 16 bits."""
+        return int(leaf_counts(data).astype(np.int16).sum(dtype=np.int16))
+
+
+@dataclass(frozen=True)
+class RoundedFirst(CountsBug):
+    """Counts rounded to a base, as offices have long done, and then noise for a sensitivity of 1.
+
+    **Bug.** One person can move a rounded count by the whole base.
+    **True loss.** ``base * epsilon``, when the person is added who tips the balance.
+    """
+
+    base: int = whole(5, least=2)
+
+    @property
+    def true_loss(self) -> float:
+        """Loss in nats of the worst pair of neighbors."""
+        return self.base * self.epsilon
+
+    def measured(self, counts: ArrayLike) -> Integers:
+        """Return the rounded counts, shape (cells,)."""
+        return (leaf_counts(counts) + self.base // 2) // self.base * self.base
+
+
+@dataclass(frozen=True)
+class LaplaceHoles(TableBug):
+    """Counts with Laplace noise in floating point: minus the logarithm of a uniform draw, and a fair sign.
+
+    **Bug.** A uniform draw has `bits` bits (53 in float64, 24 in float32), so there are 2**bits magnitudes of noise and
+    no others; added to another count, most of them end elsewhere.
+    **True loss.** Infinite: most outputs are possible on one database only. No single one of them is likely, and no
+    event of thresholds shows it; it takes the last bits, or the law, which is tabulated up to 20 bits.
+    """
+
+    bits: int = whole(53, least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bits > 53:
+            raise ValueError(f"bits must be at most 53, got {self.bits}")
+
+    def _release(self, exact: Integers, size: int, rng: Any) -> Floats:  # no secure noise
+        draws = rng.integers(1, 2**self.bits, (size, exact.size), endpoint=True)
+        released: Floats = exact + self._magnitude(draws) * rng.choice([-1.0, 1.0], draws.shape)
+        return released
+
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        changed = np.flatnonzero(x != y)
+        if self.bits > 20 or changed.size > 1:
+            return None
+        magnitude = self._magnitude(np.arange(1, 2**self.bits + 1))
+        noise = np.concatenate([-magnitude, magnitude])
+        (on_x, times_x), (on_y, times_y) = (
+            np.unique(count + noise, return_counts=True) for count in (x[changed].sum(), y[changed].sum())
+        )
+        outputs, place = np.unique(np.concatenate([on_x, on_y]), return_inverse=True)
+        times = np.zeros((2, outputs.size))
+        times[0, place[: on_x.size]], times[1, place[on_x.size :]] = times_x, times_y
+        with np.errstate(divide="ignore"):
+            log_p, log_q = np.log(times / noise.size)
+        return loss_from_logs(log_p, log_q)
+
+    def _magnitude(self, draws: Integers) -> Floats:
+        magnitude: Floats = -np.log(draws * 0.5**self.bits) / self.epsilon
+        return magnitude
 
 
 def _largest(values: Integers) -> int:
     return max(1, int(values.max(initial=0)))  # a guard against noise of scale 0
 
 
-def one_each(values: ArrayLike) -> Floats:
+def _values(values: ArrayLike) -> Floats:
     """Return one number a person, shape (people,), or say what is wrong with them; NaN is let through."""
     given = np.asarray(values)
     if given.dtype.kind not in "iuf":
@@ -185,8 +217,8 @@ def one_each(values: ArrayLike) -> Floats:
     return given.astype(np.float64)
 
 
-def _whole(values: ArrayLike) -> Integers:
-    given = one_each(values)
+def _whole_values(values: ArrayLike) -> Integers:
+    given = _values(values)
     bad = ~(np.isfinite(given) & (given == np.floor(given)) & (given >= 0) & (given < 2**31))
     if bad.any():
         raise ValueError(f"values must be whole numbers from 0 to 2**31 - 1, got {given[bad][0]}")

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from algorithms.bugs import known_bugs
-from algorithms.bugs.arithmetic import LaplaceHoles
 from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC, PublishedTwice, SquareRootShares
 from algorithms.bugs.census import EditedToTruth, PublicSize, SilentInvariant
 from algorithms.bugs.randomness import ForkedAreas, SeededByData
-from algorithms.registry import Group, System, as_it_is, counting, register
+from algorithms.bugs.sums import LaplaceHoles
+from algorithms.registry import System, as_it_is, counting, register
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
 
-BUGS: Group = "known bugs"
+ON_COUNTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "gdpc-half-noise": (HalfNoiseGDPC, {}),
+    "gdpc-twice": (PublishedTwice, {}),
+    "gdpc-forked": (ForkedAreas, {}),
+    "gdpc-seeded-by-data": (SeededByData, {}),
+    "gdpc-exact-total": (SilentInvariant, {}),
+    "gdpc-edited": (EditedToTruth, {}),
+    "gdpc-public-size": (PublicSize, {}),
+    "laplace-holes": (LaplaceHoles, {}),
+    "rdpc-forgotten-level": (ForgottenLevelRDPC, {"on_tree": True, "output": "all"}),
+    "rdpc-square-root-shares": (SquareRootShares, {"on_tree": True}),
+    "gdpc-notebook": (NotebookGDPC, {"below": 1.0}),
+}
 
-register(counting("gdpc-half-noise", HalfNoiseGDPC, group=BUGS))
-register(counting("gdpc-twice", PublishedTwice, group=BUGS))
-register(counting("gdpc-forked", ForkedAreas, group=BUGS))
-register(counting("gdpc-seeded-by-data", SeededByData, group=BUGS))
-register(counting("gdpc-exact-total", SilentInvariant, group=BUGS))
-register(counting("gdpc-edited", EditedToTruth, group=BUGS))
-register(counting("gdpc-public-size", PublicSize, group=BUGS))
-register(counting("laplace-holes", LaplaceHoles, group=BUGS))
-register(counting("rdpc-forgotten-level", ForgottenLevelRDPC, on_tree=True, output="all", group=BUGS))
-register(counting("rdpc-square-root-shares", SquareRootShares, on_tree=True, group=BUGS))
-register(counting("gdpc-notebook", NotebookGDPC, below=1.0, group=BUGS))
+for name, (kind, settings) in ON_COUNTS.items():
+    register(counting(name, kind, group="known bugs", **settings))
 
 for name, bug in known_bugs().items():
     register(
         System(
             name=f"bug-{name}",
-            group=BUGS,
+            group="known bugs",
             about=(bug.mechanism.__doc__ or "").partition("\n")[0],
             build=as_it_is(bug.mechanism),
             pairs={"shown": partial(NeighborPair.declared, bug.x, bug.y, bug.relation, label=bug.event)},

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,51 +19,50 @@ __all__ = ["sheet"]
 
 LAWS = ("geometric", "laplace", "gaussian")
 CELLS = (1, 10, 100, 1000, 10_000, 100_000)  # counts in a sum
-STEPS = tuple(
-    range(5, 51, 3)
-)  # points of the curves, in twentieths of the epsilon and of the counts that are asked for
+STEPS = tuple(range(5, 51, 3))  # points of the curves, in twentieths of the epsilon and of the number of counts
 CURVES: tuple[tuple[str, str, Shown], ...] = (("epsilon", "margin", "whole"), ("cells", "error", "number"))
 PUBLISHED = (0.1, 1.0, 2.0, 5.0, 10.0)  # epsilons of the pilot's Tables 1 to 3
 ALL, ONS, BOTTOM_UP = "counts/all/all", "counts/ons/all", "counts/bottom_up/all"
+# Columns, and how their numbers are shown: of the noise on a count, and of noise from few bits.
+NOISE: dict[str, Shown] = {
+    "sigma": "number",
+    "unchanged": "share",
+    "margin": "whole",
+    "covers": "share",
+    "error": "number",
+}
+BITS: dict[str, Shown] = {
+    "unchanged": "share",
+    "reach": "whole",
+    "beyond": "number",
+    "infinite": "number",
+    "sum_error": "number",
+}
 
 Noise = TwoTailedGeometric | Rounded
 
 
 def compute(state: State) -> dict[str, Result]:
-    """Return every number of the sheet.
+    """Return every number of the sheet by ``counts/SYSTEM/LAW/QUANTITY``, of a value for each of its inputs.
 
-    Parameters
-    ----------
-    state : mapping of str to number
-        A value of each input of `sheet`.
-
-    Returns
-    -------
-    dict of str to number
-        By ``counts/SYSTEM/LAW/QUANTITY``. Noise is rounded to whole numbers; ``sigma`` is its standard deviation before
-        rounding, ``margin`` the exact margin of error, ``error`` the mean absolute error.
-
-    Examples
-    --------
-    >>> found = compute(sheet().published)
-    >>> found["counts/geometric/all/margin"], round(found["counts/laplace/all/unchanged"], 4)
-    (2, 0.3935)
+    Noise is rounded to whole numbers; ``sigma`` is its standard deviation before rounding, ``margin`` the exact margin
+    of error, ``error`` the mean absolute error.
     """
     given: dict[str, Any] = dict(state)
     epsilon, delta = float(given[f"{ALL}/epsilon"]), float(given[f"{ALL}/delta"])
     confidence, cells = float(given[f"{ALL}/confidence"]), int(given[f"{ALL}/cells"])
     noises = {law: _noise(law, epsilon, delta) for law in LAWS}
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for law, noise in noises.items():
         unchanged = 1 - 2 * float(noise.sf(0))
-        found |= _described(f"counts/{law}/all", noise, unchanged, confidence)
+        results |= _described(f"counts/{law}/all", noise, unchanged, confidence)
         for number in CELLS:
-            found[f"counts/sum/cells_{number}/{law}"] = mean_error(noise, number)
-        found[f"counts/sum/all/{law}"] = mean_error(noise, cells)
+            results[f"counts/sum/cells_{number}/{law}"] = mean_error(noise, number)
+        results[f"counts/sum/all/{law}"] = mean_error(noise, cells)
 
     share, pilot_delta = epsilon / int(given[f"{ONS}/tables"]), float(given[f"{ONS}/delta"])
     scale = classical_scale(share, pilot_delta)
-    found |= {f"{ONS}/epsilon": share, f"{ONS}/kept_delta": GaussianDP(1 / scale).delta_at(share)}
+    results |= {f"{ONS}/epsilon": share, f"{ONS}/kept_delta": GaussianDP(1 / scale).delta_at(share)}
     pilot: dict[str, Noise] = {
         "geometric": TwoTailedGeometric(share),
         "laplace": Rounded(Laplace(1 / share)),
@@ -72,59 +70,37 @@ def compute(state: State) -> dict[str, Result]:
     }
     for law, noise in pilot.items():
         unchanged = unchanged_probability(law, share, delta=pilot_delta)  # type: ignore[arg-type]
-        found |= _described(f"counts/ons/{law}", noise, unchanged, confidence)
+        results |= _described(f"counts/ons/{law}", noise, unchanged, confidence)
         for place, published in enumerate(PUBLISHED):
             probability = unchanged_probability(law, published, delta=PILOT_DELTA)  # type: ignore[arg-type]
-            found[f"counts/pilot/epsilon_{place}/{law}"] = probability
+            results[f"counts/pilot/epsilon_{place}/{law}"] = probability
 
     inverse = InverseCdf(epsilon, int(given[f"{BOTTOM_UP}/bits"]))
-    found |= {
+    results |= {
         f"{BOTTOM_UP}/unchanged": math.exp(float(inverse.logpmf(0))),
         f"{BOTTOM_UP}/reach": inverse.reach,
         f"{BOTTOM_UP}/beyond": 2 * float(TwoTailedGeometric(epsilon).sf(inverse.reach)),
         f"{BOTTOM_UP}/infinite": inverse.exact_loss(1).infinite_mass,
         f"{BOTTOM_UP}/sum_error": mean_error(noises["geometric"], cells),
     }
-    found |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": found["counts/geometric/all/margin"]}
-    found |= {"counts/curve/now/cells": cells, "counts/curve/now/error": found["counts/sum/all/geometric"]}
+    results |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": results["counts/geometric/all/margin"]}
+    results |= {"counts/curve/now/cells": cells, "counts/curve/now/error": results["counts/sum/all/geometric"]}
     for step in STEPS:
         point, near, some = f"counts/curve/{step:02}", epsilon * step / 20, max(1, cells * step // 20)
-        found[f"{point}/epsilon"] = near
-        found[f"{point}/margin"] = exact_margin_of_error(TwoTailedGeometric(near), confidence)
-        found[f"{point}/cells"], found[f"{point}/error"] = some, mean_error(noises["geometric"], some)
-    return found
+        results[f"{point}/epsilon"] = near
+        results[f"{point}/margin"] = exact_margin_of_error(TwoTailedGeometric(near), confidence)
+        results[f"{point}/cells"], results[f"{point}/error"] = some, mean_error(noises["geometric"], some)
+    return results
 
 
 @cache
 def sheet() -> Sheet:
-    """Return the sheet.
-
-    Returns
-    -------
-    Sheet
-        Its published state has an epsilon of 1, and the pilot's fourteen tables.
-    """
-    described: tuple[tuple[str, Shown], ...] = (
-        ("sigma", "number"),
-        ("unchanged", "share"),
-        ("margin", "whole"),
-        ("covers", "share"),
-        ("error", "number"),
-    )
-    columns = tuple(Column(quantity=name, label=f"counts.{name}", shown=shown) for name, shown in described)
-    by_law = tuple(Column(quantity=law, label=f"counts.{law}") for law in LAWS)
-    bottom_up: tuple[tuple[str, Shown], ...] = (
-        ("unchanged", "share"),
-        ("reach", "whole"),
-        ("beyond", "number"),
-        ("infinite", "number"),
-        ("sum_error", "number"),
-    )
+    """Return the sheet; its published state has an epsilon of 1, and the pilot's fourteen tables."""
     tables = (
         Table(
             label="counts.one",
             rows="counts.law",
-            columns=columns,
+            columns=_columns("counts", NOISE),
             groups=(
                 Group(label="counts.whole", rows=_rows("counts/{}/all")),
                 Group(
@@ -141,7 +117,7 @@ def sheet() -> Sheet:
         Table(
             label="counts.pilot",
             rows="counts.epsilon",
-            columns=tuple(replace(one, shown="share") for one in by_law),
+            columns=_columns("counts", {law: "share" for law in LAWS}),
             groups=(
                 Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED)))),
             ),
@@ -149,7 +125,7 @@ def sheet() -> Sheet:
         Table(
             label="counts.sum",
             rows="counts.cells",
-            columns=by_law,
+            columns=_columns("counts", {law: "number" for law in LAWS}),
             groups=(
                 Group(
                     label="counts.sum.rows",
@@ -164,9 +140,7 @@ def sheet() -> Sheet:
         Table(
             label="counts.bottom_up",
             rows="counts.bottom_up.of",
-            columns=tuple(
-                Column(quantity=name, label=f"counts.bottom_up.{name}", shown=shown) for name, shown in bottom_up
-            ),
+            columns=_columns("counts.bottom_up", BITS),
             groups=(
                 Group(
                     label="counts.bottom_up.rows",
@@ -208,7 +182,7 @@ def sheet() -> Sheet:
         ),
         totals=tuple(
             Total(key=f"counts/geometric/all/{name}", label=f"counts.total.{name}", shown=shown, main=True)
-            for name, shown in described
+            for name, shown in NOISE.items()
             if name in ("unchanged", "margin", "error")
         ),
         data={
@@ -218,6 +192,10 @@ def sheet() -> Sheet:
             "pilot_delta": PILOT_DELTA,
         },
     )
+
+
+def _columns(prefix: str, shown: Mapping[str, Shown]) -> tuple[Column, ...]:
+    return tuple(Column(quantity=name, label=f"{prefix}.{name}", shown=how) for name, how in shown.items())
 
 
 def _rows(place: str) -> tuple[Row, ...]:

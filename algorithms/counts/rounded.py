@@ -22,18 +22,7 @@ WIDE = 3.5  # standard deviation of normal noise from which on copies of its cha
 
 @dataclass(frozen=True)
 class Rounded:
-    """Noise rounded to the nearest whole number.
-
-    Parameters
-    ----------
-    law : Laplace or Gaussian
-        Before rounding.
-
-    Examples
-    --------
-    >>> round(float(1 - 2 * Rounded(Laplace(1.0)).sf(0)), 4)  # unchanged
-    0.3935
-    """
+    """Noise rounded to the nearest whole number; `law` is before rounding."""
 
     law: Laplace | Gaussian
 
@@ -43,39 +32,13 @@ class Rounded:
 
 
 def mean_error(law: TwoTailedGeometric | Rounded, cells: int) -> float:
-    r"""Return the mean absolute error of a sum of noisy counts, which is their L1 error.
+    r"""Return the mean absolute error in people of a sum of noisy counts, independent, which is their L1 error.
 
-    Parameters
-    ----------
-    law : TwoTailedGeometric or Rounded
-        Noise of each count, independent.
-    cells : int
-        How many are added up, at least 1.
-
-    Returns
-    -------
-    float
-        In people.
-
-    Raises
-    ------
-    ValueError
-        If there is no cell.
-
-    Notes
-    -----
     The integral of `algorithms.noise.quadrature.mean_magnitude`. With :math:`q = e^{-\varepsilon}` and
     :math:`u = 1 - \cos\theta`, rounded Laplace noise has the characteristic function
     :math:`1 - \sqrt q (1+q) u / ((1-q)^2 + 2qu)`. That of rounded normal noise is the normal one times
     :math:`\sin(\theta/2) / (\theta/2)`, and copies of it :math:`2\pi` apart, which count for nothing from a standard
     deviation of 3.5 on; below it the sum over whole numbers has few terms.
-
-    Examples
-    --------
-    >>> round(mean_error(Rounded(Laplace(1.0)), 1) * 2 * math.sinh(0.5), 12)
-    1.0
-    >>> round(mean_error(Rounded(Gaussian(10.0)), 100), 3), round(10 * math.sqrt(100 * 2 / math.pi), 3)
-    (79.821, 79.788)
     """
     if isinstance(law, TwoTailedGeometric):
         return expected_error(law.epsilon, cells)

@@ -13,6 +13,7 @@ References
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -22,9 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, logsumexp
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric, add_noise
 from algorithms.noise.counts import ATOMS, CELLS, Pair, changes, chunks, leaf_counts, log_likelihood_of_cells
 from algorithms.noise.geometric import geometric_loss
+from audit.arguments import whole_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -34,8 +36,35 @@ RARE = math.log(1e-40)  # outputs less likely than this are left out of a table 
 LARGEST = 2**61  # sums of noisy counts stay in int64
 
 
+class EachCount(ABC):
+    """Whole noise of one law on the count of every leaf."""
+
+    entrywise: ClassVar[bool] = True
+    threads: ClassVar[bool] = True  # no run writes into what another reads
+
+    @property
+    @abstractmethod
+    def noise(self) -> TwoTailedGeometric | DiscreteGaussian:
+        """The law of the error of every count."""
+
+    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Return what a release would be without noise, shape (leaves,)."""
+        return leaf_counts(counts)
+
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+        """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
+        return add_noise(self.exact(counts), self.noise, size, rng, query="counts", sensitivity=1)
+
+    def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
+
+        Minus infinity where an output is impossible.
+        """
+        return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))
+
+
 @dataclass(frozen=True)
-class GDPC:
+class GDPC(EachCount):
     """Geometric DP counts: two-tailed geometric noise on the count of every leaf.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
@@ -58,9 +87,6 @@ class GDPC:
     ((2, 3), 'int64')
     """
 
-    entrywise: ClassVar[bool] = True
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -76,24 +102,9 @@ class GDPC:
         """What the algorithm promises."""
         return PureDP(self.epsilon)
 
-    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (leaves,)."""
-        return leaf_counts(counts)
-
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-        """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        return add_noise(self.exact(counts), self.noise, size, rng, query="counts", sensitivity=1)
-
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, exactly; None where its table would be too large."""
         return geometric_loss(self.noise.epsilon, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
-
-    def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
-
-        Minus infinity where an output is impossible.
-        """
-        return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))
 
 
 @dataclass(frozen=True)
@@ -229,10 +240,7 @@ class ADPC:
     parts: int = 4
 
     def __post_init__(self) -> None:
-        if isinstance(self.parts, bool) or not isinstance(self.parts, int | np.integer):
-            raise TypeError(f"parts must be an integer, got {self.parts!r}")
-        if self.parts < 1:
-            raise ValueError(f"parts must be at least 1, got {self.parts}")
+        whole_number("parts", self.parts, least=1)
         _ = self.noise  # refuses a bad epsilon
 
     @cached_property

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from algorithms.noise import DiscreteGaussian, Rng, add_noise
-from algorithms.noise.counts import Pair, changes, leaf_counts, log_likelihood_of_cells
+from algorithms.flaxman import EachCount
+from algorithms.noise import DiscreteGaussian
+from algorithms.noise.counts import Pair, changes, leaf_counts
 from algorithms.noise.discrete_gaussian import losses_of_shifts
 from audit.claims import ZCDP
 from audit.exact import LossDistribution, compose_losses
@@ -22,33 +19,16 @@ LEAST, MOST = 1e-24, 1e23  # of rho: the noise has its limits
 
 
 @dataclass(frozen=True)
-class GaussianCounts:
+class GaussianCounts(EachCount):
     """Discrete Gaussian counts: discrete Gaussian noise of ``sigma**2 = 1 / (2 rho)`` on the count of every leaf.
 
     **Claim.** Zero-concentrated DP with `rho` when one person is added or removed; moving a person changes two counts
-    and costs twice that, half of what `ZCDP.under` allows for.
+    and costs twice that, half of what `ZCDP.under` allows for (Canonne, Kamath and Steinke, "The Discrete Gaussian for
+    Differential Privacy", 2020, theorem 4).
     **Sensitivity.** One person changes one count by 1.
-
-    Attributes
-    ----------
-    rho : float
-        Privacy budget in nats, from 1e-24 to 1e23.
-
-    References
-    ----------
-    .. [1] Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, theorem 4.
-
-    Examples
-    --------
-    >>> release = GaussianCounts(0.5)([10, 0, 3], 2, np.random.default_rng(7))
-    >>> release.shape, release.dtype.name
-    ((2, 3), 'int64')
     """
 
-    entrywise: ClassVar[bool] = True
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
-    rho: float
+    rho: float  # privacy budget in nats
 
     def __post_init__(self) -> None:
         if not LEAST <= ZCDP(self.rho).rho <= MOST:
@@ -64,14 +44,6 @@ class GaussianCounts:
         """What the algorithm promises."""
         return ZCDP(self.rho)
 
-    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (leaves,)."""
-        return leaf_counts(counts)
-
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-        """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
-        return add_noise(self.exact(counts), self.noise, size, rng, query="counts", sensitivity=1)
-
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, which has no upper bound; None where it would be too large.
 
@@ -81,10 +53,3 @@ class GaussianCounts:
         """
         parts = losses_of_shifts(self.noise, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
         return None if parts is None else compose_losses(parts)
-
-    def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
-
-        Minus infinity where an output is impossible.
-        """
-        return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))

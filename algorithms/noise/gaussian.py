@@ -92,22 +92,8 @@ def gaussian_loss(mu: float) -> LossDistribution:
     `delta_at`, `epsilon_at` and `renyi` of the table are upper bounds in both orders; Renyi divergences up to order 8
     are too large by a few millionths.
 
-    Notes
-    -----
-    The loss is normal with mean ``mu**2 / 2`` and standard deviation `mu`. What lies between two points of the grid is
-    split between them so that both databases keep their mass, as in `algorithms.noise.laplace`.
-
-    References
-    ----------
-    .. [1] Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, lemma 3.
-    .. [2] Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the Dots: Tighter Discrete Approximations of
-       Privacy Loss Distributions", 2022, for the split.
-
-    Examples
-    --------
-    >>> law = gaussian_loss(1.0)
-    >>> round(law.delta_at(1.0), 6), round(law.renyi(2), 4)  # of the exact profile, and the order times mu**2 / 2
-    (0.126937, 1.0)
+    The loss is normal with mean ``mu**2 / 2`` and standard deviation `mu` (Balle and Wang, 2018, lemma 3). What lies
+    between two points of the grid is split between them so that both databases keep their mass, as in `laplace_loss`.
     """
     if not 0 < mu <= LARGEST:
         return LossDistribution(np.zeros(1), np.zeros(1)) if mu == 0 else DISJOINT

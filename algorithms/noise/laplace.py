@@ -93,26 +93,13 @@ class Laplace:
 def laplace_loss(epsilon: float, shifts: Sequence[int]) -> LossDistribution | None:
     """Return the loss of counts that differ by whole `shifts`, or None where those add up to more than 2**13.
 
-    Notes
-    -----
-    Guarantee: `maximum` is exact. `delta_at`, `epsilon_at` and `renyi` are upper bounds, in both orders.
+    `maximum` is exact; `delta_at`, `epsilon_at` and `renyi` are upper bounds, in both orders.
 
     For a change by `d` the loss is ``s = d * epsilon`` with probability 1/2, ``-s`` with probability ``exp(-s) / 2``,
     and has density ``exp((loss - s) / 2) / 4`` between. What lies between two points of a grid, a step `h` apart, is
-    split between them so that both databases keep their mass, which can only add to what an output says: each end gets
-    ``exp((end - s) / 2) * tanh(h / 4) / 2``. All changes share one step, so that their sums stay on its grid.
-
-    References
-    ----------
-    .. [1] Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data Analysis", 2006.
-    .. [2] Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the Dots: Tighter Discrete Approximations of
-       Privacy Loss Distributions", 2022, for the split.
-
-    Examples
-    --------
-    >>> law = laplace_loss(0.5, [1])
-    >>> law.maximum, round(law.delta_at(0.0), 4), round(1 - math.exp(-0.25), 4)
-    (0.5, 0.2212, 0.2212)
+    split between them so that both databases keep their mass (Doroshenko et al., "Connect the Dots", 2022), which can
+    only add to what an output says: each end gets ``exp((end - s) / 2) * tanh(h / 4) / 2``. All changes share one step,
+    so that their sums stay on its grid.
     """
     if 2 * sum(shifts) > POINTS:
         return None

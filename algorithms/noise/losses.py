@@ -22,21 +22,10 @@ __all__ = ["losses_of_change", "tabulated_exactly", "watched"]
 def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] | None:
     """Return the losses of values that differ, each with noise of its own: independent, to be composed.
 
-    None where the loss of the law is not known, or its table would be too large.
-
-    Notes
-    -----
-    Guarantee: `LossDistribution.maximum` is exact. So is all else where `tabulated_exactly` says so, but for noise on
-    the real line: there it is an upper bound on a fine grid. That noise is taken for what the law says, its
-    floating-point numbers for real ones. Values that differ by a fraction have nothing in common after noise that is
-    whole.
-
-    Examples
-    --------
-    >>> from algorithms.noise import TwoTailedGeometric
-    >>> [law] = losses_of_change(TwoTailedGeometric(0.5), np.array([0, 3, 0]))
-    >>> law.maximum
-    1.5
+    None where the loss of the law is not known, or its table would be too large. `LossDistribution.maximum` is exact,
+    and so is all else where `tabulated_exactly` says so, but for noise on the real line: there it is an upper bound on
+    a fine grid. That noise is taken for what the law says, its floating-point numbers for real ones. Values that differ
+    by a fraction have nothing in common after noise that is whole.
     """
     shifts = np.abs(np.asarray(change, np.float64).ravel())
     shifts = shifts[shifts != 0]
@@ -44,8 +33,8 @@ def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] |
         return []
     if not np.isfinite(shifts).all():
         return [DISJOINT]
-    found: list[LossDistribution] | None = law.losses_of(shifts) if hasattr(law, "losses_of") else None
-    return found
+    losses: list[LossDistribution] | None = law.losses_of(shifts) if hasattr(law, "losses_of") else None
+    return losses
 
 
 def tabulated_exactly(law: Law) -> bool:

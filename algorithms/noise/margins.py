@@ -21,66 +21,12 @@ class Tail(Protocol):
 
 
 def coverage(law: Tail, margin: float) -> float:
-    """Return the exact probability that noise is no larger than a margin, up or down.
-
-    Parameters
-    ----------
-    law : Tail
-        Law of the noise.
-    margin : float
-        Persons or households, 0 or more.
-
-    Returns
-    -------
-    float
-        ``P(|noise| <= margin)``.
-
-    Raises
-    ------
-    ValueError
-        If `margin` is negative or not finite.
-    TypeError
-        If it is not a number.
-
-    Examples
-    --------
-    >>> from algorithms.noise import DiscreteGaussian
-    >>> round(coverage(DiscreteGaussian(303.976), 498), 4), round(coverage(DiscreteGaussian(303.976), 500), 4)
-    (0.899, 0.9003)
-    """
+    """Return the exact probability that noise is no larger than a margin of persons or households, up or down."""
     return 1.0 - beyond(law, checked_margin(margin))
 
 
 def exact_margin_of_error(law: Tail, confidence: float = 0.9) -> int:
-    """Return the exact margin of error: the least that covers the noise with a given probability.
-
-    Parameters
-    ----------
-    law : Tail
-        Law of the noise.
-    confidence : float
-        Probability to be covered, between 0 and 1.
-
-    Returns
-    -------
-    int
-        The least k with ``P(|noise| <= k) >= confidence``, persons or households.
-
-    Raises
-    ------
-    ValueError
-        If `confidence` is not between 0 and 1.
-
-    Notes
-    -----
-    Guarantee: by bisection on the exact law, without a normal approximation.
-
-    Examples
-    --------
-    >>> from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-    >>> exact_margin_of_error(DiscreteGaussian(303.976)), exact_margin_of_error(TwoTailedGeometric(0.1))
-    (500, 23)
-    """
+    """Return the least k, in persons or households, with ``P(|noise| <= k) >= confidence``: by bisection, exactly."""
     missed = 1 - inside(confidence)
     short, enough = -1, 1
     while beyond(law, enough) > missed:

@@ -152,21 +152,8 @@ def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: f
     How many of a thousand draws are 0, above 0, and beyond the magnitudes of which a half and a tenth are, is binomial
     with known probabilities: two-sided exact tests, which see a scale that is half or twice what it should be. Two
     halves agree in a place at most as often as a draw is 0. Each of the five tests has a fifth of `alarm`. They see
-    little of a law that is nearly always 0.
-
-    Parameters
-    ----------
-    law : Whole
-        What the draws should follow.
-    fill : callable
-        Overwrites an array with draws.
-    alarm : float
-        Probability at most of refusing a sampler that is right.
-
-    Raises
-    ------
-    ValueError
-        If a test fails.
+    little of a law that is nearly always 0. `fill` overwrites an array with draws; `alarm` is the probability at most
+    of refusing a sampler that is right.
     """
     halves = np.empty((2, TESTED // 2), np.int64)
     for half in halves:
@@ -176,21 +163,21 @@ def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: f
     for share in (0.5, 0.1):
         mark = _exceeded_by(law, share)
         events[f"beyond {mark} in magnitude"] = (np.abs(halves) > mark, 2 * float(law.sf(mark)))
-    for words, (met, chance) in events.items():
-        seen = int(met.sum())
-        tails = _at_least(seen, TESTED, chance), _at_least(TESTED - seen, TESTED, 1 - chance)
+    for words, (matches, chance) in events.items():
+        successes = int(matches.sum())
+        tails = _at_least(successes, TESTED, chance), _at_least(TESTED - successes, TESTED, 1 - chance)
         if 2 * min(tails) < alarm / 5:
-            told = f"{seen} of {TESTED} test draws were {words}, where {TESTED * chance:.4g} are expected"
-            raise ValueError(f"secure noise must follow its law, {law}, and {told}: nothing may be released")
+            wrong = f"{successes} of {TESTED} test draws were {words}, where {TESTED * chance:.4g} are expected"
+            raise ValueError(f"secure noise must follow its law, {law}, and {wrong}: nothing may be released")
     same = int((halves[0] == halves[1]).sum())
     if _at_least(same, TESTED // 2, zero) < alarm / 5:
-        told = f"{same} of {TESTED // 2} came again in the same places"
-        raise ValueError(f"secure noise must be new in every draw, and {told}: nothing may be released")
+        wrong = f"{same} of {TESTED // 2} came again in the same places"
+        raise ValueError(f"secure noise must be new in every draw, and {wrong}: nothing may be released")
 
 
-def _at_least(seen: int, trials: int, chance: float) -> float:
+def _at_least(successes: int, trials: int, chance: float) -> float:
     """Return the probability that so many of independent trials succeed, or more."""
-    return float(betainc(seen, trials - seen + 1, chance)) if seen else 1.0
+    return float(betainc(successes, trials - successes + 1, chance)) if successes else 1.0
 
 
 def _exceeded_by(law: Whole, share: float) -> int:

@@ -17,7 +17,7 @@ LAWS = ("geometric", "laplace", "gaussian")
 
 def cells(sheet: Sheet) -> Cells:
     """Return a formula for every result, and the steps to it."""
-    found: Cells = {
+    formulas: Cells = {
         f"counts/node/{place}/{name}": value
         for place in range(NODES)
         for name, value in (
@@ -27,26 +27,26 @@ def cells(sheet: Sheet) -> Cells:
             ("half angle", f"ATAN(EXP([counts/node/{place}/x]))"),
         )
     }
-    found |= {f"counts/mass/{term}/n": float(term) for term in range(1, TERMS + 1)}
+    formulas |= {f"counts/mass/{term}/n": float(term) for term in range(1, TERMS + 1)}
     shares = {"whole": EPSILON, "pilot": f"[{ONS}/epsilon]"}
-    found[f"{ONS}/epsilon"] = f"{EPSILON}/[in {ONS}/tables]"
-    found["counts/scale/pilot/gaussian"] = f"SQRT(2*LN(1.25/[in {ONS}/delta]))/[{ONS}/epsilon]"
-    steps, found["counts/scale/whole/gaussian"] = _tight("counts/scale/steps", EPSILON, f"[in {ALL}/delta]")
-    found |= steps
-    found[f"{ONS}/kept_delta"] = _delta("(1/[counts/scale/pilot/gaussian])", f"[{ONS}/epsilon]")
+    formulas[f"{ONS}/epsilon"] = f"{EPSILON}/[in {ONS}/tables]"
+    formulas["counts/scale/pilot/gaussian"] = f"SQRT(2*LN(1.25/[in {ONS}/delta]))/[{ONS}/epsilon]"
+    steps, formulas["counts/scale/whole/gaussian"] = _tight("counts/scale/steps", EPSILON, f"[in {ALL}/delta]")
+    formulas |= steps
+    formulas[f"{ONS}/kept_delta"] = _delta("(1/[counts/scale/pilot/gaussian])", f"[{ONS}/epsilon]")
     for kind, epsilon in shares.items():
-        found |= _nodes(kind, epsilon, f"[counts/scale/{kind}/gaussian]")
+        formulas |= _nodes(kind, epsilon, f"[counts/scale/{kind}/gaussian]")
         for law in LAWS:
             place = f"counts/{law}/all" if kind == "whole" else f"counts/ons/{law}"
-            found |= _described(place, law, kind, epsilon)
+            formulas |= _described(place, law, kind, epsilon)
     for law in LAWS:
         for number in sheet.data["cells"]:
-            found[f"counts/sum/cells_{number}/{law}"] = _error("whole", law, str(number))
-        found[f"counts/sum/all/{law}"] = _error("whole", law, f"[in {ALL}/cells]")
+            formulas[f"counts/sum/cells_{number}/{law}"] = _error("whole", law, str(number))
+        formulas[f"counts/sum/all/{law}"] = _error("whole", law, f"[in {ALL}/cells]")
         for row, published in enumerate(sheet.data["published"]):
             scale = f"(SQRT(2*LN(1.25/{sheet.data['pilot_delta']!r}))/{published!r})"
-            found[f"counts/pilot/epsilon_{row}/{law}"] = _unchanged(law, repr(published), scale)
-    return found | _drawn() | _curves(sheet)
+            formulas[f"counts/pilot/epsilon_{row}/{law}"] = _unchanged(law, repr(published), scale)
+    return formulas | _drawn() | _curves(sheet)
 
 
 def _unchanged(law: str, epsilon: str, scale: str) -> str:
@@ -124,8 +124,8 @@ def _tight(place: str, epsilon: str, delta: str) -> tuple[Cells, str]:
     mu = "EXP({x})"
     slope = f"({mu}*EXP(-(({epsilon}/{mu}-{mu}/2)^2)/2)/SQRT(2*PI())/{_delta(mu, epsilon)})"
     step = f"{{x}}+(LN({delta})-LN({_delta(mu, epsilon)}))/{slope}"
-    cells, found = newton(place, "log mu", f"LN(SQRT({z}^2+2*{epsilon})-{z})", step, TIMES)
-    return cells, f"EXP(-{found})*(1+1E-12)"
+    cells, log_mu = newton(place, "log mu", f"LN(SQRT({z}^2+2*{epsilon})-{z})", step, TIMES)
+    return cells, f"EXP(-{log_mu})*(1+1E-12)"
 
 
 def _drawn() -> Cells:

@@ -45,8 +45,8 @@ def newton(place: str, name: str, start: str, step: str, times: int) -> tuple[Ce
 def drawn_row(system: str, places: Sequence[str]) -> tuple[Cells, Callable[[str], str]]:
     """Return the step that tells which row is drawn, by its name, and the formula of any quantity of that row."""
     names, number = f"[{places[0]}/name:{places[-1]}/name]", f"{system}/curve/row/number"
-    found = f"SUMPRODUCT(({names}=[in {system}/curve/all/row])*(ROW({names})-ROW([{places[0]}/name])+1))"
-    return {number: found}, lambda name: f"INDEX([{places[0]}/{name}:{places[-1]}/{name}],[{number}])"
+    row = f"SUMPRODUCT(({names}=[in {system}/curve/all/row])*(ROW({names})-ROW([{places[0]}/name])+1))"
+    return {number: row}, lambda name: f"INDEX([{places[0]}/{name}:{places[-1]}/{name}],[{number}])"
 
 
 def log1p(x: str) -> str:
@@ -111,8 +111,8 @@ def margins(place: str, law: tuple[str, str, str], normal_margin: str, numbers: 
 def pure_budget(place: str, margin: str, stability: str) -> tuple[Cells, str]:
     """Return the least epsilon whose exact 90% margin is no larger: steps of Newton, and the formula."""
     step = f"{{x}}-(({margin}+1)*{{x}}+LN((1-0.9)/2)+LN(1+EXP(-{{x}})))/({margin}+1-1/(1+EXP({{x}})))"
-    cells, found = newton(place, "epsilon a unit", f"-LN((1-0.9)/2*1.5)/({margin}+1)", step, TIMES_PURE)
-    return cells, f"{stability}*{found}/(1-1E-10)"
+    cells, result = newton(place, "epsilon a unit", f"-LN((1-0.9)/2*1.5)/({margin}+1)", step, TIMES_PURE)
+    return cells, f"{stability}*{result}/(1-1E-10)"
 
 
 def conversions(place: str, pure: str, budget: str, delta: str) -> tuple[Cells, dict[str, str]]:

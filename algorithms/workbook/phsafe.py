@@ -13,35 +13,35 @@ ALL, NOW = "phsafe/all/all", "phsafe/curve/now"
 def cells(sheet: Sheet) -> Cells:
     """Return a formula for every result, and the steps to it."""
     pure = f'([in {ALL}/privacy]="puredp")'
-    found, numbers = whole_numbers("phsafe")
+    formulas, numbers = whole_numbers("phsafe")
     tables = {table: list(levels) for table, levels in sheet.data["tables"].items()}
     places = [f"phsafe/{table}/{level}" for table, levels in tables.items() for level in levels]
     truncated = {table for table in tables if f"phsafe/{table}/all/tau" in sheet.published}
     for place in places:
         table = place.split("/")[1]
-        found[f"{place}/name"] = f'"{place.removeprefix("phsafe/")}"'
-        found[f"{place}/sensitivity"] = f"2*[in phsafe/{table}/all/tau]+2" if table in truncated else "2"
+        formulas[f"{place}/name"] = f'"{place.removeprefix("phsafe/")}"'
+        formulas[f"{place}/sensitivity"] = f"2*[in phsafe/{table}/all/tau]+2" if table in truncated else "2"
     total = "[phsafe/total/all/budget]"
     for place in places:
         steps, result = _of_level(place, pure, total, numbers)
-        found |= steps | {key: f'IF([in {place}/on]="yes",{formula},"")' for key, formula in result.items()}
+        formulas |= steps | {key: f'IF([in {place}/on]="yes",{formula},"")' for key, formula in result.items()}
     for table, levels in tables.items():
         spent = f"SUM([phsafe/{table}/{levels[0]}/budget:phsafe/{table}/{levels[-1]}/budget])"
-        found[f"phsafe/{table}/all/budget"] = spent
+        formulas[f"phsafe/{table}/all/budget"] = spent
         own = f"[phsafe/{table}/all/budget]"
-        found[f"phsafe/{table}/all/share"] = f'IF({total}>0,{own}/{total},"")'
-        found[f"phsafe/{table}/all/rho"] = f'IF({pure},"",{own})'
-        found[f"phsafe/{table}/all/epsilon"] = f'IF({pure},{own},"")'
-    found["phsafe/total/all/budget"] = f"SUM([{places[0]}/budget:{places[-1]}/budget])"
+        formulas[f"phsafe/{table}/all/share"] = f'IF({total}>0,{own}/{total},"")'
+        formulas[f"phsafe/{table}/all/rho"] = f'IF({pure},"",{own})'
+        formulas[f"phsafe/{table}/all/epsilon"] = f'IF({pure},{own},"")'
+    formulas["phsafe/total/all/budget"] = f"SUM([{places[0]}/budget:{places[-1]}/budget])"
     for prefix, times in (("", 1), ("bounded_", 2)):
         place = f"phsafe/{prefix or 'un'}{'' if prefix else 'bounded_'}epsilon/all"
-        found[f"{place}/budget"] = f"{times}*{total}"
+        formulas[f"{place}/budget"] = f"{times}*{total}"
         steps, ways = conversions(place, pure, f"[{place}/budget]", f"[in {ALL}/delta]")
-        found |= steps
-        found[f"phsafe/total/all/{prefix}rho"] = f'IF({pure},"",{times}*{total})'
-        found[f"phsafe/total/all/{prefix}epsilon"] = f'IF({pure},{times}*{total},"")'
-        found |= {f"phsafe/total/all/{prefix}epsilon_{way}": formula for way, formula in ways.items()}
-    return found | _curve(sheet, places, pure)
+        formulas |= steps
+        formulas[f"phsafe/total/all/{prefix}rho"] = f'IF({pure},"",{times}*{total})'
+        formulas[f"phsafe/total/all/{prefix}epsilon"] = f'IF({pure},{times}*{total},"")'
+        formulas |= {f"phsafe/total/all/{prefix}epsilon_{way}": formula for way, formula in ways.items()}
+    return formulas | _curve(sheet, places, pure)
 
 
 def _of_level(place: str, pure: str, total: str, numbers: str) -> tuple[Cells, dict[str, str]]:

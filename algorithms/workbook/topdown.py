@@ -15,29 +15,29 @@ def cells(sheet: Sheet) -> Cells:
     levels, queries = list(sheet.data["levels"]), list(sheet.data["queries"])
     pure, replaced = f'([in {ALL}/privacy]="puredp")', f'([in {ALL}/relation]="replace_one")'
     promised = f"[in {ALL}/budget]"
-    found, numbers = whole_numbers("topdown")
+    formulas, numbers = whole_numbers("topdown")
     for level in levels:
         asked = "+".join(f"[in topdown/{query}/{level}/parts]" for query in queries)
         parts = f"[in topdown/all/{level}/parts]"
-        found[f"topdown/all/{level}/asked"] = asked
-        found[f"topdown/all/{level}/measured"] = f"IF([topdown/all/{level}/asked]>0,{parts},0)"
+        formulas[f"topdown/all/{level}/asked"] = asked
+        formulas[f"topdown/all/{level}/measured"] = f"IF([topdown/all/{level}/asked]>0,{parts},0)"
     whole = f"SUM([topdown/all/{levels[0]}/measured:topdown/all/{levels[-1]}/measured])"
-    found["topdown/all/levels/measured"] = whole
+    formulas["topdown/all/levels/measured"] = whole
     rows = [(query, level) for level in levels for query in queries]
     for level in levels:
         measured = f"[topdown/all/{level}/measured]"
-        found[f"topdown/all/{level}/share"] = f'IF({measured}>0,{measured}/[topdown/all/levels/measured],"")'
+        formulas[f"topdown/all/{level}/share"] = f'IF({measured}>0,{measured}/[topdown/all/levels/measured],"")'
     for query, level in rows:
-        found |= _of_query(query, level, pure, replaced, promised, numbers)
-    found |= _curve(sheet, [f"topdown/{query}/{level}" for query, level in rows], pure, replaced, promised, numbers)
+        formulas |= _of_query(query, level, pure, replaced, promised, numbers)
+    formulas |= _curve(sheet, [f"topdown/{query}/{level}" for query, level in rows], pure, replaced, promised, numbers)
     for prefix, same, other in (("replaced", replaced, "2"), ("added", f"NOT({replaced})", "0.5")):
         budget = f"({promised}*IF({same},1,{other}))"
         steps, ways = conversions(f"topdown/{prefix}/all", pure, budget, f"[in {ALL}/delta]")
-        found |= steps
-        found[f"topdown/total/all/{prefix}_rho"] = f'IF({pure},"",{budget})'
-        found[f"topdown/total/all/{prefix}_epsilon"] = f'IF({pure},{budget},"")'
-        found |= {f"topdown/total/all/{prefix}_epsilon_{way}": formula for way, formula in ways.items()}
-    return found
+        formulas |= steps
+        formulas[f"topdown/total/all/{prefix}_rho"] = f'IF({pure},"",{budget})'
+        formulas[f"topdown/total/all/{prefix}_epsilon"] = f'IF({pure},{budget},"")'
+        formulas |= {f"topdown/total/all/{prefix}_epsilon_{way}": formula for way, formula in ways.items()}
+    return formulas
 
 
 def _noise(place: str, budget: str, pure: str, replaced: str, numbers: str, there: str) -> Cells:

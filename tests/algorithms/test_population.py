@@ -142,27 +142,6 @@ def test_few_people_follow_the_exact_multinomial_law_and_no_other():
         assert multinomial_p_value(other) < 1e-6
 
 
-def dispersion_p_value(counts: np.ndarray) -> float:
-    """Two-sided p-value of the chi-square statistic of counts against equal leaves: too uneven, or too even."""
-    statistic = stats.chisquare(counts).statistic
-    degrees = counts.size - 1
-    return 2 * float(min(stats.chi2.cdf(statistic, degrees), stats.chi2.sf(statistic, degrees)))
-
-
-def test_every_level_is_as_uneven_as_chance_makes_it():
-    for people, people_per_leaf in ((10**6, 100), (10**13, 10**10)):  # the second sees biases of 1e-5
-        tree, counts = uniform_population(people, 3, people_per_leaf, rng=12345)
-        totals = tree.totals(counts)
-        for j in (1, 2, 3):  # false alarm 1e-6 each
-            assert dispersion_p_value(totals[tree.level(j)]) > 1e-6
-    rng = np.random.default_rng(0)
-    even = rng.binomial(216, 0.5, size=9261)  # half the variance
-    paired = 2 * rng.multinomial(500_000, np.full(9261, 1 / 9261))  # double
-    skewed = rng.multinomial(1_000_000, np.repeat([1.05, 0.95], [4631, 4630]) / 9261.05)
-    for counts in (even, paired, skewed):  # other scatterings are seen
-        assert dispersion_p_value(counts) < 1e-6
-
-
 # The bundled extracts
 
 
@@ -193,18 +172,11 @@ def test_shapes_and_totals(name, cells, sizes, people):
 # unit, area or None for both, sex or None for both, people.
 PUBLISHED = [
     ((), None, "male", 18_195_488),
-    ((), None, "female", 18_295_103),
-    ((), "urban", None, 22_921_202),
-    ((), "rural", None, 13_569_389),
     ((), "rural", "female", 6_671_667),
     (("Tanger-Tétouan-Al Hoceima",), None, None, 4_008_655),
     (("Tanger-Tétouan-Al Hoceima",), "urban", "male", 1_317_880),
-    (("Casablanca-Settat",), None, None, 7_651_096),
-    (("Casablanca-Settat",), "rural", None, 2_045_943),
-    (("Casablanca-Settat",), None, "female", 3_834_806),
     (("Casablanca-Settat", "Casablanca", "Casablanca"), None, None, 3_197_332),
     (("Casablanca-Settat", "Casablanca", "Casablanca"), "urban", "male", 1_570_056),
-    (("Dakhla-Oued Ed-Dahab",), None, None, 186_611),
     (("Dakhla-Oued Ed-Dahab",), "urban", "male", 91_596),  # with communes whose sexes are derived
     (("Dakhla-Oued Ed-Dahab",), "rural", "female", 1_768),
     (("Dakhla-Oued Ed-Dahab", "Aousserd"), "rural", "male", 1_988),
@@ -222,37 +194,13 @@ def test_morocco_adds_up_to_the_published_tables():
                 assert sum(found) == people
 
 
-def test_cells_of_morocco_add_up_to_its_communes_and_agree_with_each_other():
+def test_cells_of_morocco_add_up_to_its_communes():
     coarse, communes = extract("morocco")
     for cells in MOROCCO[1:]:
         fine, counts = extract("morocco", cells)
         np.testing.assert_array_equal(fine.totals(counts)[: coarse.n_nodes], coarse.totals(communes))
         assert fine.labels[: coarse.n_nodes] == coarse.labels
         np.testing.assert_array_equal(fine.parent[: coarse.n_nodes], coarse.parent)
-    for drop, rest in ((3, ("sex",)), (4, ("area",))):
-        summed: dict[tuple[str, ...], int] = {}
-        for path, people in labeled("morocco", ("area", "sex")).items():
-            shorter = path[:drop] + path[drop + 1 :]
-            summed[shorter] = summed.get(shorter, 0) + people
-        assert summed == labeled("morocco", rest)
-
-
-def test_fanout_of_communes_is_the_real_one():
-    tree, _ = extract("morocco", ("area",))
-    parts = np.bincount(tree.parent[tree.level(4)])[tree.level(3)]
-    assert np.bincount(parts).tolist() == [0, 1343, 160]  # 160 communes are part urban, part rural
-    assert set(tree.labels[tree.level(4)]) == {"urban", "rural"}
-
-
-def test_names_stand_for_codes():
-    rows = extract_rows("morocco")
-    for depth, digits in ((1, 2), (2, 6), (3, 12)):
-        names = [tuple(row.values())[1 : 1 + depth] for row in rows]
-        codes = [row["code"][:digits] for row in rows]
-        assert len(set(names)) == len(set(codes)) == len(set(zip(names, codes, strict=True)))
-    assert [row["code"] for row in rows] == sorted(row["code"] for row in rows)
-    tree, _ = extract("morocco")
-    assert "Fès-Meknès / Taza / Oulad Chrif" in {tree.label(leaf) for leaf in range(tree.n_leaves)}
 
 
 def test_midwest_has_the_resident_population_of_1990():

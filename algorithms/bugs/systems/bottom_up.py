@@ -6,15 +6,13 @@ those that show on counts of people.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bottom_up.calibration import agreement
 from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood
 from algorithms.bottom_up.weighted import UNITS, Counted, WeightedBottomUp, units_of
+from algorithms.bugs.bug import Unbounded
 from algorithms.bugs.zeros import ABSENT
 from algorithms.noise import Rng
 from algorithms.noise.counts import DISJOINT, Pair
@@ -23,19 +21,12 @@ from audit.exact import LossDistribution
 __all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]
 
 
-@dataclass(frozen=True, eq=False)
 class WeightsIgnored(WeightedBottomUp):
     """Weighted counts with the noise of unweighted ones.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed.
     **Bug.** The sensitivity is taken to be 1, as of a table of persons; a record changes a count by its weight.
     **True loss.** `epsilon` times the largest weight, rounded up.
-
-    Examples
-    --------
-    >>> bug = WeightsIgnored(0.5, 4.0, (2,))
-    >>> bug.of_counts.epsilon, bug.true_loss
-    (0.5, 2.0)
     """
 
     @property
@@ -48,26 +39,14 @@ class WeightsIgnored(WeightedBottomUp):
         return 1
 
 
-@dataclass(frozen=True, eq=False)
-class FractionalCounts(WeightedBottomUp):
+class FractionalCounts(Unbounded, WeightedBottomUp):
     """Whole-number noise, large enough, on weighted counts that are not whole.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed.
     **Bug.** Weighted counts are not rounded before noise. Their fractional parts stand in every output, untouched.
     **True loss.** Infinite: a record whose weight is not whole gives all outputs another fractional part. One with a
     whole weight is hidden as promised.
-
-    Examples
-    --------
-    >>> bug = FractionalCounts(0.5, 4.0, (1,))
-    >>> np.unique(bug([[0, 2.25], [0, 1.125]], 100, np.random.default_rng(0)) % 1)
-    array([0.375])
     """
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors: infinite."""
-        return math.inf
 
     def counts(self, data: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
         """Return the weighted counts of records as they are, not rounded: shape `shape`."""
@@ -98,28 +77,13 @@ class FractionalCounts(WeightedBottomUp):
         return total
 
 
-@dataclass(frozen=True, eq=False)
-class UndeclaredTotals(BottomUp):
+class UndeclaredTotals(Unbounded, BottomUp):
     """Noisy counts calibrated to published totals, under a promise that does not mention them.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed, anyone.
     **Bug.** An area is reported if its exact total is the published one. Areas that are not are `ABSENT`.
     **True loss.** Infinite: a person more, and an area vanishes, or appears.
-
-    Examples
-    --------
-    >>> from algorithms.bottom_up import PublishedTotals
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> tree = Hierarchy.regular(2, 1)
-    >>> bug = UndeclaredTotals(1.0, tree, published=PublishedTotals(1, [9, 4]))
-    >>> bool((bug([9, 5], 3, np.random.default_rng(0))[:, 1] == ABSENT).all())
-    True
     """
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors: infinite."""
-        return math.inf
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release counts, shape (leaves,) or (leaves, cells), `size` times."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,7 +25,6 @@ __all__ = ["SharedNoise", "TwoTauStability", "UnitCountedTwice"]
 Law = DiscreteGaussian | TwoTailedGeometric
 
 
-@dataclass(frozen=True)
 class TwoTauStability(PHSafe):
     """PHSafe with noise for 2 tau changed rows of a query about persons, where the promise needs 2 tau + 2.
 
@@ -48,7 +46,6 @@ class TwoTauStability(PHSafe):
         return laws
 
 
-@dataclass(frozen=True)
 class UnitCountedTwice(PHSafe):
     """PHSafe on places that list every unit twice: the join counts each household two times in the denominators.
 
@@ -68,7 +65,6 @@ class UnitCountedTwice(PHSafe):
         return counts
 
 
-@dataclass(frozen=True)
 class SharedNoise(PHSafe):
     """PHSafe that draws one vector of noise for all levels of a table whose noise has the same scale.
 
@@ -117,7 +113,7 @@ class SharedNoise(PHSafe):
         errors = np.asarray(outputs) - self.vector(data)
         total = np.zeros(len(errors))
         for law, levels in self._shared(data):
-            longest = max((errors[:, cells] for cells in levels), key=lambda found: found.shape[1])
+            longest = max((errors[:, cells] for cells in levels), key=lambda part: part.shape[1])
             total += law.logpmf(longest).sum(axis=1)
             for cells in levels:
                 agree = np.all(errors[:, cells] == longest[:, : cells.stop - cells.start], axis=1)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from algorithms.bugs.bug import Unbounded
 from algorithms.bugs.zeros import ABSENT
 from algorithms.nist.groups import LEAST, MOST_BINS, Groups, choose_groups
 from algorithms.nist.mechanism import NistDp3
@@ -26,7 +27,7 @@ __all__ = ["DomainFromData", "GroupsFromData"]
 
 
 @dataclass(frozen=True, eq=False)
-class DomainFromData:
+class DomainFromData(Unbounded):
     """Histograms in which a field has the levels that its records have, as five fields of the challenge could.
 
     **Claim.** Pure DP with the epsilon of `nist` when one record is added or removed.
@@ -36,30 +37,10 @@ class DomainFromData:
     **Source.** The rules of the challenge, which allowed it for five "state-dependent fields" (Gardner, "NistDp3:
     Differential Privacy 3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search
     Queries and Clicks Privately", 2009.
-
-    Attributes
-    ----------
-    nist : NistDp3
-        What is run on the levels that are left.
-    observed : str
-        The field whose levels are read from the data.
-
-    Raises
-    ------
-    ValueError
-        If there is no such field.
-
-    Examples
-    --------
-    >>> schema = Schema({"sex": ("male", "female"), "county": ("a", "b", "c")})
-    >>> bug = DomainFromData(NistDp3(schema, Groups.single(schema), 1.0), "county")
-    >>> release = bug(np.array([[0, 0], [1, 2]]), 1, np.random.default_rng(0))
-    >>> (release == ABSENT).tolist()
-    [[False, False, False, True, False]]
     """
 
-    nist: NistDp3
-    observed: str
+    nist: NistDp3  # what is run on the levels that are left
+    observed: str  # the field whose levels are read from the data
 
     def __post_init__(self) -> None:
         if self.observed not in self.nist.schema.attributes:
@@ -69,11 +50,6 @@ class DomainFromData:
     def claim(self) -> PureDP:
         """What the algorithm promises."""
         return self.nist.claim
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors: infinite."""
-        return math.inf
 
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Measure and cut `size` times: shape (size, bins), group after group; `ABSENT` where there is no bin."""
@@ -102,13 +78,13 @@ class DomainFromData:
         if self.observed not in names:
             return np.ones(math.prod(shape), np.bool_)
         axis = names.index(self.observed)
-        seen = np.isin(np.arange(shape[axis]), self._codes(records))
+        present = np.isin(np.arange(shape[axis]), self._codes(records))
         along = [-1 if place == axis else 1 for place in range(len(shape))]
-        return np.broadcast_to(seen.reshape(along), shape).reshape(-1)
+        return np.broadcast_to(present.reshape(along), shape).reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)
-class GroupsFromData:
+class GroupsFromData(Unbounded):
     """NistDp3 that looks at the data themselves to find out which fields are correlated.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed.
@@ -117,33 +93,13 @@ class GroupsFromData:
     **True loss.** Infinite: where the association of two fields is close to the limit, one record joins or parts them.
     **Source.** Our own. Gardner states of NistDp3 that "these grouping decisions are made without input from the data
     set to be privatized".
-
-    Attributes
-    ----------
-    schema : Schema
-        Fields and levels.
-    epsilon : float
-        Budget in nats as promised, positive and finite.
-    rows : int
-        Synthetic rows.
-    max_bins, least : int and float
-        As `choose_groups` takes them.
-
-    Examples
-    --------
-    >>> schema = Schema({"a": "xy", "b": "xy"})
-    >>> bug = GroupsFromData(schema, 1.0, rows=2)
-    >>> bug(np.array([[0, 0], [1, 1]] * 9), 1, np.random.default_rng(0))[0, 0].tolist()
-    [0, 0]
-    >>> bug(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), 1, np.random.default_rng(0))[0, 0].tolist()
-    [0, 1]
     """
 
     schema: Schema
     epsilon: float
     _: KW_ONLY
-    rows: int = 10
-    max_bins: int = MOST_BINS
+    rows: int = 10  # synthetic ones
+    max_bins: int = MOST_BINS  # this and the next as `choose_groups` takes them
     least: float = LEAST
 
     def __post_init__(self) -> None:
@@ -153,11 +109,6 @@ class GroupsFromData:
     def claim(self) -> PureDP:
         """What the algorithm promises."""
         return PureDP(self.epsilon)
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors: infinite."""
-        return math.inf
 
     def groups(self, records: ArrayLike) -> Groups:
         """Choose groups by the records that should be protected, shape (n, fields), at least one."""

@@ -6,8 +6,6 @@ have less bias, and it promises nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import CountNoise, classical_scale
 from audit.claims import GaussianDP
@@ -15,14 +13,12 @@ from audit.claims import GaussianDP
 __all__ = ["ClassicalGaussian"]
 
 
-@dataclass(frozen=True)
 class _ClassicalNoise(CountNoise):
     @property
     def scale(self) -> float:
         return classical_scale(self.epsilon, self.delta)
 
 
-@dataclass(frozen=True, eq=False)
 class ClassicalGaussian(IndependentNoise):
     """Tables with Gaussian noise of the textbook's scale, at any epsilon, as it is inferred from the pilot's Table 2.
 
@@ -33,17 +29,6 @@ class ClassicalGaussian(IndependentNoise):
     **Source.** Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, section 2.3. Office
     for National Statistics, pilot on mortality data, Table 2, prints neither scale nor delta, and its noise is rounded:
     at its five epsilons the true delta is then 0.0001 to 0.0243.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.ons.tables import Table
-    >>> from algorithms.schema import Schema
-    >>> tree, schema = Hierarchy.regular(2, 1), Schema({"sex": ("female", "male")})
-    >>> bug = ClassicalGaussian(tree, schema, 10.0, [Table(1, "sex")], law="gaussian", delta=0.05)
-    >>> round(bug.noises[0].scale, 4), round(bug.true_delta, 3)
-    (0.2537, 0.213)
     """
 
     @property

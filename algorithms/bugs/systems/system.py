@@ -47,8 +47,8 @@ def _register(
     name: str, kind: type, build: Callable[..., Any], pair: Callable[[], NeighborPair], extra: str = "", **more: Any
 ) -> None:
     about = (kind.__doc__ or "").partition("\n")[0]
-    told: dict[str, Any] = {"about": about, "extra": extra, "group": "known bugs"}
-    register(System(name=f"bug-{name}", build=build, pairs={"shown": pair}, **told, **more))
+    options: dict[str, Any] = {"about": about, "extra": extra, "group": "known bugs", **more}
+    register(System(name=f"bug-{name}", build=build, pairs={"shown": pair}, **options))
 
 
 def _topdown(kind: type[TopDown], *, epsilon: float = 1.0) -> TopDown:
@@ -73,14 +73,6 @@ def _config() -> Config:
     us = read_config("us")
     raised = {table: dict.fromkeys(us.privacy_budget[table], RHO) for table, _ in (PH1, PH8)}
     return replace(us, privacy_budget={**us.privacy_budget, **raised})
-
-
-def _households(kind: type[PHSafe], queries: Queries) -> PHSafe:
-    return kind(_config(), queries)
-
-
-def _household_pair(query: tuple[str, str], model: Model, queries: Queries) -> NeighborPair:
-    return tabulated(worst_pair(*query, model), _config(), queries)
 
 
 def _classical() -> ClassicalGaussian:
@@ -115,14 +107,17 @@ for label, bug, shown, runs in (
     stages = ("measurements", "estimate", "rounded", "microdata")
     _register(label, bug, partial(_topdown, bug), shown, extra="census", stages=stages, runs=runs)
 
-households: tuple[tuple[str, type[PHSafe], tuple[str, str], Model, Queries], ...] = (
-    ("phsafe-two-tau", TwoTauStability, PH1, "API", (PH1,)),
-    ("phsafe-units-twice", UnitCountedTwice, PH8, "DER", (PH8,)),
-    ("phsafe-shared-noise", SharedNoise, LEVELS[1], "VAL", LEVELS),
-)
-for label, household, query, model, queries in households:
-    make, where = partial(_households, household, queries), partial(_household_pair, query, model, queries)
-    _register(label, household, make, where, extra="census")
+
+def _register_households(name: str, kind: type[PHSafe], query: tuple[str, str], model: Model, queries: Queries) -> None:
+    def pair() -> NeighborPair:
+        return tabulated(worst_pair(*query, model), _config(), queries)
+
+    _register(name, kind, lambda: kind(_config(), queries), pair, extra="census")
+
+
+_register_households("phsafe-two-tau", TwoTauStability, PH1, "API", (PH1,))
+_register_households("phsafe-units-twice", UnitCountedTwice, PH8, "DER", (PH8,))
+_register_households("phsafe-shared-noise", SharedNoise, LEVELS[1], "VAL", LEVELS)
 
 _register("ons-classical-gaussian", ClassicalGaussian, _classical, PAIRS["among"])
 _register(

@@ -6,15 +6,15 @@ that show on counts of people.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from algorithms.bugs.bug import Unbounded
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim, Law
 from algorithms.topdown.estimation.constraints import Constraint
@@ -28,7 +28,6 @@ __all__ = ["MissingFactorTwo", "PrunedByTruth", "SilentTotals", "WrongLevelShare
 Laws = list[tuple[NDArray[np.int64], Law]]
 
 
-@dataclass(frozen=True, eq=False)
 class MissingFactorTwo(TopDown):
     """TopDown with noise for unbounded neighbors under a promise about bounded ones.
 
@@ -36,15 +35,6 @@ class MissingFactorTwo(TopDown):
     **Bug.** Noise is scaled as if one answer of a query changed by 1, where a person replaced changes two.
     **True loss.** Twice the promise, of every query that changes by itself and of all together; nothing is wrong under
     a promise about unbounded neighbors.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> sound = preset("micro", Hierarchy.regular(2, 2))
-    >>> bug = MissingFactorTwo(sound.schema, sound.tree, sound.budget)
-    >>> [one.laws(0, "detailed")[0][1].epsilon for one in (sound, bug)], bug.true_loss / bug.claim.epsilon
-    ([0.16666666666666663, 0.33333333333333326], 2.0)
     """
 
     @property
@@ -58,7 +48,6 @@ class MissingFactorTwo(TopDown):
         return _laws(self, type(promise)(promise.budget, "add_remove"), level, query)
 
 
-@dataclass(frozen=True, eq=False)
 class WrongLevelShare(TopDown):
     """TopDown that divides its budget by the depth of the tree, and forgets that the root is a level too.
 
@@ -66,20 +55,6 @@ class WrongLevelShare(TopDown):
     **Bug.** Of J + 1 levels, numbered 0 to J, each has 1/J of the budget where equal shares have 1/(J + 1). Other
     shares are too large in the same proportion.
     **True loss.** (J + 1)/J of the promise, of every level by itself, the root included, and of all together.
-
-    Raises
-    ------
-    ValueError
-        If the root is the only level.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> sound = preset("micro", Hierarchy.regular(2, 2))
-    >>> bug = WrongLevelShare(sound.schema, sound.tree, sound.budget)
-    >>> bug.claim.epsilon, bug.true_loss
-    (1.0, 1.5)
     """
 
     def __post_init__(self) -> None:
@@ -97,28 +72,22 @@ class WrongLevelShare(TopDown):
         return _laws(self, type(self.claim)(self.true_loss, self.claim.relation), level, query)
 
 
-@dataclass(frozen=True, eq=False)
-class _Leaking(TopDown, ABC):
+class _Leaking(Unbounded, TopDown, ABC):
     """TopDown whose measurement step lets more out than noisy answers and invariants, and estimates with it."""
 
     secret: ClassVar[str]  # its name among the constraints
-
-    @property
-    def true_loss(self) -> float:
-        """Loss of the worst pair of neighbors: infinite."""
-        return math.inf
 
     def measure(
         self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
     ) -> Measurements:
         """Measure a histogram, shape (leaves, cells), and keep what should stay behind."""
-        found = super().measure(histogram, rng, size=size, only=only)
-        return replace(found, known={**found.known, self.secret: self._truth(histogram)})
+        measured = super().measure(histogram, rng, size=size, only=only)
+        return replace(measured, known={**measured.known, self.secret: self._truth(histogram)})
 
     def constraints(self, known: Known) -> tuple[Constraint, ...]:
         """Return all constraints, and the one that should not be."""
-        found = super().constraints(known)
-        return (*found, self._bound(known[self.secret])) if self.secret in known else found
+        declared = super().constraints(known)
+        return (*declared, self._bound(known[self.secret])) if self.secret in known else declared
 
     @abstractmethod
     def _truth(self, histogram: ArrayLike) -> NDArray[np.int64]:
@@ -129,7 +98,6 @@ class _Leaking(TopDown, ABC):
         """Return the constraint that is made of it."""
 
 
-@dataclass(frozen=True, eq=False)
 class PrunedByTruth(_Leaking):
     """TopDown that drops cells from the problem of a family where its parent truly has nobody.
 
@@ -138,15 +106,6 @@ class PrunedByTruth(_Leaking):
     is the true table, not the estimated one: its empty cells are 0 for certain, in the parts and so in the parent too.
     **True loss.** Infinite: a person in such a cell makes other outputs possible. Each query by itself and all
     measurements together keep the promise; only the tables show it.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> sound = preset("micro", Hierarchy.regular(2, 2))
-    >>> bug = PrunedByTruth(sound.schema, sound.tree, sound.budget, solver="batched")
-    >>> bug([[9, 2, 1, 0]] * 4, 500, np.random.default_rng(0))[:, :, 3].max()
-    np.int64(0)
     """
 
     secret: ClassVar[str] = "cells that are empty"
@@ -188,7 +147,6 @@ class PrunedByTruth(_Leaking):
             yield float(law.sf(-int(here[0, cell])))
 
 
-@dataclass(frozen=True, eq=False)
 class SilentTotals(_Leaking):
     """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
 
@@ -197,17 +155,6 @@ class SilentTotals(_Leaking):
     invariant is declared, and neighbors must agree on it.
     **True loss.** Infinite, at every single output, for two databases that differ in such a total. The measurements
     keep the promise.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> sound = preset("micro", Hierarchy.regular(2, 2))
-    >>> bug = SilentTotals(sound.schema, sound.tree, sound.budget)
-    >>> bug([[9, 2, 1, 0]] * 4, 3, np.random.default_rng(0)).sum(axis=2) @ [[1, 0], [1, 0], [0, 1], [0, 1]]
-    array([[24, 24],
-           [24, 24],
-           [24, 24]])
     """
 
     secret: ClassVar[str] = "totals of level 1"

@@ -97,15 +97,6 @@ def test_two_changed_counts_lose_twice():
     assert law.infinite_mass == law.missing_mass == 0
 
 
-def test_the_paper_s_logarithm_would_keep_the_promise():
-    for epsilon in (0.01, 0.1, 0.5, 1.0):
-        right = math.log1p(2.0 ** -math.ceil(math.log2(2 / epsilon)))
-        assert right <= epsilon / 2
-        assert TruncatedGeometric(epsilon).true_loss >= right
-    assert math.log1p(2.0 ** -math.ceil(math.log2(20))) == pytest.approx(0.0308, abs=1e-4)
-    assert TruncatedGeometric(0.1).true_loss == pytest.approx(0.1178, abs=1e-4)
-
-
 def test_counts_have_noise_of_their_own():
     mechanism = TruncatedGeometric(1.0)
     released = mechanism([0, 3], 40_000, np.random.default_rng(2))

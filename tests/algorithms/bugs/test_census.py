@@ -7,8 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from algorithms.bugs.census import EditedToTruth, PoissonScale, PublicSize, RetriedNegatives, SilentInvariant
-from algorithms.bugs.errors import TalkativeError
+from algorithms.bugs.census import (
+    EditedToTruth,
+    PoissonScale,
+    PublicSize,
+    QualityGate,
+    RetriedNegatives,
+    SilentInvariant,
+    TalkativeError,
+)
 from algorithms.bugs.randomness import CachedNoise
 from algorithms.bugs.zeros import ABSENT, EmptyAreaExit, ObservedDomain, SkippedZeros, UnperturbedZeros
 from algorithms.flaxman import GDPC
@@ -126,3 +133,26 @@ def test_a_law_too_large_for_a_table_is_not_given():
 def test_shares_need_people():
     message = "shares need at least one person, got counts of 0 only"
     refuses(ValueError, message, PublicSize(1.0), [0, 0], 3, np.random.default_rng(0))
+
+
+# What else comes out
+
+
+def test_messages_name_the_count():
+    law = TalkativeError(1.0).exact_loss(pair_of([1, 0], [2, 1]))
+    sf = [math.exp(-n) / (1 + math.exp(-1)) for n in range(1, 5)]
+    assert law.infinite_mass == pytest.approx(1 - (1 - sf[1]) * (1 - sf[0]))
+    assert law.missing_mass == pytest.approx(1 - (1 - sf[2]) * (1 - sf[1]))
+    assert TalkativeError(1.0).exact_loss(pair_of([1], [1])).maximum == 0
+
+
+def test_the_gate_stops_a_run_and_says_nothing_else():
+    bug = QualityGate(0.5, tolerance=2)
+    message = "the release failed at the quality gate"
+    refuses(RuntimeError, message, bug, [50, 3], 1_000, np.random.default_rng(1))  # false alarm 1e-300
+    inside = 1 - 2 * math.exp(-1.5) / (1 + math.exp(-0.5))
+    law = bug.exact_loss(pair_of([50, 3], [51, 3]))
+    assert law.infinite_mass == pytest.approx(math.tanh(0.25) * math.exp(-1) * inside)
+    assert np.exp(law.log_p).sum() + law.infinite_mass == pytest.approx(1)
+    assert bug.exact_loss(pair_of([50, 3], [50, 3])).maximum == 0
+    assert bug.exact_loss(pair_of([50, 3], [51, 4])) is None

@@ -1,4 +1,4 @@
-"""Where the noise comes from, and what else comes out: losses beyond the registered pairs, and bad input."""
+"""Where the noise comes from: losses beyond the registered pairs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from algorithms.bugs.errors import QualityGate, TalkativeError
 from algorithms.bugs.randomness import CachedNoise, ForkedAreas, OneStream, SeededByData, SeededByTime
 from algorithms.flaxman import GDPC
 from algorithms.noise import TwoTailedGeometric
-from tests.helpers import pair_of, refuses, same_losses
+from tests.helpers import pair_of, same_losses
 
 
 def at(second):
@@ -100,26 +99,3 @@ def test_company_tells(shift):
     assert both.loss.tolist() == [0]
     assert bug.exact_loss(pair_of([7, 7], [7, 7])).maximum == 0
     assert bug.exact_loss(pair_of([7, 7], [8, 9])) is None
-
-
-# What else comes out
-
-
-def test_messages_name_the_count():
-    law = TalkativeError(1.0).exact_loss(pair_of([1, 0], [2, 1]))
-    sf = [math.exp(-n) / (1 + math.exp(-1)) for n in range(1, 5)]
-    assert law.infinite_mass == pytest.approx(1 - (1 - sf[1]) * (1 - sf[0]))
-    assert law.missing_mass == pytest.approx(1 - (1 - sf[2]) * (1 - sf[1]))
-    assert TalkativeError(1.0).exact_loss(pair_of([1], [1])).maximum == 0
-
-
-def test_the_gate_stops_a_run_and_says_nothing_else():
-    bug = QualityGate(0.5, tolerance=2)
-    message = "the release failed at the quality gate"
-    refuses(RuntimeError, message, bug, [50, 3], 1_000, np.random.default_rng(1))  # false alarm 1e-300
-    inside = 1 - 2 * math.exp(-1.5) / (1 + math.exp(-0.5))
-    law = bug.exact_loss(pair_of([50, 3], [51, 3]))
-    assert law.infinite_mass == pytest.approx(math.tanh(0.25) * math.exp(-1) * inside)
-    assert np.exp(law.log_p).sum() + law.infinite_mass == pytest.approx(1)
-    assert bug.exact_loss(pair_of([50, 3], [50, 3])).maximum == 0
-    assert bug.exact_loss(pair_of([50, 3], [51, 4])) is None

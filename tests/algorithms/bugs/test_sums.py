@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.bugs.arithmetic import LaplaceHoles, OverflowingTotal, ReorderedSum, RoundedFirst
-from algorithms.bugs.sums import BoundsFromData, NaNSurvivesClipping, RawDataSummed
+from algorithms.bugs.sums import (
+    BoundsFromData,
+    LaplaceHoles,
+    NaNSurvivesClipping,
+    OverflowingTotal,
+    RawDataSummed,
+    ReorderedSum,
+    RoundedFirst,
+)
 from algorithms.noise import TwoTailedGeometric
 from tests.helpers import pair_of, refuses
 

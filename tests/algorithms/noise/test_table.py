@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, discrete_gaussian, geometric
+from tests.helpers import chi_square
 
 LAWS = [TwoTailedGeometric(epsilon) for epsilon in (1 / 300, 0.1, 1.0, 30.0)]
 LAWS += [DiscreteGaussian(scale) for scale in (0.3, 1.0, 15.56, 1000.0)]
@@ -49,11 +49,7 @@ def test_a_hundred_million_draws_follow_the_law(law):
 
     def p_value(of):
         expected = DRAWS * np.exp(of.logpmf(np.arange(-65_536, 65_537)))
-        often = expected >= 50
-        seen = np.append(counted[often], counted[~often].sum())
-        chances = np.append(expected[often], DRAWS - expected[often].sum())
-        kept = chances >= 50
-        return stats.chi2.sf(((seen - chances)[kept] ** 2 / chances[kept]).sum(), kept.sum() - 1)
+        return chi_square(np.append(counted, 0), np.append(expected, DRAWS - expected.sum()), least=50)
 
     assert p_value(law) > 1e-6
     (parameter,) = vars(law).values()
