@@ -66,8 +66,8 @@ class Column:
     def scores(self, values: Sequence[Any]) -> Floats:
         """Return one number for each value of the part, shape (runs,)."""
         if self.read is None:
-            numbers = np.array([WORD if isinstance(one, str) else one for one in values], np.float64)
-            return numbers + 0.0  # zeros of both signs are one value here: which is which has a column of its own
+            # Zeros of both signs are one value here: which is which has a column of its own.
+            return np.array([WORD if isinstance(one, str) else one for one in values], np.float64) + 0.0
         if not all(isinstance(one, str) for one in values):
             words = iter(self.scores([one for one in values if isinstance(one, str)]))
             numbers = (
