@@ -26,16 +26,6 @@ from experiments.audits import all_or_none, down, kept, median, none_above, run_
 from experiments.drawing import bar_key, head, line_key, page, spread
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
 
-QUESTION = "How does the bottom-up mechanism's accuracy grow with epsilon, and does its noise keep the promise?"
-EXPECTATION = (
-    "Without calibration both accuracies rise to one at every level, as the exact expectation says; for county by race "
-    "L2 rises first. In a weighted sample about as many times more is missing to one as its largest weight says. "
-    "Calibrated, both end at one too, and state totals are exact throughout; where noise exceeds a state nothing is "
-    "expected. The exact sampler is never called violated. The inverse distribution function at 53 "
-    "bits is bounded: it has a witness at every epsilon from 0.001 on. Ignored weights, fractional counts and "
-    "undeclared totals are found in all audits. A pair that changes a published total is refused."
-)
-
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
 TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
 TAILS = (0.01, 0.1, 1.0)
@@ -202,7 +192,6 @@ def _audit(mechanism: Any, pair: NeighborPair, size: int, stream: np.random.Seed
 
 
 def check(numbers: dict[str, Any]) -> Iterator[Check]:
-    """Hold curves against expectations, the inverse against its ends, and audits against the known bugs."""
     for name, rows in numbers["curves"].items():
         for norm in ("l1", "l2"):
             accuracies = [row[norm]["accuracy"] for row in rows]
@@ -246,7 +235,6 @@ def _score(norm: dict[str, Any], replicates: int) -> float:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return where the curves reach their target, and whether the noise keeps the promise."""
     takes = _takes(numbers, DRAWN)
     exact, last = numbers["audits"][EXACT], numbers["inverse"][-1]
     return (
@@ -258,7 +246,6 @@ def finding(numbers: dict[str, Any]) -> str:
 
 
 def table(numbers: dict[str, Any]) -> MarkdownTable:
-    """Return what audits of the samplers and of known bugs find."""
     rows = []
     for name, row in numbers["audits"].items():
         times = f"{violations(row['runs'])} of {len(row['runs'])}"
@@ -282,7 +269,6 @@ def _takes(numbers: dict[str, Any], words: str) -> dict[str, str]:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw the curves to choose epsilon by, what is missing to one by level, and the ends of the inverse."""
     figure, axes = page(10.2, 3, 2)
     for part, ax in zip(
         (_draw_curves, _draw_missing, _draw_reach, _draw_witness, _draw_tails), spread(axes), strict=True

@@ -27,13 +27,6 @@ from experiments.audits import bounds, down, kept, none_above, run_all, violatio
 from experiments.drawing import BOX, bar, bar_key, bare_rows, beside, column, extent, foot, line_key, page
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable
 
-QUESTION = "Does the audit find every known bug, and does it ever call a correct algorithm violated?"
-EXPECTATION = (
-    "Every known bug and every faulty benchmark is found in every audit: by counting runs, by a witness in the exact "
-    "law, or by a refusal, because its runs are not independent. No correct algorithm is called violated, and no lower "
-    "bound exceeds a true loss."
-)
-
 BUGS, FAULTY, CORRECT = "known bugs", "faulty benchmarks", "correct algorithms"
 CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick form leaves out what takes more runs
 # Of rare events, groups of ten show more than ten times as many runs would.
@@ -144,7 +137,6 @@ def caught(row: dict[str, Any], audit: dict[str, Any]) -> bool:
 
 
 def check(numbers: dict[str, Any]) -> Iterator[Check]:
-    """Hold every verdict against what is known, and every bound against the true loss."""
     for row in numbers["rows"]:
         audits, what = row["audits"], f"{row['group']}, {row['name']}"
         if row["group"] == CORRECT:
@@ -159,7 +151,6 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return how many bugs were found, and how often a correct algorithm was called violated."""
     bad = [row for row in numbers["rows"] if row["group"] != CORRECT]
     good = [audit for row in numbers["rows"] if row["group"] == CORRECT for audit in row["audits"]]
     always = sum(all(caught(row, audit) for audit in row["audits"]) for row in bad)
@@ -172,7 +163,6 @@ def finding(numbers: dict[str, Any]) -> str:
 
 
 def table(numbers: dict[str, Any]) -> MarkdownTable:
-    """Return how the bugs are found, and the narrowest case."""
     ways = {
         "counts": "counting runs",
         "witness": "a witness in the exact law alone",
@@ -198,7 +188,6 @@ END, INFINITY = 150.0, 330.0  # in units of the promise: where finite losses end
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw lower bounds and true losses in units of the promise: one row an algorithm."""
     figure, (ax,) = page(2.0 + 0.155 * (len(numbers["rows"]) + 7))
     place, ticks = -1.4, {}
     for group, heading in HEADINGS.items():

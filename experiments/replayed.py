@@ -29,23 +29,11 @@ from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.replay import replay
 from audit.results.plots import BLACK, GRAY, GREEN, PROMISE, PURPLE
-from experiments import nist_synthesis, topdown_bugs
 from experiments.audits import down, kept, run_all
 from experiments.drawing import BOX, beside, column, head, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, MarkdownTable, near
-
-QUESTION = (
-    "What does one pair of runs with the same noisy answers show, of real systems and of known bugs, and how fast?"
-)
-EXPECTATION = (
-    "Run from persons or records to tables, PHSafe, TopDown and NistDp3 show no violation. No query changes by more "
-    "than its noise is scaled to. PHSafe's changes are those counted by SQL; TopDown and NistDp3 spend all of their "
-    "promise on the pair. Each of 20 known bugs of whole systems is found by one pair of runs, or by ten if it shows "
-    "for some answers only, as the kind of violation that it is and in under 10 seconds; its twin without the bug "
-    "shows no violation. Of the 29 known bugs that audits find by sampling, those that add their noise in the open are "
-    "found, too. The classes of bugs that record and replay was published for are all found by sampling as well, where "
-    "the pipeline can be sampled; neither accuses a twin."
-)
+from experiments.nist import synthesis as nist_synthesis
+from experiments.topdown import bugs as topdown_bugs
 
 # The classes of arXiv 2602.17454, each by a small pipeline of `algorithms.bugs`.
 PUBLISHED = ("page-by-page", "levels-from-data", "raw-sum", "no-limit-no-noise", "spent-twice", "nan-kept")
@@ -230,7 +218,6 @@ def _rounded(number: float) -> float:
 
 
 def check(numbers: dict[str, Any]) -> Iterator[Check]:
-    """Hold changes against what is declared, and every known bug against the violation that it is."""
     for system in numbers["systems"]:
         name = system["name"]
         beyond = [query["name"] for query in system["queries"] if not _within(query)]
@@ -273,7 +260,6 @@ def _within(query: dict[str, Any]) -> bool:
 
 
 def finding(numbers: dict[str, Any]) -> str:
-    """Return what the systems show, and how bugs are found."""
     bugs, systems = numbers["bugs"], numbers["systems"]
     found = [bug for bug in bugs if bug["kinds"][:1] == [bug["expected"]]]
     once = [bug["milliseconds"] for bug in found if bug["pairs"] == 1]
@@ -288,7 +274,6 @@ def finding(numbers: dict[str, Any]) -> str:
 
 
 def table(numbers: dict[str, Any]) -> MarkdownTable:
-    """Return what each system spends on its pair, and how the published classes of bugs are found."""
     rows = [
         (
             f"{system['name']}: {system['pair']}",
@@ -315,7 +300,6 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 
 
 def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw the true change of every query in units of the declared one, and the time to find each bug."""
     figure, (top, below) = page(11.6, 2, 1, heights=[1.5, 1.0])
     _draw_changes(top, numbers["systems"])
     _draw_bugs(below, numbers["bugs"])

@@ -16,9 +16,10 @@ import pytest
 
 from audit.claims import ApproxDP
 from audit.results.files import read_json, write_json
-from experiments import experiment, libraries
+from experiments import experiment
 from experiments.__main__ import FIGURES, main
-from experiments.experiment import NAMES, find, load_numbers
+from experiments.experiment import NAMES, QUESTIONS, find, load_numbers, load_part
+from experiments.others import libraries
 
 
 def command(*arguments: str) -> int:
@@ -45,54 +46,56 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return once
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_quick_form_meets_its_expectation(quick: Callable[[str], Path], name: str) -> None:
-    assert command("check", name, "--out", str(quick(name))) == 0
-    saved = read_json(quick(name) / f"{name}.json")
-    assert saved["question"] == find(name).QUESTION
-    assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
-
-
 ANSWER, ROWS, COLUMNS = 60, 10, 5  # the most words of an answer, and the most of a table
 TABLES_ARE_THE_POINT = {"ons_bias", "seeds_audited", "ways_of_asking"}  # a row a system, or a printed table in full
+PARTS = {part: name for name in NAMES for part in QUESTIONS[name]["parts"]}
 
 
-def finding_is_short(name: str, numbers: dict[str, Any]) -> None:
+def functions(part: str) -> Any:
+    return next(known.functions for known in find(PARTS[part]).parts if known.name == part)
+
+
+def finding_is_short(part: str, numbers: dict[str, Any]) -> None:
     """Hold a finding to one page: a short answer, a small table whose cells are whole, few words below it."""
-    answer, table = find(name).finding(numbers), find(name).table(numbers)
+    answer, table = functions(part).finding(numbers), functions(part).table(numbers)
     assert len(answer.split()) <= ANSWER
     assert "\n" not in answer
     assert {len(row) for row in table.rows} == {len(table.heads)}
     assert not any("|" in cell or "\n" in cell for row in (table.heads, *table.rows) for cell in row)
-    if name not in TABLES_ARE_THE_POINT:
+    if part not in TABLES_ARE_THE_POINT:
         assert len(table.rows) <= ROWS
         assert len(table.heads) <= COLUMNS
         assert len(table.note.split()) <= ANSWER
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_findings_of_quick_forms_are_short(quick: Callable[[str], Path], name: str) -> None:
-    finding_is_short(name, load_numbers(name, quick(name)))
+def test_quick_form_meets_its_expectation_and_figures_come_from_its_numbers_alone(
+    quick: Callable[[str], Path], name: str
+) -> None:
+    folder = quick(name)
+    assert command("check", name, "--out", str(folder)) == 0
+    saved = read_json(folder / f"{name}.json")
+    assert saved["question"] == find(name).question
+    assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
+    paths = [folder / f"{find(name).figure_name(part)}.svg" for part in find(name).parts]
+    drawn = [path.read_bytes() for path in paths]
+    assert all(b"<svg" in figure for figure in drawn)
+    assert command("draw", name, "--out", str(folder)) == 0
+    assert [path.read_bytes() for path in paths] == drawn
+    for part, numbers in find(name).of_parts(saved["numbers"]):
+        finding_is_short(part.name, numbers)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_committed_findings_are_short(name: str) -> None:
-    finding_is_short(name, load_numbers(name, FIGURES))
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_figures_come_from_the_numbers_alone_and_are_stable(quick: Callable[[str], Path], name: str) -> None:
-    first = (quick(name) / f"{name}.svg").read_bytes()
-    assert b"<svg" in first
-    assert command("draw", name, "--out", str(quick(name))) == 0
-    assert (quick(name) / f"{name}.svg").read_bytes() == first
+@pytest.mark.parametrize("part", PARTS)
+def test_committed_findings_are_short(part: str) -> None:
+    finding_is_short(part, load_part(part, FIGURES))
 
 
 def first(rows: list[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
     return next(row for row in rows if wanted.items() <= row.items())
 
 
-# Numbers that an expectation does not allow, by experiment.
+# Numbers that an expectation does not allow, by part.
 SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
     "flaxman_figure1": lambda n: n["medians"].update(GDPC=[0.05] * 20),
     "flaxman_direct": lambda n: n["paper"]["GDPC"]["equal"].update(largest=[0.1] * 20),
@@ -136,20 +139,25 @@ SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_committed_numbers_meet_their_expectation_and_others_do_not(name: str) -> None:
-    numbers, known = load_numbers(name, FIGURES), find(name)
-    assert [check.words for check in known.check(numbers) if not check.holds] == []
-    SPOILED[name](numbers)
-    assert not all(check.holds for check in known.check(numbers))
+@pytest.mark.parametrize("part", PARTS)
+def test_committed_numbers_meet_their_expectation_and_others_do_not(part: str) -> None:
+    numbers, check = load_part(part, FIGURES), functions(part).check
+    assert [outcome.words for outcome in check(numbers) if not outcome.holds] == []
+    SPOILED[part](numbers)
+    assert not all(outcome.holds for outcome in check(numbers))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if len(find(name).parts) > 1])
+def test_numbers_of_several_parts_stand_under_their_names(name: str) -> None:
+    assert list(load_numbers(name, FIGURES)) == [part.name for part in find(name).parts]
 
 
 def test_a_failed_check_is_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    saved = read_json(FIGURES / "topdown_vs_rdpc.json")
-    SPOILED["topdown_vs_rdpc"](saved["numbers"])
-    write_json(tmp_path / "topdown_vs_rdpc.json", saved)
-    assert command("check", "topdown_vs_rdpc", "--out", str(tmp_path)) == 1
-    assert "  FAIL topdown_vs_rdpc: RDPC: " in capsys.readouterr().out
+    saved = read_json(FIGURES / "topdown_errors.json")
+    SPOILED["topdown_vs_rdpc"](saved["numbers"]["topdown_vs_rdpc"])
+    write_json(tmp_path / "topdown_errors.json", saved)
+    assert command("check", "topdown_errors", "--out", str(tmp_path)) == 1
+    assert "  FAIL topdown_errors: RDPC: " in capsys.readouterr().out
 
 
 def test_the_page_of_findings_is_what_the_numbers_say(tmp_path: Path) -> None:
@@ -167,9 +175,9 @@ def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None
     ("arguments", "words"),
     [
         (["check", "no_such"], "no experiment is called 'no_such'"),
-        (["run", "real_tree", "--seed", "-1"], "seed must be 0 or more, got -1"),
-        (["run", "real_tree", "--jobs", "0"], "jobs must be a positive number"),
-        (["run", "real_tree", "--size", "3"], "No such option"),
+        (["run", "one_run", "--seed", "-1"], "seed must be 0 or more, got -1"),
+        (["run", "one_run", "--jobs", "0"], "jobs must be a positive number"),
+        (["run", "one_run", "--size", "3"], "No such option"),
         (["check", "--out", "no-such-folder"], "no-such-folder"),
     ],
 )
@@ -192,7 +200,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
 def test_libraries_that_have_not_been_run_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("experiments.libraries.OUTPUTS", tmp_path / "none")
+    monkeypatch.setattr("experiments.others.libraries.OUTPUTS", tmp_path / "none")
     assert command("run", "libraries", "--out", str(tmp_path)) == 2
     assert "diffprivlib.npz must hold outputs: run `make libraries`" in capsys.readouterr().err
 
@@ -216,13 +224,13 @@ def test_libraries_that_need_torch_are_read_where_they_were_run(
 def test_unwritable_folder_is_found_out_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("experiments.__main__.run_experiment", lambda *_, **__: pytest.fail("it ran"))
-    assert command("run", "real_tree", "--out", str(tmp_path / "file" / "below")) == 2
+    assert command("run", "one_run", "--out", str(tmp_path / "file" / "below")) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "other"])
 def test_damaged_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str) -> None:
     text = (FIGURES / "neighbor_relation.json").read_text()
-    other = (FIGURES / "topdown_vs_rdpc.json").read_text()
+    other = (FIGURES / "topdown_bugs.json").read_text()
     changed = text.replace('"not refuted"', '"violated"', 1)
     path = tmp_path / "neighbor_relation.json"
     path.write_text({"cut": text[: len(text) // 2], "changed": changed, "other": other}[damage])
@@ -236,8 +244,8 @@ def test_interrupt_keeps_what_is_finished(
     def interrupted(**_: Any) -> dict[str, Any]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(find("real_tree"), "run", interrupted)
-    assert command("run", "neighbor_relation", "real_tree", "--quick", "--out", str(tmp_path)) == 130
+    monkeypatch.setattr("experiments.bounds.one_run.run", interrupted)
+    assert command("run", "neighbor_relation", "one_run", "--quick", "--out", str(tmp_path)) == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["neighbor_relation.json", "neighbor_relation.svg"]
     told = f"experiments: interrupted; 1 of 2 experiments finished before that, saved in {tmp_path}\n"
     assert capsys.readouterr().err == told
@@ -253,17 +261,17 @@ def test_no_error_of_any_kind_is_a_failed_expectation(
     def panics(*_: Any) -> None:
         raise PanicError("no thread")
 
-    monkeypatch.setattr(find("real_tree"), "check", panics)
-    assert command("check", "real_tree") == 2
+    monkeypatch.setattr("experiments.bounds.one_run.check", panics)
+    assert command("check", "one_run") == 2
     assert capsys.readouterr() == ("", "experiments: error: PanicError: no thread\n")
-    assert command("--debug", "check", "real_tree") == 2
+    assert command("--debug", "check", "one_run") == 2
     assert capsys.readouterr().err.startswith("Traceback")
 
 
 @pytest.mark.slow
 def test_an_experiment_that_ends_the_process_has_not_been_checked() -> None:
-    lines = ["import os, runpy, sys", "from experiments import real_tree", "real_tree.check = lambda _: os._exit(0)"]
-    lines += ["sys.argv = ['', 'check', 'real_tree']", "runpy.run_module('experiments', run_name='__main__')"]
+    lines = ["import os, runpy, sys", "from experiments.bounds import one_run", "one_run.check = lambda _: os._exit(0)"]
+    lines += ["sys.argv = ['', 'check', 'one_run']", "runpy.run_module('experiments', run_name='__main__')"]
     command = [sys.executable, "-c", "\n".join(lines)]
     found = subprocess.run(command, cwd=FIGURES.parent, capture_output=True, text=True, check=False, timeout=60)
     told = "experiments: error: the command was ended with exit code 0 by code that it runs, before it had finished\n"

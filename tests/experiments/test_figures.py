@@ -58,8 +58,8 @@ def faults(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_figure_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with house_style():
-        figure = find(name).draw(load_numbers(name, FIGURES))
-        assert faults(figure, monkeypatch) == []
+        for _, figure in find(name).figures(load_numbers(name, FIGURES)):
+            assert faults(figure, monkeypatch) == []
 
 
 def test_a_figure_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from experiments.__main__ import FIGURES, PAPERS, main
-from experiments.experiment import load_numbers
-from experiments.papers import FIVE
-from experiments.papers.item import Item, Paper, page
+from experiments.experiment import load_part
+from experiments.papers.index import Item, Paper, load_papers, page
+from experiments.papers.values import Values
 from tests.helpers import refuses
 
+FIVE = load_papers()
 ITEMS = [item for paper in FIVE for item in paper.items]
 
 
 @cache
 def saved(name: str) -> dict[str, Any]:
-    return load_numbers(name, FIGURES)
+    return load_part(name, FIGURES)
 
 
 def test_the_command_writes_the_page_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +38,7 @@ def test_every_item_has_a_status_and_a_place_that_exists(item: Item) -> None:
     item.check()
     assert item.place
     assert item.says
-    assert item.line(saved).count("|") == 7, "a cell must not hold the mark between cells"
+    assert item.line(Values(saved)).count("|") == 7, "a cell must not hold the mark between cells"
 
 
 def numbered(word: str, last: int) -> set[str]:
@@ -85,7 +86,7 @@ def test_values_are_those_of_the_saved_numbers() -> None:
 
 
 def test_statuses_are_counted() -> None:
-    paper = Paper("one", [Item("a", "b", "audit.claims:PureDP", "same"), Item("c", "d", "", "not to be had", why="e")])
+    paper = Paper("one", (Item("a", "b", "same", ("audit.claims:PureDP",)), Item("c", "d", "not to be had", why="e")))
     shown = page([paper], saved)
     assert "to its last digit | 1 |" in shown
     assert "| c | d |  |  |  | not to be had: e |" in shown
@@ -94,14 +95,11 @@ def test_statuses_are_counted() -> None:
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        (Item("a", "b", "", "guessed"), "how must be one of same, close"),  # type: ignore[arg-type]
-        (Item("a", "b", "", "not to be had"), "what is not to be had must say why, got nothing of a"),
-        (Item("a", "b", "", "same"), "an item must be somewhere, got nothing of a"),
-        (
-            Item("a", "b", "real_tree", "close", "0.5"),
-            "numbers of an experiment must come from its file, got a text of a",
-        ),
-        (Item("a", "b", "no_such", "shown"), "experiments must be among those of `list`, got 'no_such' of a"),
+        (Item("a", "b", "guessed"), "how must be one of same, close"),
+        (Item("a", "b", "not to be had"), "what is not to be had must say why, got nothing of a"),
+        (Item("a", "b", "same"), "an item must be somewhere, got nothing of a"),
+        (Item("a", "b", "close", ("one_run",), "0.5"), "numbers of an experiment must come from its file, got a text"),
+        (Item("a", "b", "shown", ("no_such",)), "experiments must be among those of `list`, got 'no_such' of a"),
     ],
 )
 def test_items_that_say_too_little_are_refused(item: Item, words: str) -> None:
@@ -113,5 +111,5 @@ def test_functions_that_do_not_exist_are_refused() -> None:
     refuses(
         AttributeError,
         "module 'audit.claims' has no attribute 'Nothing'",
-        Item("a", "b", "audit.claims:Nothing", "same").check,
+        Item("a", "b", "same", ("audit.claims:Nothing",)).check,
     )

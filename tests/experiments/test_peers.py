@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from experiments import peers, peers_bounds, peers_cases
 from experiments.__main__ import main
+from experiments.others import peers, peers_bounds, peers_cases
 from tests.helpers import refuses
 
 HOME = Path(__file__).parent.parent.parent
@@ -20,7 +20,7 @@ FAKE = f"""
 import sys, json
 from pathlib import Path
 sys.path.insert(0, {str(HOME)!r})
-from experiments import peers_bounds
+from experiments.others import peers_bounds
 peers_bounds.PACKAGES = ("numpy",)
 peers_bounds.auditors = lambda parameter, one_run: {{
     f"fake of {{parameter}}": ("bound", lambda asked: asked.y.mean() - asked.x.mean() + asked.seed - asked.error)
@@ -53,9 +53,9 @@ def test_a_peer_reads_outputs_and_writes_bounds(tmp_path: Path, besides: bool) -
 def test_peers_that_are_not_installed_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("experiments.peers.PYTHON", tmp_path / "none")
+    monkeypatch.setattr("experiments.others.peers.PYTHON", tmp_path / "none")
     with pytest.raises(SystemExit) as stop:
-        main(["run", "peers", "--out", str(tmp_path)])
+        main(["run", "other_auditors", "--out", str(tmp_path)])
     assert stop.value.code == 2
     assert capsys.readouterr().err == f"experiments: error: {tmp_path / 'none'} must be there: run `make peers`\n"
 

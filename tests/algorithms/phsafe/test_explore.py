@@ -25,7 +25,7 @@ from algorithms.phsafe.explore import (
     margin_of_error,
     rho_for,
 )
-from experiments import phsafe_table10
+from experiments.phsafe import table10 as phsafe_table10
 
 US = read_config("us")
 US_PURE = replace(US, privacy_definition="puredp")

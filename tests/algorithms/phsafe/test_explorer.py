@@ -12,7 +12,7 @@ from algorithms.phsafe.explore import choose, explore
 from algorithms.phsafe.explorer import compute, sheet, state_of
 from algorithms.phsafe.ledger import ledger
 from algorithms.phsafe.tabulation.sizes import household_sizes
-from experiments.phsafe_table10 import printed_table
+from experiments.phsafe.table10 import printed_table
 from tests.golden.phsafe import CONFIG, PATHS
 from tests.helpers import plaudit
 

@@ -28,7 +28,7 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
-from experiments.phsafe_slack import EXPECTED
+from experiments.phsafe.slack import EXPECTED
 
 US = read_config("us")
 RELATIONS = ("add_remove", "replace_one")

@@ -1,0 +1,126 @@
+"""Adding a person costs GDPC its epsilon; moving a person, as the paper compares databases, costs twice that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from algorithms.flaxman import GDPC
+from audit.claims import PureDP
+from audit.neighbors import NeighborPair
+from audit.results.plots import BLACK, EXACT, PROMISE
+from experiments.audits import audited, down, opened
+from experiments.drawing import bar, bar_key, beside, extent, foot, line_key, name_rows, page
+from experiments.experiment import Check, MarkdownTable, between
+
+COUNTS = [120, 75, 43]
+SIZES = {0.1: 4_000_000, 0.5: 400_000, 1.0: 200_000}
+CASES = {
+    "added": "one person added: epsilon",
+    "moved": "one person moved: epsilon, as the paper says",
+    "moved, as paid for": "one person moved: 2 epsilon",
+}
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+    """Audit GDPC at three budgets (quick: one), each against the three claims."""
+    added = NeighborPair.add_people(COUNTS, 0)
+    moved = NeighborPair.move_people(COUNTS, 0, 1)
+    rows = []
+    for stream, (epsilon, size) in zip(np.random.SeedSequence(seed).spawn(3), SIZES.items(), strict=True):
+        if quick and epsilon < 1:
+            continue
+        mechanism = GDPC(epsilon)
+        stated = {
+            "added": (added, mechanism.claim),
+            "moved": (moved, PureDP(epsilon, "replace_one")),
+            "moved, as paid for": (moved, mechanism.claim.under("replace_one")),
+        }
+        for case, rng in zip(stated, stream.spawn(3), strict=True):
+            pair, claim = stated[case]
+            exact = mechanism.exact_loss(pair)
+            assert exact is not None  # one person or two is a small table
+            row = {"epsilon": epsilon, "case": case, "exact": exact.maximum, "chance": float(exact.probability[-1])}
+            runs = size // 4 if quick else size
+            rows.append({**row, "audit": audited(mechanism, pair, claim, size=runs, rng=rng, jobs=jobs)})
+    return {"rows": rows}
+
+
+def check(numbers: dict[str, Any]) -> Iterator[Check]:
+    for row in numbers["rows"]:
+        result, epsilon = opened(row["audit"]), row["epsilon"]
+        verdict = "violated" if row["case"] == "moved" else "not refuted"
+        factor = 1 if row["case"] == "added" else 2
+        where = f"epsilon {epsilon}, {row['case']}"
+        yield Check(f"{where}: {result.verdict}, expected {verdict}", result.verdict == verdict)
+        words = f"{where}: exact loss {row['exact']:.4g}, expected {factor} epsilon"
+        yield Check(words, math.isclose(row["exact"], factor * epsilon))
+        yield between(f"{where}: lower bound / exact loss", result.measured.budget / row["exact"], 0.85, 1.0)
+
+
+def finding(numbers: dict[str, Any]) -> str:
+    least = {case: down(min(_shares(numbers, case).values())) for case in CASES}
+    return (
+        "GDPC loses epsilon when a person is added, and 2 epsilon when a person is moved. Lower bounds at confidence "
+        f"1 - 1e-6 are {least['added']} epsilon or more for one person added, and {least['moved']} or more for one "
+        "person moved. The paper's definition compares databases in which somebody moved: under it GDPC is "
+        "2 epsilon-DP."
+    )
+
+
+def table(numbers: dict[str, Any]) -> MarkdownTable:
+    shares = {case: _shares(numbers, case) for case in CASES}
+    verdicts = {(row["case"], row["epsilon"]): opened(row["audit"]).verdict for row in numbers["rows"]}
+    rows = [
+        (
+            f"{epsilon:g}",
+            *(down(shares[case][epsilon]) for case in ("added", "moved")),
+            *(verdicts[case, epsilon] for case in ("moved", "moved, as paid for")),
+        )
+        for epsilon in shares["added"]
+    ]
+    heads = ("lower bound / epsilon, one added", "one moved", "promise epsilon, one moved", "promise 2 epsilon")
+    return MarkdownTable(("epsilon", *heads), rows)
+
+
+def _shares(numbers: dict[str, Any], case: str) -> dict[float, float]:
+    """Return the lower bounds of a case over epsilon, by epsilon."""
+    rows = [row for row in numbers["rows"] if row["case"] == case]
+    return {row["epsilon"]: opened(row["audit"]).measured.budget / row["epsilon"] for row in rows}
+
+
+def draw(numbers: dict[str, Any]) -> Figure:
+    figure, (ax,) = page(2.7)
+    words = {
+        "added": "one person added:\npromise of $\\epsilon$",
+        "moved": "one person moved:\npromise of $\\epsilon$",
+        "moved, as paid for": "one person moved:\npromise of 2 $\\epsilon$",
+    }
+    for place, case in enumerate(words):
+        rows = [row for row in numbers["rows"] if row["case"] == case]
+        audits = [opened(row["audit"]) for row in rows]
+        shares = [audit.measured.budget / row["epsilon"] for audit, row in zip(audits, rows, strict=True)]
+        bar(ax, place, min(shares), violated=all(audit.verdict == "violated" for audit in audits))
+        extent(ax, shares, place)
+        promised = [audit.claim.budget / row["epsilon"] for audit, row in zip(audits, rows, strict=True)]
+        ax.plot([promised[0]] * 2, [place - 0.45, place + 0.45], **PROMISE)
+        ax.plot([row["exact"] / row["epsilon"] for row in rows], [place] * len(rows), **EXACT, zorder=4)
+        beside(ax, place, f"{down(min(shares))} to {down(max(shares))}: {audits[0].verdict}", x=1.02, size=8)
+    name_rows(ax, list(words.values()))
+    ax.set_xlim(0, 2.15)
+    ax.set_xticks([0, 0.5, 1, 1.5, 2])
+    ax.set_xlabel("privacy loss in units of $\\epsilon$")
+    budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
+    handles = [
+        bar_key("lower bound, confidence $1 - 10^{-6}$"),
+        bar_key("the same: violated", violated=True),
+        line_key(f"bar: least of $\\epsilon$ = {budgets}; line: to the largest", color=BLACK, linewidth=1.1),
+        line_key("exact loss", **EXACT),
+        line_key("promise", **PROMISE),
+    ]
+    foot(figure, handles, ncols=3)
+    return figure
