@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
 from experiments.audits import all_or_none, down, kept, median, none_above, run_all, violations
 from experiments.drawing import bar_key, head, line_key, page, spread
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
 TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
@@ -69,7 +68,7 @@ def long_form(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np
     return np.column_stack([cells, np.round(rng.uniform(LIGHTEST, HEAVIEST, cells.size), 2)])
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Replicate 200 times at 19 epsilons (quick: 20 times at 4), and audit five cases 20 times (quick: once)."""
     tree, counts = load("midwest")
     *streams, sampling = np.random.SeedSequence(seed).spawn(len(SIZES) + 2)
@@ -191,7 +190,7 @@ def _audit(mechanism: Any, pair: NeighborPair, size: int, stream: np.random.Seed
     return kept(measure_loss(mechanism, pair, mechanism.claim, size=size, confidence=CONFIDENCE, rng=stream))
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for name, rows in numbers["curves"].items():
         for norm in ("l1", "l2"):
             accuracies = [row[norm]["accuracy"] for row in rows]
@@ -225,7 +224,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield near("exact sampler, exact loss", exact_loss, numbers["audits"][EXACT]["promise"], 1e-9)
 
 
-def _missing(numbers: dict[str, Any], words: str) -> NDArray[np.float64]:
+def _missing(numbers: Numbers, words: str) -> NDArray[np.float64]:
     """Return what is missing of L1 accuracy to one, at each epsilon."""
     return np.array([1 - row["l1"]["accuracy"] for row in numbers["curves"][f"{FINEST}, {words}"]])
 
@@ -234,7 +233,7 @@ def _score(norm: dict[str, Any], replicates: int) -> float:
     return float(abs(norm["accuracy"] - norm["expected"]) / (norm["deviation"] / np.sqrt(replicates)))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     takes = _takes(numbers, DRAWN)
     exact, last = numbers["audits"][EXACT], numbers["inverse"][-1]
     return (
@@ -245,7 +244,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for name, row in numbers["audits"].items():
         times = f"{violations(row['runs'])} of {len(row['runs'])}"
@@ -262,13 +261,13 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _takes(numbers: dict[str, Any], words: str) -> dict[str, str]:
+def _takes(numbers: Numbers, words: str) -> dict[str, str]:
     """Return the epsilon that the target takes, by norm."""
     found = numbers["chosen"][words]
     return {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in found.items()}
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(10.2, 3, 2)
     for part, ax in zip(
         (_draw_curves, _draw_missing, _draw_reach, _draw_witness, _draw_tails), spread(axes), strict=True
@@ -280,7 +279,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_curves(ax: Axes, numbers: Numbers) -> None:
     looks = {"l2": ("L2: squared", SERIES[0]), "l1": ("L1: absolute", SERIES[1])}
     for norm, (words, (color, _, marker)) in looks.items():
         for data, face, line in ((DRAWN, color, "-"), (SAMPLE, "white", ":")):
@@ -305,7 +304,7 @@ def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
     head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)
 
 
-def _draw_missing(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_missing(ax: Axes, numbers: Numbers) -> None:
     for name, (color, _, marker) in zip(("county x race", "county", "state"), SERIES, strict=False):
         for words, line, face, size in (("as drawn", "-", color, 3), ("calibrated", ":", "none", 6)):
             rows = numbers["curves"][f"{name}, {words}"]
@@ -326,7 +325,7 @@ def _draw_missing(ax: Axes, numbers: dict[str, Any]) -> None:
     head(ax, "(b) by level (calibrated states: exact)", handles, ncols=2)
 
 
-def _draw_reach(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_reach(ax: Axes, numbers: Numbers) -> None:
     rows = numbers["inverse"]
     ax.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)
     ax.set_yscale("log")
@@ -334,7 +333,7 @@ def _draw_reach(ax: Axes, numbers: dict[str, Any]) -> None:
     ax.set_title("(c) inverse CDF: where the noise ends")
 
 
-def _draw_witness(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_witness(ax: Axes, numbers: Numbers) -> None:
     rows = numbers["inverse"]
     ax.plot([row["epsilon"] for row in rows], [row["witness"] for row in rows], color=GREEN, marker="o", markersize=4)
     ax.set_yscale("log")
@@ -342,7 +341,7 @@ def _draw_witness(ax: Axes, numbers: dict[str, Any]) -> None:
     ax.set_title("(d) inverse CDF: chance of a proof")
 
 
-def _draw_tails(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_tails(ax: Axes, numbers: Numbers) -> None:
     top = max(float(loss) for rows in numbers["tails"].values() for _, loss in rows if np.isfinite(float(loss))) * 3
     for row, ((epsilon, rows), (color, dashes, marker)) in enumerate(
         zip(numbers["tails"].items(), SERIES, strict=False)

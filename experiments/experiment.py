@@ -34,6 +34,9 @@ class Check:
     holds: bool
 
 
+Checks = Iterator[Check]
+
+
 @dataclass(frozen=True)
 class MarkdownTable:
     """The numbers behind an answer: a heading a column, rows of cells, and what a reader needs to know of them."""
@@ -86,7 +89,7 @@ class Experiment:
         for part in self.parts:
             yield part, numbers[part.name] if len(self.parts) > 1 else numbers
 
-    def check(self, numbers: Numbers) -> Iterator[Check]:
+    def check(self, numbers: Numbers) -> Checks:
         """Yield every expectation with its outcome."""
         for part, own in self.of_parts(numbers):
             yield from part.functions.check(own)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,7 @@ from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
 from experiments.audits import bounds, down, kept, none_above, run_all, violations
 from experiments.drawing import BOX, bar, bar_key, bare_rows, beside, column, extent, foot, line_key, page
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
 
 BUGS, FAULTY, CORRECT = "known bugs", "faulty benchmarks", "correct algorithms"
 CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick form leaves out what takes more runs
@@ -88,7 +87,7 @@ def cases() -> list[Case]:
     return found
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit what has a bug 5 times and what is correct 20 times (quick: once, and without the large ones)."""
     tasks = []
     for case, stream in zip(cases(), np.random.SeedSequence(seed).spawn(len(cases())), strict=True):
@@ -136,7 +135,7 @@ def caught(row: dict[str, Any], audit: dict[str, Any]) -> bool:
     return float(audit["lower_bound"]) > row["claim"] if row["expected"] == "counts" else audit["witness"] is not None
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         audits, what = row["audits"], f"{row['group']}, {row['name']}"
         if row["group"] == CORRECT:
@@ -150,7 +149,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield none_above(what, audits, float(row["loss"]))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     bad = [row for row in numbers["rows"] if row["group"] != CORRECT]
     good = [audit for row in numbers["rows"] if row["group"] == CORRECT for audit in row["audits"]]
     always = sum(all(caught(row, audit) for audit in row["audits"]) for row in bad)
@@ -162,7 +161,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     ways = {
         "counts": "counting runs",
         "witness": "a witness in the exact law alone",
@@ -187,7 +186,7 @@ HEADINGS = {BUGS: "(a) known bugs", FAULTY: "(b) faulty benchmarks", CORRECT: "(
 END, INFINITY = 150.0, 330.0  # in units of the promise: where finite losses end on the axis, and where infinity is
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(2.0 + 0.155 * (len(numbers["rows"]) + 7))
     place, ticks = -1.4, {}
     for group, heading in HEADINGS.items():

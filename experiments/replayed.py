@@ -31,7 +31,7 @@ from audit.replay import replay
 from audit.results.plots import BLACK, GRAY, GREEN, PROMISE, PURPLE
 from experiments.audits import down, kept, run_all
 from experiments.drawing import BOX, beside, column, head, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, near
 from experiments.nist import synthesis as nist_synthesis
 from experiments.topdown import bugs as topdown_bugs
 
@@ -111,7 +111,7 @@ def pipeline_case(name: str, bug: PipelineBug) -> Case:
     return Case(name, bug.words, bug.pipeline, bug.pipeline.twin, pair, bug.kind, small=True)
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Replay systems and bugs (quick: one query of PHSafe, and no NistDp3)."""
     del jobs  # a replay is one run after another
     queries = {"PH3": QUERIES["PH3"]} if quick else dict(QUERIES)
@@ -217,7 +217,7 @@ def _rounded(number: float) -> float:
     return float(f"{number:.2g}")
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for system in numbers["systems"]:
         name = system["name"]
         beyond = [query["name"] for query in system["queries"] if not _within(query)]
@@ -259,7 +259,7 @@ def _within(query: dict[str, Any]) -> bool:
     return all(query[norm] <= limit * (1 + 1e-9) for norm, limit in zip(("l1", "l2"), query["declared"], strict=True))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     bugs, systems = numbers["bugs"], numbers["systems"]
     found = [bug for bug in bugs if bug["kinds"][:1] == [bug["expected"]]]
     once = [bug["milliseconds"] for bug in found if bug["pairs"] == 1]
@@ -273,7 +273,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             f"{system['name']}: {system['pair']}",
@@ -299,7 +299,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(11.6, 2, 1, heights=[1.5, 1.0])
     _draw_changes(top, numbers["systems"])
     _draw_bugs(below, numbers["bugs"])

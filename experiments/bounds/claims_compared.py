@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
 from experiments.audits import down
 from experiments.drawing import CIRCLE, beside, foot, line_key, name_rows, page, strip
-from experiments.experiment import Check, MarkdownTable, between, few_misses, near
+from experiments.experiment import Checks, MarkdownTable, Numbers, between, few_misses, near
 
 COUNT = 100
 EPSILON, RHO, DELTA = 1.0, 0.5, 1e-3
@@ -45,7 +44,7 @@ READINGS = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit geometric and discrete Gaussian noise, each in 100 seeds (quick: 20) of 200,000 runs."""
     pair = NeighborPair.add_people([COUNT], 0)
     geometric, gaussian = GDPC(EPSILON), GaussianCounts(RHO)
@@ -96,7 +95,7 @@ def _rho_of_one_event(
     return readings
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for case, (_, least) in CLAIMS.items():
         shares = np.array(numbers["rows"][case]["bounds"]) / numbers["rows"][case]["exact"]
         yield between(f"{case}: median bound / truth", float(np.median(shares)), least, 1.0)
@@ -112,7 +111,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield between("converted: share of audits that call correct noise violated", wrong, 0.9, 1.0)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     shares = {case: down(np.median(row["bounds"]) / row["exact"]) for case, row in numbers["rows"].items()}
     wrong = np.mean(np.array(numbers["rho"]["converted"]) > RHO)
     return (
@@ -123,7 +122,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     words = {"pure": "epsilon", "gaussian": "mu", "zcdp": "rho", "approx": f"epsilon at delta {DELTA:g}"}
     found = [(words[case], row["exact"], row["bounds"]) for case, row in numbers["rows"].items()]
     found += [
@@ -143,7 +142,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(5.2, 2, 1)
     rows = numbers["rows"]
     shares = {words: np.array(rows[case]["bounds"]) / rows[case]["exact"] for case, (words, _) in CLAIMS.items()}

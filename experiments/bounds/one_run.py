@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from audit.one_run import Canaries, measure_loss_one_run
 from audit.results.plots import BLUE, GRAY, PALE
 from experiments.audits import down
 from experiments.drawing import column, foot, name_rows, page, promise
-from experiments.experiment import Check, MarkdownTable, between, few_misses, near
+from experiments.experiment import Checks, MarkdownTable, Numbers, between, few_misses, near
 from experiments.flaxman.joint_witness import paths_only
 
 AREAS, PEOPLE, FANOUT, LEVELS = 100_000, 100, 46, 3  # 46**3 = 97,336 leaves
@@ -44,7 +43,7 @@ KINDS = {"one_run": ("one release of all areas", BLUE, "o"), "repeated": ("as ma
 CASES = tuple(LIMITS)  # the mechanism, its budget, and the people of a group
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit one release in each of 100 seeds (quick: 10), and as many runs of one area in as many more."""
     tree = Hierarchy.regular(FANOUT, LEVELS)
     rows = []
@@ -82,7 +81,7 @@ def _of_one_area(
     return mechanism, NeighborPair.add_people(counts[:1], 0, people)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         once, often = (np.array(row[kind]) / row["epsilon"] for kind in KINDS)
         case, full = (row["algorithm"], row["epsilon"], row["people"]), once.size >= SEEDS
@@ -103,7 +102,7 @@ def _people(number: int) -> str:
     return "1 person" if number == 1 else f"{number} people"
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     medians = {
         (row["algorithm"], row["epsilon"], row["people"]): down(np.median(row["one_run"])) for row in numbers["rows"]
     }
@@ -115,7 +114,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (row["algorithm"], f"{row['epsilon']:g}", str(row["people"]), *(down(np.median(row[kind])) for kind in KINDS))
         for row in numbers["rows"]
@@ -128,7 +127,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
     figure, (ax,) = page(1.4 + 0.4 * len(rows))
     promise(ax, label="promise")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
 from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
 from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, page
-from experiments.experiment import Check, MarkdownTable, between, most_misses
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, most_misses
 
 Rng = np.random.Generator
 
@@ -144,7 +143,7 @@ class Normal:
         return np.asarray(asked) + rng.standard_normal((size, np.size(asked))) / shift
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Plan, and audit as often as each case says; the quick form has fewer cases and tens of audits."""
     cases = QUICK if quick else CASES + KEPT
     streams = np.random.SeedSequence(seed).spawn(len(cases))
@@ -206,7 +205,7 @@ def _audit(case: Case, size: int, root: np.random.SeedSequence) -> bool:
     return measure_loss(count, pair, claim, size=size, event=event, **common).verdict == "violated"
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         share = row["seen"] / row["audits"]
         if row["violation"] == 1:
@@ -235,7 +234,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield between(f"{falls}, largest", float(slope.max()), 1.4, 2.6)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
     apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in rows]
     first = numbers["curves"][0]
@@ -248,7 +247,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     sizes = zip(*(curve["sizes"] for curve in numbers["curves"]), strict=True)
     rows = [
         (f"{100 * (worse - 1):.3g}%", *(f"{size:,}" for size in row))
@@ -269,7 +268,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
     figure, (top, below) = page(4.4 + 0.17 * len(rows), 2, 1, heights=[2.5, 0.17 * len(rows) + 0.4])
     plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], top)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from experiments.audits import up
 from experiments.bounds.worst_laws import normal_counts
 from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, page
-from experiments.experiment import Check, MarkdownTable, between, most_misses, near
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, most_misses, near
 
 COUNT = 120
 CONFIDENCE_HERE = 0.95
@@ -68,7 +68,7 @@ SUBJECTS = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Make 40 audits of up to a million runs for each promise (quick: 2 of up to 10,000), and others beside them."""
     root = np.random.SeedSequence(seed)
     curves_seed, checked_seed, needed_seed, early_seed = root.spawn(4)
@@ -209,7 +209,7 @@ def runs_until(curve: dict[str, Any], factor: float) -> float:
     return float(np.exp(np.interp(-math.log(factor), excess, log_runs, left=-math.inf, right=math.inf)))
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     full = numbers["most"] == MOST
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     for epsilon, bound, target in ((1.0, "game", 1399), (0.1, "game", 109_115), (1.0, "limits", 3944)):
@@ -243,7 +243,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
             yield between(where, row["violated"], audits, audits)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     one, group = needed[CLAIMED, False], needed[CLAIMED, True]
     alone, many = (_rounded(runs_until(curve, 1.1), curve) for curve in numbers["curves"][:2])
@@ -255,7 +255,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (curve["promise"], str(curve["people"]), *(_rounded(runs_until(curve, factor), curve) for factor in (1.1, 2.0)))
         for curve in numbers["curves"]
@@ -278,7 +278,7 @@ def _rounded(runs: float, curve: dict[str, Any]) -> str:
     return f"under {least:,}" if runs < least else f"over {most:,}"
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(12.2, 4, 2)
     for ax, letter, who in zip(axes, "abcd", ("one person", "a group of 15 or 20") * 2, strict=False):
         ax.set_title(f"({letter}) {who}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,14 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from algorithms.flaxman import GDPC
+from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
 from audit.bounds.anytime import anytime_game_lower, look_confidence
+from audit.bounds.discrete_gaussian import discrete_gaussian_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
-from audit.bounds.rectangle import delta_lower
-from audit.bounds.renyi import renyi_variational_lower
-from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from audit.bounds.rectangle import delta_lower, score_lower, two_sample_lower
+from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
+from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.exact import loss_distribution
 from audit.loss import measure_loss, measure_loss_from_outputs
 from audit.mechanism import Mechanism
@@ -44,8 +47,6 @@ def worst_law(epsilon: float, delta: float, guessed: float, distance: int) -> Fl
 
 
 def game(epsilon: float, runs: int, *, delta: float = 0.0, guessed: float = 1.0, distance: int = 1) -> Draw:
-    """Play the guessing game."""
-
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         right, wrong, _ = rng.multinomial(runs, worst_law(share * epsilon, delta, guessed, distance), audits).T
 
@@ -188,7 +189,6 @@ def whole(audit: Callable[[float, int], float]) -> Draw:
 
 
 def audited_counts(mechanism: Mechanism, claim: Claim, size: int, *, people: int = 1, stop: Any = "fixed") -> Draw:
-    """Run `measure_loss`."""
     pair = NeighborPair.add_people([120], 0, people)
 
     def audit(confidence: float, seed: int) -> float:
@@ -222,7 +222,6 @@ def searched(pairs: int, keep: int, size: int) -> Draw:
 
 
 def canaries_audited(confidence: float, seed: int) -> float:
-    """Run `measure_loss_one_run`."""
     areas = Canaries(np.full(1000, 120))
     return measure_loss_one_run(GDPC(1.0), areas, PureDP(1.0), confidence=confidence, rng=seed).measured.budget
 
@@ -305,3 +304,97 @@ def with_delta(epsilon: float) -> tuple[float, float]:
 def of_three(*counts: int, confidence: float) -> float:
     """Return the mu of one step of three."""
     return float(gaussian_lower(*counts, confidence=confidence)) / 3
+
+
+MISTAKES, WHOLE, OTHERS = "Mistakes, on purpose", "Whole audits, selection included", "Whole audits of other kinds"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A bound, and a law that is as hard on it as the promise allows."""
+
+    group: str
+    words: str
+    draw: Draw
+    audits: int = 1000
+
+
+PURE, APPROX, GAUSSIAN, RENYI = "Pure privacy", "Approximate privacy", "Gaussian privacy", "Zero-concentrated privacy"
+LOOKING, ONE_RUN = "At 50 looks, the largest bound counts", "One run"
+SILENT = (1 + math.exp(-1)) / 2  # share of runs in which Laplace noise does not fall between the two true counts
+DISCRETE = "zero-concentrated: discrete Gaussian, rho 0.5"
+OF_TWENTY: dict[str, Any] = {"delta": 1e-3, "guessed": 0.5, "distance": 20}
+
+GIVEN = ((8, 8, 0.5), (20, 30, 0.3), (49, 51, 0.3), (60, 2000, 0.3), (300, 300, 0.3), (20_000, 300, 0.3))
+
+CASES = (
+    Case(PURE, "guessing game, geometric, epsilon 0.1", game(0.1, 10_000)),
+    Case(PURE, "guessing game, geometric, epsilon 1", game(1.0, 1000)),
+    Case(PURE, "guessing game, geometric, epsilon 4", game(4.0, 1000)),
+    Case(PURE, "guessing game, Laplace, epsilon 1, silent between", game(1.0, 1000, guessed=SILENT)),
+    Case(PURE, "guessing game, 20 people, epsilon 0.1", game(0.1, 1000, distance=20)),
+    Case(PURE, "two Clopper-Pearson limits, epsilon 0.1", event(two_sample_lower, coin, 10_000, 0.1)),
+    Case(PURE, "two Clopper-Pearson limits, epsilon 1", event(two_sample_lower, coin, 500, 1.0)),
+    Case(PURE, "score test (asymptotic), epsilon 0.1", event(score_lower, coin, 10_000, 0.1)),
+    Case(PURE, "score test (asymptotic), epsilon 1", event(score_lower, coin, 500, 1.0)),
+    Case(PURE, "25 points of the curve of delta, epsilon 1", event(partial(curve, epsilon=1.0), coin, 500, 1.0)),
+    Case(APPROX, "guessing game, delta 1e-5, all guessed", game(1.0, 2000, delta=1e-5)),
+    Case(APPROX, "guessing game, delta 1e-5, 1% guessed", game(1.0, 20_000, delta=1e-5, guessed=0.01)),
+    Case(APPROX, "guessing game, delta 0.01, all guessed", game(1.0, 2000, delta=0.01)),
+    Case(APPROX, "guessing game, delta 0.01, 5% guessed", game(1.0, 20_000, delta=0.01, guessed=0.05)),
+    Case(APPROX, "guessing game, 20 people, delta 1e-3, half guessed", game(0.1, 2000, **OF_TWENTY)),
+    Case(APPROX, "two limits, delta 0.01", event(partial(two_sample_lower, delta=0.01), with_delta, 20_000, 1.0)),
+    Case(GAUSSIAN, "region from the middle, mu 1", event(gaussian_lower, normal(0.5), 500, 1.0)),
+    Case(GAUSSIAN, "region of 2.3%, mu 1", event(gaussian_lower, normal(2.0), 2000, 1.0)),
+    Case(GAUSSIAN, "region of 93%, mu 1", event(gaussian_lower, normal(-1.5), 2000, 1.0)),
+    Case(GAUSSIAN, "3 people, mu 0.5", event(of_three, lambda mu: normal(0.75)(3 * mu), 500, 0.5)),
+    Case(RENYI, "Renyi divergence of one event, a coin", event(renyi_event_lower, partial(coin_of, order=1), 500, 0.5)),
+    Case(RENYI, "variational, order 1, a coin", variational(0.5, 1.0, 500)),
+    Case(RENYI, "variational, order 2, a coin", variational(0.3, 2.0, 500)),
+    Case(RENYI, "within the discrete Gaussian family", event(discrete_gaussian_lower, discrete_gaussian, 500, 0.5)),
+    Case(LOOKING, "anytime guessing game, epsilon 1", looks(1.0, "anytime")),
+    Case(LOOKING, "anytime guessing game, epsilon 1, delta 0.01", looks(1.0, "anytime", delta=0.01)),
+    Case(LOOKING, "shared confidence, guessing game, epsilon 1", looks(1.0, "shared")),
+    Case(ONE_RUN, "1,000 canaries, epsilon 1", one_run(1.0, 1000)),
+    Case(ONE_RUN, "1,000 canaries, delta 1e-3: 40 revealed at once", one_run(1.0, 1000, delta=1e-3, leaked=40)),
+    Case(ONE_RUN, "10,000 canaries, mu 1: 500 told together", one_run_together(1.0, 10_000, 500, 0.06)),
+    Case(WHOLE, "pure: geometric count, epsilon 1", audited_counts(GDPC(1.0), PureDP(1.0), 4000)),
+    Case(WHOLE, "pure: Laplace count, epsilon 1", audited_counts(laplace_counts, PureDP(1.0), 4000), 300),
+    Case(WHOLE, "pure: 20 people, epsilon 0.1", audited_counts(GDPC(0.1), PureDP(0.1), 4000, people=20), 300),
+    Case(WHOLE, "pure: stopped early", audited_counts(GDPC(1.0), PureDP(1.0), 4000, stop="early"), 200),
+    Case(WHOLE, "pure: 2,000 + 2,000 given outputs", given(2000, 2000, GDPC(1.0), PureDP(1.0))),
+    Case(WHOLE, "pure: 40 + 40 given outputs", given(40, 40, GDPC(1.0), PureDP(1.0)), 300),
+    Case(WHOLE, "pure: one run, 1,000 areas", whole(canaries_audited), 300),
+    Case(WHOLE, "approximate: true count told, delta 0.01", audited_counts(leaky_counts, ApproxDP(1.0, 0.01), 10_000)),
+    Case(WHOLE, "Gaussian: normal count, mu 1", audited_counts(normal_counts(1.0), GaussianDP(1.0), 4000)),
+    Case(
+        WHOLE, "Gaussian: stopped early", audited_counts(normal_counts(1.0), GaussianDP(1.0), 4000, stop="early"), 300
+    ),
+    Case(WHOLE, DISCRETE, audited_counts(GaussianCounts(0.5), ZCDP(0.5), 4000), 300),
+    Case(MISTAKES, "threshold chosen on the counted runs", best_threshold),
+    Case(MISTAKES, "delta ignored", forgotten_delta),
+    Case(MISTAKES, "bound of 20 people divided by 20 in spite of delta", divided_delta),
+    Case(MISTAKES, "50 looks with a bound for one", looks(1.0, "one look")),
+    Case(MISTAKES, "half the square of mu taken for rho", event(rho_of_mu, discrete_gaussian, 100_000, 0.5)),
+    Case(MISTAKES, "game with fixed numbers of runs", paired_runs),
+    Case(OTHERS, "pure: 20 pairs searched, 3 measured", searched(20, 3, 6000)),
+    Case(OTHERS, "pure: 20 pairs searched, all measured", searched(20, 20, 6000)),
+    Case(OTHERS, "pure: stopped early, stages to 20,000", audited_counts(GDPC(1.0), PureDP(1.0), 20_000, stop="early")),
+    Case(
+        OTHERS,
+        "approximate: stopped early, stages to 20,000",
+        audited_counts(leaky_counts, ApproxDP(1.0, 0.01), 20_000, stop="early"),
+    ),
+    *(
+        Case(OTHERS, f"pure: {x:,} + {y:,} given outputs", given(x, y, GDPC(1.0), PureDP(1.0), selection=selection))
+        for x, y, selection in GIVEN
+    ),
+    *(
+        Case(
+            OTHERS,
+            f"approximate: {x:,} + {y:,} given outputs",
+            given(x, y, leaky_counts, ApproxDP(1.0, 0.01), selection=selection),
+        )
+        for x, y, selection in GIVEN[2:]
+    ),
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, PROMISE, SERIES
 from experiments.audits import audited, down, opened, share
 from experiments.drawing import CIRCLE, bar, bar_key, beside, head, line_key, name_rows, page, promise, strip
-from experiments.experiment import Check, MarkdownTable, between
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 EPSILON, AREA, OTHER = 0.1, 0, 1001
 ERRORS = np.arange(-8, 9)
@@ -31,7 +30,7 @@ STYLES = {name: (color, marker) for name, (color, _, marker) in zip(("GDPC", "RD
 EVENT_CLASS = "thresholds on the count of one area"
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Repeat the paper's runs 20 times, ask with millions of runs, and with groups and 1,000 runs (quick: fewer).
 
     GDPC and ADPC treat every area by itself, so that millions of runs of the one area are as good as those of all.
@@ -71,7 +70,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     return {"paper": paper, "paper_seconds": seconds, "one_person": one, "groups": groups, "event_class": EVENT_CLASS}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for name, events in numbers["paper"].items():
         largest = {event: float(np.median(kept["largest"])) / EPSILON for event, kept in events.items()}
         yield between(f"{name}: largest log-ratio of errors of exactly k / budget", largest["equal"], 4, 30)
@@ -98,7 +97,7 @@ def _narrowest(curve: dict[str, Any]) -> float:
     return float(np.nanmin(np.array(curve["high"], float) - np.array(curve["low"], float))) / EPSILON
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     one = ", ".join(f"{down(share(saved))} of {name}'s" for name, saved in numbers["one_person"].items())
     return (
         "The direct estimate is too noisy to tell the loss: its narrowest 95% interval for GDPC, one person moved, is "
@@ -107,7 +106,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     sizes = [opened(saved).size for saved in numbers["one_person"].values()]
     rows = [
         (
@@ -132,7 +131,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(6.8, 3, 1)
     for ax, letter, (event, words) in zip(axes, "ab", EVENTS.items(), strict=False):
         curves = {name: events[event]["curve"] for name, events in numbers["paper"].items()}

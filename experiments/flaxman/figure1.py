@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,14 @@ from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.drawing import head, page
-from experiments.experiment import Check, MarkdownTable, between, near
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
 STYLES = dict(zip(("GDPC", "RDPC", "ADPC"), SERIES, strict=False))
 PEOPLE, LEVELS, PEOPLE_PER_LEAF = 1_000_000, 3, 100
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Fit every algorithm on 20 synthetic populations (quick: 2) and keep the curves of the first."""
     medians: dict[str, list[float]] = {name: [] for name in BUDGETS}
     largest: dict[str, list[float]] = {name: [] for name in BUDGETS}
@@ -57,7 +56,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     }
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for name, values in numbers["medians"].items():
         words = f"{name} at {BUDGETS[name]}: median |loss|, median of {len(values)} populations"
         yield near(words, float(np.median(values)), 0.025, 0.002)
@@ -75,7 +74,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield Check(words, rise > 2)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     medians = [f"{np.median(values):.4f} ({name})" for name, values in numbers["medians"].items()]
     larger = [np.median(numbers["largest"][name]) / np.median(values) for name, values in numbers["medians"].items()]
     return (
@@ -86,7 +85,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
     rows = [
         (name, f"{BUDGETS[name]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
@@ -100,7 +99,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (left, right) = page(3.9, 1, 2)
     start = numbers["errors"]["from"]
     for name, counts in numbers["errors"]["counts"].items():

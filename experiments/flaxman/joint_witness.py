@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from audit.results import LossEstimate
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, PROMISE
 from experiments.audits import audited, down, opened, share
 from experiments.drawing import bar, bar_key, beside, extent, head, line_key, name_rows, page, promise
-from experiments.experiment import Check, MarkdownTable, between, near
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 FANOUT, LEVELS, PEOPLE = 10, 3, 100  # children of each area; levels below the root; people in each leaf
 LEAF, OTHER = 0, FANOUT**LEVELS - 1  # in different areas at every level below the root
@@ -40,7 +40,7 @@ CASES = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit the whole leaf table six times (quick: 8,000 runs each), then repeat the two joint events (quick: 3)."""
     tree, counts = Hierarchy.regular(FANOUT, LEVELS), np.full(FANOUT**LEVELS, PEOPLE)
     streams = np.random.SeedSequence(seed).spawn(len(CASES) + 2)
@@ -119,7 +119,7 @@ def _estimate(tree: Hierarchy, counts: NDArray[np.int64], runs: int, rng: np.ran
     return direct_loss(y, x, people[place], at=ERRORS, distance=GROUP)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     audits = {case: opened(row["audit"]) for case, row in numbers["rows"].items()}
     full = audits["leaf"].size > 100_000
     limits = {
@@ -147,7 +147,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield near("leaf: estimated log-ratio / person", _at_group(numbers), 0.0218, 0.001 if full else 0.01)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     bound = {case: down(share(row["audit"])) for case, row in numbers["rows"].items()}
     moved = numbers["rows"]["moved"]
     return (
@@ -158,7 +158,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     repeats = {
         case: down(np.median(found) / opened(numbers["rows"][case]["audit"]).claim.budget)
         for case, found in numbers["repeats"].items()
@@ -182,13 +182,13 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _at_group(numbers: dict[str, Any]) -> float:
+def _at_group(numbers: Numbers) -> float:
     """Return the estimated log-ratio of the event that was fixed beforehand, in nats for one person."""
     estimate = LossEstimate.from_dict(numbers["estimate"])
     return float(estimate.loss[estimate.at == GROUP].item())
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(6.2, 2, 1)
     shared: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": ":"}
     promise(top)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,7 +13,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, EXACT, PROMISE
 from experiments.audits import audited, down, opened
 from experiments.drawing import bar, bar_key, beside, extent, foot, line_key, name_rows, page
-from experiments.experiment import Check, MarkdownTable, between
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 COUNTS = [120, 75, 43]
 SIZES = {0.1: 4_000_000, 0.5: 400_000, 1.0: 200_000}
@@ -26,7 +24,7 @@ CASES = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit GDPC at three budgets (quick: one), each against the three claims."""
     added = NeighborPair.add_people(COUNTS, 0)
     moved = NeighborPair.move_people(COUNTS, 0, 1)
@@ -50,7 +48,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         result, epsilon = opened(row["audit"]), row["epsilon"]
         verdict = "violated" if row["case"] == "moved" else "not refuted"
@@ -62,7 +60,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield between(f"{where}: lower bound / exact loss", result.measured.budget / row["exact"], 0.85, 1.0)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     least = {case: down(min(_shares(numbers, case).values())) for case in CASES}
     return (
         "GDPC loses epsilon when a person is added, and 2 epsilon when a person is moved. Lower bounds at confidence "
@@ -72,7 +70,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     shares = {case: _shares(numbers, case) for case in CASES}
     verdicts = {(row["case"], row["epsilon"]): opened(row["audit"]).verdict for row in numbers["rows"]}
     rows = [
@@ -87,13 +85,13 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     return MarkdownTable(("epsilon", *heads), rows)
 
 
-def _shares(numbers: dict[str, Any], case: str) -> dict[float, float]:
+def _shares(numbers: Numbers, case: str) -> dict[float, float]:
     """Return the lower bounds of a case over epsilon, by epsilon."""
     rows = [row for row in numbers["rows"] if row["case"] == case]
     return {row["epsilon"]: opened(row["audit"]).measured.budget / row["epsilon"] for row in rows}
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(2.7)
     words = {
         "added": "one person added:\npromise of $\\epsilon$",

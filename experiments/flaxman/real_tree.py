@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from audit.results import LossEstimate
 from audit.results.plots import BLUE, ESTIMATE, EXACT, GRAY, PALE, PROMISE
 from experiments.audits import audited, down, opened
 from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 WHY_NEITHER_IS_SLACK = (
     "RDPC's quarter is about the share of the budget that its leaf level spent, as one count shows it (a little more, "
@@ -34,7 +33,7 @@ RESIDUAL_RUNS = 40
 CASES = ("GDPC", "RDPC, one area", "RDPC, all areas", "ADPC")
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit with 600,000 runs (quick: 8,000) for one more person in one commune."""
     tree, counts = load("morocco")
     rdpc, everywhere = RDPC(EPSILON, tree), RDPC(EPSILON, tree, output="all")
@@ -74,7 +73,7 @@ def _adpc_by_percentile() -> dict[str, float]:
     return {f"{p:g}": float(np.interp(p, below, loss)) for p in PERCENTILES}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     full = opened(numbers["rows"]["GDPC"]["bound"]).size > 100_000
     # The joint event of four levels is rare: pairs of two people show it better, and need fewer runs.
     limits = {"GDPC": (0.97, 1.0), "RDPC, one area": (0.2, 0.27), "RDPC, all areas": (0.7, 1.0), "ADPC": (0.5, 0.72)}
@@ -96,7 +95,7 @@ def _best(row: dict[str, Any]) -> float:
     return max(opened(row[name]).measured.budget for name in ("bound", "group"))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     shown = ", ".join(f"{down(_best(row))} ({name})" for name, row in numbers["rows"].items())
     return (
         f"GDPC loses all of its budget, and one area of RDPC or ADPC shows a part of it. Of a promised epsilon "
@@ -104,7 +103,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             name,
@@ -124,7 +123,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(5.6, 2, 1)
     estimated: dict[str, Any] = {**ESTIMATE, "linewidth": 1.5, "marker": "|", "markersize": 7}
     for place, row in enumerate(numbers["rows"].values()):

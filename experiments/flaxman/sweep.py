@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, GRAY, PROMISE, SERIES
 from experiments.audits import run_all
 from experiments.drawing import foot, line_key, page
-from experiments.experiment import Check, MarkdownTable, between
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 REPETITIONS, FEW = 11, 2
 UNSTEADY = (("epsilon", 0.025), ("a_leaf", 30))  # where the noise of a family is like its count
@@ -53,7 +52,7 @@ RANGES: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Estimate 11 times at each of 37 settings, one number other than the paper's (quick: twice at 10)."""
     settings = [(name, value) for name, (_, values) in RANGES.items() for value in values]
     if quick:
@@ -105,7 +104,7 @@ def _share(name: str, row: dict[str, Any]) -> float:
     return {"GDPC": 1.0, "RDPC": 1 / (levels + 1), "ADPC": 0.5}[name]
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     few = numbers["repetitions"] == FEW
     for row in numbers["rows"]:
         where = f"{row['range']} {row['value']:g}"
@@ -128,7 +127,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield Check("the largest falls as the kernel grows", few or narrow == sorted(narrow, reverse=True) != [])
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     every = [row["estimates"]["GDPC, kde"][0] for row in numbers["rows"]]
     return (
         f"For GDPC the estimate is the promised loss of one person added, at all {len(every)} settings ("
@@ -138,7 +137,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     def line(words: str, estimate: str, name: str, place: int = 0) -> tuple[str, str, str]:
         rows = [row for row in numbers["rows"] if row["range"] == name]
         settings = ", ".join(f"{row['value']:g}" for row in rows)
@@ -160,7 +159,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     ranges = [name for name in RANGES if any(row["range"] == name for row in numbers["rows"])]
     figure, axes = page(0.6 + 2.1 * math.ceil(len(ranges) / 2), math.ceil(len(ranges) / 2), 2)
     for ax, name, letter in zip(axes, ranges, "abcdefgh", strict=False):

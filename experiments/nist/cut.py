@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from algorithms.nist import NistDp3, marginal_distance
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.audits import run_all
 from experiments.drawing import foot, head, line_key, page, spread
-from experiments.experiment import Check, MarkdownTable, between
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 from experiments.nist.synthesis import chosen, income
 
 FACTORS = (0.0, 0.5, 1.0, 1.5, math.log(10), 3.0, 4.0)
@@ -25,7 +24,7 @@ BINS = (200, 500, 1000, 2000, 5000)  # ticks
 STYLES = dict(zip(("8", "1", "0.3"), SERIES, strict=False))
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release 5 times with seven factors at three budgets (quick: once with two at one)."""
     factors, epsilons, times = (FACTORS[::4], EPSILONS[2:], 1) if quick else (FACTORS, EPSILONS, RELEASES)
     settings = [(epsilon, factor) for epsilon in epsilons for factor in factors]
@@ -70,7 +69,7 @@ def _released(
 DEFAULT, NONE = f"{math.log(10):.4g}", "0"
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     none, cut = (numbers["rows"]["0.3"][factor] for factor in (NONE, DEFAULT))
     people = numbers["records"]
     words = f"epsilon 0.3, no cut: {none['left']:,.0f} bins, of which {none['noise']:,.0f} are noise alone"
@@ -84,7 +83,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield Check(words, cut["distance"] < none["distance"])
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     none = numbers["rows"]["0.3"][NONE]
     best = {
         epsilon: min(rows, key=lambda factor: rows[factor]["distance"]) for epsilon, rows in numbers["rows"].items()
@@ -97,7 +96,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             {NONE: "no cut"}.get(factor, factor),
@@ -114,7 +113,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(5.8, 2, 2)
     left, right, below = spread(axes)
     people = numbers["records"]
@@ -145,7 +144,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _draw_over(ax: Axes, numbers: dict[str, Any], what: str, unit: float) -> None:
+def _draw_over(ax: Axes, numbers: Numbers, what: str, unit: float) -> None:
     for epsilon, rows in numbers["rows"].items():
         color, dashes, marker = STYLES[epsilon]
         style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}

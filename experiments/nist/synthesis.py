@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import tracemalloc
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,7 +27,7 @@ from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
 from experiments.audits import all_or_none, bounds, down, kept, run_all, violations
 from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, few_misses, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, few_misses, near
 
 EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
 NOISE = {"laplace": "Laplace", "geometric": "geometric"}
@@ -108,7 +107,7 @@ def regrouping() -> NeighborPair:
     return NeighborPair.add_record(protected[:people], protected[people], label=f"person {people + 1} added")
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Synthesize 5 times at each of three budgets and audit (quick: once at one, and four groups)."""
     income_seed, audit_seed = np.random.SeedSequence(seed).spawn(2)
     nist, part = mechanism(), 20 if quick else 1
@@ -253,22 +252,22 @@ def _agreeing(nist: NistDp3, person: Codes, *, rows: bool) -> Mechanism:
     return released
 
 
-def _of(numbers: dict[str, Any], what: str) -> list[dict[str, Any]]:
+def _of(numbers: Numbers, what: str) -> list[dict[str, Any]]:
     return [audit for audit in numbers["audits"] if audit["what"] == what]
 
 
-def _shares(numbers: dict[str, Any], law: str, group: str) -> NDArray[np.float64]:
+def _shares(numbers: Numbers, law: str, group: str) -> NDArray[np.float64]:
     """Return the lower bounds on the loss of a group, in units of its share."""
     own = [audit for audit in _of(numbers, EACH) if (audit["law"], audit["group"]) == (law, group)]
     return np.array([audit["lower_bound"] for audit in own], np.float64) / float(numbers["share"])
 
 
-def _joint(numbers: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _joint(numbers: Numbers) -> dict[str, dict[str, Any]]:
     """Return the audits of all groups together, by what is released."""
     return {what: audit for what in (MEASURED, CUT, SYNTHETIC) for audit in _of(numbers, what)}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     largest = max(numbers["groups"].values())
     words = f"{len(numbers['groups'])} groups of {numbers['fields']} fields, at most {largest:,} bins"
     yield Check(words, largest <= numbers["max_bins"] and len(numbers["groups"]) < numbers["fields"])
@@ -309,7 +308,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield all_or_none("correct algorithm", _of(numbers, SOUND), violated=False)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     correct = _of(numbers, SOUND)
     (epsilon, grouped), *_ = numbers["distance"]["grouped"].items()
     shares = [_shares(numbers, law, group) for law in LAWS for group in numbers["shares"]]
@@ -322,7 +321,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for kind, found in numbers["distance"].items():
         values = ", ".join(f"{np.mean(one):.3f}" for one in found.values())
@@ -336,7 +335,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     return MarkdownTable(("quantity", "value"), rows, f"Fields are in {len(numbers['groups'])} independent groups.")
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, middle, below) = page(11.4, 3, 1, heights=[1.2, 1.8, 0.5])
     _draw_utility(top, numbers)
     _draw_groups(middle, numbers)
@@ -352,7 +351,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _draw_utility(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_utility(ax: Axes, numbers: Numbers) -> None:
     words = {"independent": f"{numbers['fields']} independent fields", "grouped": "groups, chosen on public data"}
     for (kind, label), (color, dashes, marker) in zip(words.items(), SERIES, strict=False):
         distances = {float(epsilon): values for epsilon, values in numbers["distance"][kind].items()}
@@ -369,7 +368,7 @@ def _draw_utility(ax: Axes, numbers: dict[str, Any]) -> None:
     head(ax, f"(a) distance of {numbers['rows']:,} rows from records", ax.get_legend_handles_labels()[0], x=-0.3)
 
 
-def _draw_groups(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_groups(ax: Axes, numbers: Numbers) -> None:
     labels = []
     for at, group in enumerate(numbers["shares"]):
         first, *others = group.replace("_", " ").split(CROSS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +19,7 @@ from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.drawing import foot, page
-from experiments.experiment import Check, MarkdownTable, between, published
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, published
 
 WITH, WITHOUT = "zeros perturbed", "zeros left alone"
 EPSILONS = (10.0, 2.0, 0.1)
@@ -51,7 +50,7 @@ TICKS = (0, 2000, 10_000, 20_000, 40_000, 80_000)
 FAR = 25.0  # scales of Laplace noise: exceeded once in 7e10 draws
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release all deaths 201 times at each budget, in both variants (quick: once, with most areas merged)."""
     deaths, runs = synthetic_deaths(0), 1 if quick else RUNS
     if quick:
@@ -119,7 +118,7 @@ def _lift(cells: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
     return scale / 2 * np.exp(-cells / scale)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     before, rows = numbers["regions"], numbers["rows"]
     printed = {region: row[0] for region, row in PRINTED_REGIONS[WITH].items()}
     yield Check(f"{sum(before.values()):,} deaths, by region those of Table 8", before == printed)
@@ -175,7 +174,7 @@ def _shown(table: dict[str, Any], name: str, epsilon: str) -> float:
     return float(_place(table, name, epsilon) or np.nan)
 
 
-def _changes(numbers: dict[str, Any], variant: str, epsilon: str) -> tuple[dict[str, float], dict[str, float]]:
+def _changes(numbers: Numbers, variant: str, epsilon: str) -> tuple[dict[str, float], dict[str, float]]:
     """Return how much regions changed here, and in print."""
     before, after = numbers["regions"], numbers["rows"][variant][epsilon]["regions"]
     return (
@@ -184,12 +183,12 @@ def _changes(numbers: dict[str, Any], variant: str, epsilon: str) -> tuple[dict[
     )
 
 
-def _rank(numbers: dict[str, Any], variant: str, epsilon: str) -> float:
+def _rank(numbers: Numbers, variant: str, epsilon: str) -> float:
     change, shown = _changes(numbers, variant, epsilon)
     return float(spearmanr([change[region] for region in shown], list(shown.values())).statistic)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     before, last = numbers["regions"], list(numbers["rows"][WITH])[-1]
     after, kept = (numbers["rows"][variant][last]["regions"] for variant in (WITH, WITHOUT))
     loser = _loser(numbers)
@@ -203,7 +202,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     epsilons, rows = list(numbers["rows"][WITH]), []
     for kind, printed in (("regions", PRINTED_REGIONS), ("areas", PRINTED_AREAS)):
         for name in (*RARE, _loser(numbers)) if kind == "regions" else PRINTED_AREAS[WITH]:
@@ -236,14 +235,14 @@ def _odd_totals(people: int) -> str:
     )
 
 
-def _loser(numbers: dict[str, Any]) -> str:
+def _loser(numbers: Numbers) -> str:
     """Return the region that loses most at the smallest epsilon."""
     before: dict[str, int] = numbers["regions"]
     after = list(numbers["rows"][WITH].values())[-1]["regions"]
     return min(before, key=lambda region: float(after[region] - before[region]))
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(6.0, 1, 2)
     for ax, variant in zip(axes, (WITH, WITHOUT), strict=True):
         _draw_regions(ax, numbers, variant)
@@ -255,7 +254,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _draw_regions(ax: Axes, numbers: dict[str, Any], variant: str) -> None:
+def _draw_regions(ax: Axes, numbers: Numbers, variant: str) -> None:
     before, rows = numbers["regions"], numbers["rows"][variant]
     order = sorted(before, key=lambda region: before[region])
     places = np.arange(len(order))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +18,7 @@ from algorithms.ons.top_down import OnsTopDown
 from algorithms.schema import Schema
 from audit.results.plots import GRAY, SERIES
 from experiments.drawing import head, page
-from experiments.experiment import Check, MarkdownTable, between, near
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 EPSILON, COUNT = 1.0, 10
 TREE = Hierarchy.from_codes(["north", "south"])
@@ -29,7 +28,7 @@ WORDS = ("all deaths", "by sex", "by region and sex")
 PEOPLE = np.array([[14, 9], [5, 0]])
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Return densities on two neighbors, and one release level by level (quick: the same)."""
     noise, at = Laplace(1 / EPSILON), np.linspace(COUNT - 5, COUNT + 6, 221)
     densities = [noise.logpdf(at - count).tolist() for count in (COUNT, COUNT + 1)]
@@ -70,7 +69,7 @@ def _by_hand(top_down: OnsTopDown, rng: np.random.Generator) -> list[dict[str, A
 STEPS = ("noisy", "adjusted", "rounded")
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     on_x, on_y = np.array(numbers["log_densities"])
     loss, at = np.abs(on_x - on_y), np.array(numbers["at"])
     yield between("largest log-ratio of densities / epsilon", float(loss.max()) / numbers["epsilon"], 0, 1 + 1e-9)
@@ -83,7 +82,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield Check(f"by hand {_whole(numbers['levels'][-1], 'rounded')}, released {numbers['release']}", released)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     return (
         f"At epsilon {numbers['epsilon']:g} the densities of the noisy counts {COUNT} and {COUNT + 1}, one person "
         f"added, differ by a factor of exp({numbers['epsilon']:g}) beyond the two counts and by less between them. "
@@ -92,7 +91,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     steps = ("exact", "noisy", "adjusted", "rounded")
     rows = [
         (level["level"], *(", ".join(f"{count:.3g}" for count in area[step]) for step in steps))
@@ -106,7 +105,7 @@ def _whole(level: dict[str, Any], step: str) -> list[list[float]]:
     return [area[step] for area in level["areas"]]
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(6.6, 2, 1)
     at = numbers["at"]
     words = (f"count {COUNT}", f"count {COUNT + 1}: one person more")

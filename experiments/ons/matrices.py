@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from algorithms.ons.utility import CLASSES, transition_matrix
 from audit.results.plots import SERIES
 from experiments.audits import run_all
 from experiments.drawing import foot, page
-from experiments.experiment import Check, MarkdownTable, between, published
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, published
 from experiments.ons.bias import merged
 
 GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")  # 5,020 and 3,120 cells; one less is printed of each
@@ -43,7 +42,7 @@ RUNS = 5
 SPREAD = "laplace, fifteen causes added up"  # each cell the sum of as many noisy ones, raised to 0 before
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release both tables five times by each method at each budget (quick: once at three, most areas merged)."""
     runs, part = (1, slice(1, None, 4)) if quick else (RUNS, slice(None))
     settings: list[tuple[str, float]] = [("top-down", epsilon) for epsilon in BUDGETS[part]]
@@ -108,7 +107,7 @@ def _apart(matrix: ArrayLike, printed: ArrayLike) -> float:
     return float((weights * rows.sum(axis=1)).sum() / (2 * weights.sum()))
 
 
-def _fits(numbers: dict[str, Any], name: str) -> dict[str, dict[float, float]]:
+def _fits(numbers: Numbers, name: str) -> dict[str, dict[float, float]]:
     """Return how far the matrices of each method are from the printed one, by epsilon."""
     printed = published({"good": "ONS table 6", "poor": "ONS table 7"}[name])
     found: dict[str, dict[float, float]] = {}
@@ -122,17 +121,17 @@ def _best(fits: dict[str, dict[float, float]], method: str) -> tuple[float, floa
     return min(fits[method].items(), key=lambda item: item[1])
 
 
-def nearest(numbers: dict[str, Any], name: str, method: str) -> tuple[float, float]:
+def nearest(numbers: Numbers, name: str, method: str) -> tuple[float, float]:
     """Return the epsilon at which a method comes nearest to Table 6 (``"good"``) or 7, and how far that is."""
     return _best(_fits(numbers, name), method)
 
 
-def _matrix(numbers: dict[str, Any], method: str, epsilon: float, name: str) -> NDArray[np.float64]:
+def _matrix(numbers: Numbers, method: str, epsilon: float, name: str) -> NDArray[np.float64]:
     rows = (row for row in numbers["rows"] if (row["method"], row["epsilon"]) == (method, epsilon))
     return np.array(next(rows)[name], np.float64)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
     (_, top_down), (_, laplace) = _best(good, "top-down"), _best(good, "laplace")
     words = f"Table 6: nearest by top-down {top_down:.2f} apart, by independent Laplace noise {laplace:.2f}"
@@ -146,7 +145,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield Check(f"Table 7: nearest by independent noise {others:.2f} apart", nearest < others)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
     epsilon, apart = _best(poor, "top-down")
     method = min(good, key=lambda method: _best(good, method)[1])
@@ -159,7 +158,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
     rows = []
     for method in good:
@@ -181,7 +180,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(13.2, 4, 2)
     for column, (table, number, letters) in enumerate((("good", 6, "aceg"), ("poor", 7, "bdfh"))):
         fits, panels = _fits(numbers, table), axes[column::2]

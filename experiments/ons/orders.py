@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -19,7 +18,7 @@ from algorithms.ons.top_down import OnsTopDown
 from audit.results.plots import GRAY, GREEN, PURPLE
 from experiments.audits import run_all
 from experiments.drawing import foot, line_key, page
-from experiments.experiment import Check, MarkdownTable, between
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 from experiments.ons.bias import merged
 
 ORDERS = {"demography first": PILOT_LEVELS, "geography first": GEOGRAPHY_FIRST}
@@ -31,7 +30,7 @@ RARE = 0.001  # of all deaths: a category below it is rare
 EPSILON_TOLD = 2.0  # of which the finding speaks
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release all deaths five times in both orders with both laws at three budgets (quick: once at one, merged)."""
     deaths, epsilons, runs = _deaths(quick), EPSILONS[1:2] if quick else EPSILONS, FEW if quick else RUNS
     settings = list(product(ORDERS, LAWS, epsilons))
@@ -73,19 +72,19 @@ def _released(order: str, law: Law, epsilon: float, quick: bool, stream: np.rand
     return _margins(deaths, top_down(deaths.histogram, 1, np.random.default_rng(stream))[0])
 
 
-def _own(numbers: dict[str, Any], order: str, law: str, epsilon: float) -> NDArray[np.float64]:
+def _own(numbers: Numbers, order: str, law: str, epsilon: float) -> NDArray[np.float64]:
     wanted = {"order": order, "law": law, "epsilon": epsilon}
     return np.array(next(row["after"] for row in numbers["rows"] if wanted.items() <= row.items()), float)
 
 
-def _parts(numbers: dict[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+def _parts(numbers: Numbers) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return counts before, which are of regions, and which of rare categories of other variables."""
     before, kinds = np.array(numbers["before"], float), np.array([kind for kind, _ in numbers["names"]])
     people, regions = before[kinds == "region"].sum(), kinds == "region"
     return before, regions, ~regions & (before < RARE * people)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     before, regions, rare = _parts(numbers)
     for epsilon in sorted({row["epsilon"] for row in numbers["rows"]}, reverse=True):
         for law in LAWS:
@@ -117,7 +116,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         )
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     before, regions, rare = _parts(numbers)
     smallest = int(np.flatnonzero(regions)[before[regions].argmin()])
     first, pilots = (_own(numbers, order, "laplace", EPSILON_TOLD) for order in ("geography first", "demography first"))
@@ -130,7 +129,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     before, regions, rare = _parts(numbers)
     smallest = int(np.flatnonzero(regions)[before[regions].argmin()])
     rows = []
@@ -147,7 +146,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     epsilons = sorted({row["epsilon"] for row in numbers["rows"]}, reverse=True)
     figure, axes = page(0.8 + 2.5 * len(epsilons), len(epsilons), 2)
     for row, epsilon in enumerate(epsilons):
@@ -174,7 +173,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _draw_after(ax: Axes, numbers: dict[str, Any], order: str, epsilon: float) -> None:
+def _draw_after(ax: Axes, numbers: Numbers, order: str, epsilon: float) -> None:
     before, regions, _ = _parts(numbers)
     for law in LAWS:
         ratio = _own(numbers, order, law, epsilon) / np.maximum(before, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +25,7 @@ from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
 from audit.results.plots import BLACK, SERIES
 from experiments.drawing import foot, line_key, page
-from experiments.experiment import Check, MarkdownTable, between, published
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, published
 from experiments.ons.bias import merged
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -46,7 +46,7 @@ GROUPS = {  # of Table 4
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release all tables three times at ten budgets (quick: once at three, most areas merged)."""
     deaths, brazil = synthetic_deaths(0), brazil_deaths()
     sparse = Domain(deaths.tree, deaths.schema).tabulate(deaths.histogram, [GOOD])[0]
@@ -168,7 +168,7 @@ def _timed(deaths: Deaths, epsilons: Sequence[float], stream: np.random.SeedSequ
     return {"seconds": seconds, "megabytes": megabytes}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     kinds = numbers["kinds"]
     for kind in ("top-down, pilot", "laplace", "Brazil, top-down", "Brazil, laplace"):
         yield from _improves(kind, kinds[kind])
@@ -197,7 +197,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield between("megabytes that a release holds at most", max(numbers["megabytes"].values()), 0, MEGABYTES)
 
 
-def _improves(kind: str, rows: dict[str, Any]) -> Iterator[Check]:
+def _improves(kind: str, rows: dict[str, Any]) -> Checks:
     """Expect distances to fall with every step from 0.1 on, and more cells in their class."""
     steady = [row for epsilon, row in rows.items() if float(epsilon) >= STEADY]
     for measure in MEASURES[1:]:
@@ -222,13 +222,13 @@ def _kept(matrix: ArrayLike) -> float:
     return float(np.trace(cells) / cells.sum())
 
 
-def _against(numbers: dict[str, Any], kind: str, other: str, epsilon: str) -> NDArray[np.float64]:
+def _against(numbers: Numbers, kind: str, other: str, epsilon: str) -> NDArray[np.float64]:
     """Return the L1 of each table, in units of that of another way to release it; NaN where that is 0."""
     mine, theirs = (np.array(numbers["kinds"][name][epsilon]["l1"]) for name in (kind, other))
     return np.asarray(np.divide(mine, theirs, out=np.full(mine.shape, np.nan), where=theirs > 0))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     at = _first(numbers)
     ratio, seconds = _against(numbers, "top-down, pilot", "laplace", at), numbers["seconds"]
     fine, coarse = ratio[GROUPS["areas by three variables"]], ratio[GROUPS["regions by two"]]
@@ -240,7 +240,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     at, last = _first(numbers), list(numbers["kinds"]["laplace"])[-1]
     ratios = [
         _against(numbers, "top-down, pilot", "laplace", at),
@@ -264,7 +264,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _first(numbers: dict[str, Any]) -> str:
+def _first(numbers: Numbers) -> str:
     """Return the epsilon of which the finding speaks."""
     kinds = numbers["kinds"]["laplace"]
     return "1" if "1" in kinds else next(iter(kinds))
@@ -275,7 +275,7 @@ def _span(values: NDArray[np.float64]) -> str:
     return f"{least:g} to {most:g}"
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(8.6, 3, 2)
     kinds = numbers["kinds"]
     for row, (measure, words) in enumerate((("on_diagonal", "cells in their class"), ("l1", "L1 (people, log scale)"))):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -23,7 +22,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.audits import all_or_none, down, median, run_all, violations
 from experiments.drawing import head, line_key, page
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 LAWS: tuple[Law, ...] = ("laplace", "gaussian", "geometric")
 EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
@@ -39,7 +38,7 @@ TREE, SCHEMA = Hierarchy.regular(2, 1), Schema({"sex": ("female", "male")})
 COUNTS = np.array([[40, 12], [7, 0]])
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Draw a million counts for each law and epsilon (quick: 20,000), and audit both scales 20 times (once)."""
     *draws, audits = np.random.SeedSequence(seed).spawn(len(LAWS) * len(EPSILONS) + 1)
     runs, times = (20_000, 1) if quick else (RUNS, AUDITS)
@@ -89,7 +88,7 @@ def _audit(name: str, epsilon: float, stream: np.random.SeedSequence) -> dict[st
     return {"scale": name, "epsilon": epsilon, "lower_bound": result.measured.budget, "verdict": result.verdict}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         what = f"{row['law']}, epsilon {row['epsilon']:g}"
         printed = PRINTED[row["law"]][EPSILONS.index(row["epsilon"])]
@@ -113,12 +112,12 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield all_or_none(f"{scale} scale, epsilon {epsilon:g}", own, violated=violated)
 
 
-def _own(numbers: dict[str, Any], scale: str, epsilon: float) -> list[dict[str, Any]]:
+def _own(numbers: Numbers, scale: str, epsilon: float) -> list[dict[str, Any]]:
     """Return the audits of one scale at one epsilon."""
     return [audit for audit in numbers["audits"] if (audit["scale"], audit["epsilon"]) == (scale, epsilon)]
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     *printed, _ = numbers["gaussian"]
     rounded, last = [row["after"] for row in printed], printed[-1]
     return (
@@ -129,7 +128,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     shares = {(row["law"], row["epsilon"]): f"{row['formula']:.4f}" for row in numbers["rows"]}
     rows = [
         (
@@ -150,7 +149,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (left, right) = page(4.4, 1, 2)
     names = {"laplace": "Laplace, rounded", "gaussian": "Gaussian, rounded", "geometric": "geometric"}
     for law, (color, dashes, marker) in zip(LAWS, SERIES, strict=False):

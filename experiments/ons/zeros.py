@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any, Literal, get_args
@@ -22,7 +21,7 @@ from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SERIES
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, run_all, violations
 from experiments.drawing import bar, bar_key, extent, head, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 FEW = few_deaths()
 ALONE, AMONG = (0, 0), (0, 1)  # an empty cell, and one with people
@@ -103,7 +102,7 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
     }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit tables and levels 20 times with 40,000 runs each, and more; count who is shown (quick: a few, once)."""
     asked = tasks(quick)
     listed = [task for part in asked.values() for task in part]
@@ -151,7 +150,7 @@ def _deaths(people: int | None, rng: np.random.Generator) -> list[dict[str, Any]
     return rows
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     least = 0.5 if numbers["quick"] else 0.9
     for row in numbers["shares"]:
         yield near(f"{row['name']}: exact loss / own share", row["exact"] / row["promise"], 1, 1e-6)
@@ -182,11 +181,11 @@ def _share(row: dict[str, Any]) -> float:
     return median(row["audits"]) / float(row["promise"])
 
 
-def _sure(numbers: dict[str, Any]) -> str:
+def _sure(numbers: Numbers) -> str:
     return "1 - 1e-6" if numbers["quick"] else f"{CUSTOMARY:.0%}"
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     seen = next(row for row in numbers["deaths"] if not row["perturb_zeros"])
     zeros, least = numbers["zeros"][0]["audits"], down(min(map(_share, numbers["shares"])))
     return (
@@ -197,7 +196,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (row["name"], "noise", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), "")
         for row in numbers["joint"]
@@ -216,7 +215,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, middle, below) = page(10.6, 3, 1, heights=[1.8, 0.8, 1.2])
     _draw_parts(top, numbers["shares"])
     top.set_xlabel(f"lower bound ({_sure(numbers)}) / own share")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -24,7 +24,7 @@ from audit.results.formatting import nearest
 from audit.results.plots import BLUE, PALE, PROMISE
 from experiments.audits import down, kept, run_all
 from experiments.drawing import bar, bar_key, bare_rows, column, foot, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
 
 OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # where `make libraries` puts them
 FILES = ("diffprivlib", "python-dp", "pipeline-dp", "multi-freq-ldpy", "opendp")
@@ -59,7 +59,7 @@ class Case:
     seconds: float = 0.0  # of runs that were made elsewhere
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit every mechanism twice, with all attacks and without the one for precision (quick: those at hand)."""
     cases = ([] if quick else _of_files()) + [*_of_opendp(), *_of_numpy()]
     streams = np.random.SeedSequence(seed).spawn(len(cases))
@@ -180,7 +180,7 @@ def _both(mechanism: Any, x: Any, y: Any, runs: int) -> tuple[Any, Any]:
     return mechanism(x, runs // 2, rng), mechanism(y, runs // 2, rng)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         how, found = REFUTED.get((row["library"], row["mechanism"]), ""), _refuted(row)
         lost = float(row["audits"]["everything"]["lower_bound"])
@@ -202,7 +202,7 @@ def _promised(row: dict[str, Any]) -> float:
     return claim_from_dict(row["promise"]).budget
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     rows = numbers["rows"]
     by = {how: sum(_refuted(row) == how for row in rows) for how in (BITS, ANY, "")}
     libraries = {row["library"].split()[0] for row in rows} - {"textbook"}
@@ -214,7 +214,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for library in dict.fromkeys(row["library"] for row in numbers["rows"]):
         own = [row for row in numbers["rows"] if row["library"] == library]
@@ -230,13 +230,13 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _most(numbers: dict[str, Any]) -> str:
+def _most(numbers: Numbers) -> str:
     """Return the largest epsilon that last bits prove of mechanisms that promise 1."""
     rows = [row for row in numbers["rows"] if _refuted(row) == BITS and row["promise"].get("epsilon") == 1]
     return down(max((float(row["audits"]["everything"]["lower_bound"]) for row in rows), default=0.0))
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
     figure, (ax,) = page(1.4 + 0.25 * len(rows))
     for place, row in enumerate(rows):

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from audit.results.plots import BLACK, BLUE, ESTIMATE, GRAY, ORANGE
 from experiments.audits import down, run_all
 from experiments.drawing import BOX, bare_rows, column, foot, line_key, name_rows, page
-from experiments.experiment import Check, MarkdownTable, between, few_misses, published
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, few_misses, published
 from experiments.others.peers_bounds import BOUND, RAW
 from experiments.others.peers_cases import AUDITS, CASES, CONFIDENCE, MANY, OURS, SELECTION, SMALL, one_run, repeated
 
@@ -40,7 +40,7 @@ EXPECTED = (
 )
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit every case by everybody, one after the other (quick: by ours alone, twice)."""
     if not quick and not PYTHON.exists():
         raise FileNotFoundError(f"{PYTHON} must be there: run `make peers`")
@@ -109,7 +109,7 @@ def best(row: dict[str, Any]) -> tuple[str, float]:
     return max(((name, middle(row, name)) for name in peers), key=lambda pair: pair[1])
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     quick = numbers["quick"]
     for place, row in enumerate(numbers["rows"]):
         where, value = label(row), middle(row, OURS)
@@ -142,7 +142,7 @@ def label(row: dict[str, Any]) -> str:
     return f"{row['name']} (truth {truth}), {row['outputs']:,} {unit}"
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     asked = [numbers["rows"][place] for place in (0, 1, 2, 5)]
     own = [down(middle(row, OURS)) for row in asked]
     wrong, made = (sum(column) for column in zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
@@ -157,7 +157,7 @@ def finding(numbers: dict[str, Any]) -> str:
     return f"{ours}; the best of the others {theirs[0]}, {theirs[1]}, {theirs[2]} and {theirs[3]}. These are {kind}."
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for row in (row for row in numbers["rows"] if row["truth"]):
         peer, most = ("", 0.0) if numbers["quick"] else best(row)
@@ -170,7 +170,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _of_others(numbers: dict[str, Any]) -> str:
+def _of_others(numbers: Numbers) -> str:
     """Say how often the others are above the truth, and what could not be had of them."""
     counted: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
     for row in numbers["rows"]:
@@ -202,7 +202,7 @@ HEADING |= {"fontsize": 8, "weight": "bold", "bbox": BOX}
 CITING: dict[str, Any] = MARKER | {"marker": "s", "markersize": 4, "color": GRAY}
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     lines = list(_lines(numbers["rows"]))
     figure, (ax,) = page(1.8 + 0.2 * len(lines))
     for at, (row, who) in enumerate(lines):

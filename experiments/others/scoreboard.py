@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -24,7 +24,7 @@ from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, BROWN, CYAN, GRAY, GREEN, PURPLE
 from experiments.audits import all_or_none, bounds, down, kept, median, run_all, violations
 from experiments.drawing import BOX, bare_rows, beside, column, foot, line_key, name_rows, page
-from experiments.experiment import Check, MarkdownTable, between, few_misses, published
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, few_misses, published
 
 CONFIDENCE = 0.95
 LAWS = Attack.without("precision")  # published algorithms are audited here, not the floats that their noise is made of
@@ -89,7 +89,7 @@ def known_classics() -> list[Case]:
     return found
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit a noisy count 100 times, and benchmarks 20 times or 5 (quick: 3 and 1, with fewer runs).
 
     Where a mechanism offers its likelihood, it is audited without it too, as the others had to: benchmarks once.
@@ -141,12 +141,12 @@ class _OutputsOnly:
         return self.mechanism(data, size, rng)
 
 
-def ours(numbers: dict[str, Any], name: str) -> dict[str, Any]:
+def ours(numbers: Numbers, name: str) -> dict[str, Any]:
     """Return our row of a mechanism: with its likelihood, where it offers one."""
     return min((row for row in numbers["rows"] if row["name"] == name), key=lambda row: row["mode"] != TOLD)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for name, target in () if numbers["quick"] else TARGETS.items():
         values = bounds(ours(numbers, name)["audits"])
         error = 1.2533 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
@@ -163,13 +163,13 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield few_misses("all audits", *_misses(numbers), CONFIDENCE)
 
 
-def _misses(numbers: dict[str, Any]) -> tuple[int, int]:
+def _misses(numbers: Numbers) -> tuple[int, int]:
     """Return how many lower bounds are above the true loss, and how many there are."""
     found = [(value, float(row["loss"])) for row in numbers["rows"] for value in bounds(row["audits"])]
     return sum(value > loss for value, loss in found), len(found)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     misses, audits = _misses(numbers)
     geometric = ("geometric 0.1", "geometric 1")
     proved, theirs = [_proved(numbers, name) for name in geometric], [_best(name) for name in geometric]
@@ -181,7 +181,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     words = {
         "geometric 0.1": "geometric noise",
         "geometric 1": "geometric noise",
@@ -208,7 +208,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _proved(numbers: dict[str, Any], name: str) -> str:
+def _proved(numbers: Numbers, name: str) -> str:
     return down(median(ours(numbers, name)["audits"]), 4)
 
 
@@ -243,7 +243,7 @@ NEAREST = 1.02  # where the stretched scale would end
 COLUMNS = {"plaudit": 36, "logistic": 74, "network": 115, "StatDP": 150}  # points right of the axes
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     panels = {panel: _names(numbers, panel) for panel in ("scalar", "classic")}
     figure, axes = page(
         2.6 + 0.28 * sum(map(len, panels.values())), 2, 1, heights=[len(names) + 0.3 for names in panels.values()]
@@ -275,18 +275,18 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _names(numbers: dict[str, Any], panel: str) -> list[str]:
+def _names(numbers: Numbers, panel: str) -> list[str]:
     return list(dict.fromkeys(row["name"] for row in numbers["rows"] if row["panel"] == panel))
 
 
-def _label(numbers: dict[str, Any], name: str) -> str:
+def _label(numbers: Numbers, name: str) -> str:
     row, usual = ours(numbers, name), ours(numbers, "Laplace")["size"]
     loss = "$\\infty$" if math.isinf(float(row["loss"])) else f"{float(row['loss']):.3g}"
     other = row["panel"] == "classic" and row["size"] != usual
     return f"{name} ({loss})" + (f"\n{row['size']:,} runs" if other else "")
 
 
-def _draw_row(ax: Axes, numbers: dict[str, Any], name: str, at: int) -> None:
+def _draw_row(ax: Axes, numbers: Numbers, name: str, at: int) -> None:
     rows = [row for row in numbers["rows"] if row["name"] == name]
     loss = float(rows[0]["loss"])
     shown = {row["mode"]: [median(row["audits"])] for row in rows} | _cited(name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.experiment import NAMES
-from experiments.papers.values import Saved, Values
+from experiments.papers.values import Saved, values
 
 STATUSES = {
     "same": "the printed number, table, formula or rule, to its last digit",
@@ -31,7 +31,7 @@ class Item:
     says: str
     how: str
     where: tuple[str, ...] = ()  # experiments by name, and "module:object" of functions and tests
-    ours: str = ""  # a template for `Values`, as is the next
+    ours: str = ""  # a template for `values`, as is the next
     printed: str = ""
     why: str = ""
 
@@ -54,13 +54,13 @@ class Item:
                 for part in name.partition(":")[2].split("."):
                     found = getattr(found, part)
 
-    def line(self, values: Values) -> str:
+    def line(self, named: dict[str, Any]) -> str:
         """Return the item as a row in Markdown."""
         where = [
             f"[{name}](../figures/README.md#{name})" if ":" not in name else f"`{_short(name)}`" for name in self.where
         ]
         how = f"{self.how}: {self.why}" if self.why else self.how
-        printed, ours = (words.format_map(values) for words in (self.printed, self.ours))
+        printed, ours = (words.format_map(named) for words in (self.printed, self.ours))
         return f"| {' | '.join([self.place, self.says, ', '.join(where), printed, ours, how])} |"
 
 
@@ -89,7 +89,7 @@ def load_papers() -> list[Paper]:
 
 def page(papers: Iterable[Paper], saved: Saved) -> str:
     """Return the page: every item of every paper, and how many of each status there are."""
-    known, values = list(papers), Values(saved)
+    known, named = list(papers), values(saved)
     counts = Counter(item.how for paper in known for item in paper.items)
     statuses = ["| how close | means | items |", "|---|---|---|"]
     statuses += [f"| {how} | {words} | {counts[how]} |" for how, words in STATUSES.items()]
@@ -103,5 +103,5 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
     ]
     for paper in known:
         lines = ["| where | what it says | here | printed | ours | how close |", "|---" * 6 + "|"]
-        parts += [f"## {paper.title}", "\n".join([*lines, *(item.line(values) for item in paper.items)])]
+        parts += [f"## {paper.title}", "\n".join([*lines, *(item.line(named) for item in paper.items)])]
     return "\n\n".join(parts) + "\n"

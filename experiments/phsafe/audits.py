@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from audit.results import AuditResult, plain_number
 from audit.results.plots import EXACT, PROMISE
 from experiments.audits import audited, down, opened, share
 from experiments.drawing import INFINITE, bar, bar_key, beside, column, foot, line_key, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between
 
 PH3, PH8 = ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
 SHARED = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
@@ -75,7 +75,7 @@ def cases() -> dict[str, Case]:
     }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit twelve times, with 400,000 to 4,000,000 runs (quick: an eighth)."""
     us = read_config("us")
     raised = {table: dict.fromkeys(us.privacy_budget[table], LARGE) for table, _ in (PH1, PH8)}
@@ -123,7 +123,7 @@ def _repeated_places() -> str:
     return "nothing"
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for key, case in cases().items():
         row = numbers["rows"][key]
         audit, spent = opened(row["audit"]), float(row["spent"])
@@ -144,7 +144,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield Check(f"places listed twice: {numbers['validation']}", twice in numbers["validation"])
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     row = numbers["rows"]["all VAL"]
     spent = float(row["spent"]) / opened(row["audit"]).claim.budget
     over = [share(numbers["rows"][key]["audit"]) for key in ("2 tau API", "twice", "shared")]
@@ -156,7 +156,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     shown = ("all VAL", "all DER", "DER replaced", "API replaced", "2 tau DER", "2 tau API", "twice", "shared")
     rows = []
     for key in shown:
@@ -181,7 +181,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(5.0)
     found = cases()
     bugs = [key for key, case in found.items() if case.mechanism is not PHSafe]

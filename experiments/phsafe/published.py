@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from audit.loss import measure_loss_from_outputs
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE
 from experiments.audits import down, run_all
 from experiments.drawing import bar, bar_key, column, foot, line_key, name_rows, page, promise
-from experiments.experiment import Check, MarkdownTable, between, few_misses
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, few_misses
 
 LEVEL, RHO = "state_*", 0.5  # of every query that is measured: at production's budgets few runs show nothing
 TABLES: dict[str, tuple[str, ...]] = {
@@ -37,7 +36,7 @@ RUNS, CONFIDENCE = 16_000, 0.95
 EXPECTED = 0.9  # median of published / counts, said before the first run
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Publish every table 16,000 times (quick: one table, 2,000 times)."""
     names, runs = (("PH2",), 2_000) if quick else (tuple(TABLES), RUNS)
     streams = np.random.SeedSequence(seed).spawn(len(names))
@@ -68,7 +67,7 @@ def _audited(name: str, runs: int, stream: np.random.SeedSequence) -> dict[str, 
     return row
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     rows = numbers["rows"]
     if numbers["runs"] == RUNS:
         yield between("lower bound, published / counts, least of a table", min(_shares(numbers)), 0.5, 1.2)
@@ -79,12 +78,12 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield Check(f"{what}: {violated} of {len(rows)} audits report a violation of rho", violated == 0)
 
 
-def _shares(numbers: dict[str, Any]) -> list[float]:
+def _shares(numbers: Numbers) -> list[float]:
     """Return the lower bound of each published table over that of its noisy counts."""
     return [row["published"]["mu"] / max(row["counts"]["mu"], 1e-9) for row in numbers["rows"]]
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     shares = _shares(numbers)
     return (
         f"Lower bounds from published tables are {np.median(shares):.2f} times those from the noisy counts behind them "
@@ -94,7 +93,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             row["table"],
@@ -118,7 +117,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(4.2)
     for at, row in enumerate(numbers["rows"]):
         for shift, what, color, points in ((-0.18, "counts", PALE, 40), (0.18, "published", BLUE, 84)):

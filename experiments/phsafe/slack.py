@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, get_args
 
 from matplotlib.axes import Axes
@@ -19,7 +18,7 @@ from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
 from experiments.drawing import foot, page, promise
-from experiments.experiment import Check, MarkdownTable, between, near
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 DELTA = 1e-10
 MODELS: tuple[Model, ...] = get_args(Model)
@@ -67,7 +66,7 @@ JOINT: dict[tuple[Model, Relation, bool], float] = {  # rho that one pair spends
 MAXIMA = {"DER add_remove": 0.48048, "DER replace_one": 1.92193, "API add_remove": 1.117}  # of all queries, added up
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Count every pair, and search for worse ones; nothing is drawn at random. The quick form searches less."""
     config = read_config("us")
     counted: dict[HouseholdPair, Frame] = {}
@@ -111,7 +110,7 @@ def _searched(config: Config, *, quick: bool) -> dict[str, Any]:
     return found
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     rows, joint = numbers["rows"], numbers["joint"]
     for (model, relation), tables in EXPECTED.items():
         case = f"{model} {relation}"
@@ -151,7 +150,7 @@ def _expected(tables: dict[str, tuple[int, ...]], row: dict[str, Any]) -> int:
     return values[0 if row["level"].endswith("*") else 1]
 
 
-def _searched_size(numbers: dict[str, Any], relation: str, row: dict[str, Any]) -> int:
+def _searched_size(numbers: Numbers, relation: str, row: dict[str, Any]) -> int:
     return int(numbers["searched"][f"{relation} {row['table']} {row['level']}"]["size"])
 
 
@@ -176,7 +175,7 @@ def _tight(rows: list[dict[str, Any]]) -> float:
     return math.fsum(row["budget"] / (_saving(row["tau"]) if row["tau"] else 2) for row in rows)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     share = _joint_shares(numbers)
     return (
         f"One person added or removed spends {share['DER add_remove']:.1%} of the promised rho in the paper's model, "
@@ -186,7 +185,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     share, total, tight = _joint_shares(numbers), _total(numbers), _tight(numbers["rows"])
     words = {
         "VAL": "VAL: both databases are valid; a lower bound",
@@ -203,13 +202,13 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _joint_shares(numbers: dict[str, Any]) -> dict[str, float]:
+def _joint_shares(numbers: Numbers) -> dict[str, float]:
     """Return the share of the promise that the worst pair of all queries spends, by model and relation."""
     total = _total(numbers)
     return {case: one["rho"] / total / TIMES[case.split(",")[0].split()[1]] for case, one in numbers["joint"].items()}
 
 
-def _total(numbers: dict[str, Any]) -> float:
+def _total(numbers: Numbers) -> float:
     """Return the promised rho of all queries."""
     return math.fsum(row["budget"] for row in numbers["rows"])
 
@@ -235,7 +234,7 @@ WORDS = {
 }
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(5.2, 1, 2)
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in numbers["rows"]:
@@ -257,7 +256,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: dict[str, Any], relation: str) -> None:
+def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: Numbers, relation: str) -> None:
     top = 1.1 if relation == "add_remove" else 2.1
     ax.axvspan(1, top, color=RED, alpha=0.08, linewidth=0, zorder=0)
     promise(ax, label="promised; beyond it: violated")

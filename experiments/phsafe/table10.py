@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +17,7 @@ from algorithms.phsafe.ledger import ledger
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE
 from experiments.audits import down
 from experiments.drawing import head, name_rows, page
-from experiments.experiment import Check, MarkdownTable, published
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, published
 
 DELTA = 1e-10
 CONSTANTS = {"printed": Z_PRINTED, "production": Z_PRODUCTION, "exact": Z_EXACT}
@@ -38,7 +37,7 @@ def printed_table() -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in published("PHSafe table 10")]
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Recompute every row; the quick form is the full one, and nothing is drawn at random."""
     us = read_config("us")
     rows = []
@@ -72,7 +71,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     return {"rows": rows, "ledgers": ledgers}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     rows, us, pr = numbers["rows"], numbers["ledgers"]["us"], numbers["ledgers"]["pr"]
     preset = [row["preset"] == float(row["unbounded"]) for row in rows]
     doubled = [f"{2 * float(row['unbounded']):.6f}" == f"{float(row['bounded']):.6f}" for row in rows]
@@ -122,7 +121,7 @@ def _digits(what: str, value: float, expected: str) -> Check:
     return Check(f"{what}: {written}, expected {expected}", written == expected)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     rows = numbers["rows"]
     covered = [row["coverage"]["printed"] for row in rows]
     return (
@@ -132,7 +131,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows, us = numbers["rows"], numbers["ledgers"]["us"]
     names = {"production": "not printed", "exact": "the exact quantile", "printed": "printed, corollary 2"}
     lines = [
@@ -149,7 +148,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     return MarkdownTable(("quantity", "value"), lines)
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (left, right) = page(4.8, 1, 2)
 
     def kind(row: dict[str, Any]) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +18,7 @@ from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.drawing import head, page
-from experiments.experiment import Check, MarkdownTable, between, near
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 TAUS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
 LEVELS = {name: "state_A-G" if "state_A-G" in QUERIES[name].levels else "state_*" for name in TAU}
@@ -33,7 +32,7 @@ UNIVERSES = {  # queries that count the same people, by one of them
 SHOWN = {"PH1_num": "(b) PH1: people by age", "PH3": "(c) PH3: people under 18"}
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Count the bundled households with and without truncation; the quick form is the full one, nothing is drawn."""
     households = load_households()
     frames = (households.persons, households.units, households.geo)
@@ -58,7 +57,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
     return {"rows": rows, "production": dict(read_config("us").tau), "states": list(exact.states)}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     rows, production = numbers["rows"], numbers["production"]
     gained = sum(row["gained"] > 0 for row in rows)
     yield from [Check(f"cells that truncation makes larger: {gained}, expected 0", not gained)]
@@ -76,7 +75,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield Check(f"{table}: best tau for {_people(SIZES)} people: {best}", smaller)
 
 
-def _row(numbers: dict[str, Any], table: str, tau: int) -> dict[str, Any]:
+def _row(numbers: Numbers, table: str, tau: int) -> dict[str, Any]:
     return next(row for row in numbers["rows"] if (row["table"], row["tau"]) == (table, tau))
 
 
@@ -85,7 +84,7 @@ def _error(row: dict[str, Any], size: int) -> float:
     return math.hypot(size * row["lost"] / row["people"], row["sigma"])
 
 
-def _best(numbers: dict[str, Any], table: str, size: int) -> dict[str, Any]:
+def _best(numbers: Numbers, table: str, size: int) -> dict[str, Any]:
     rows = [row for row in numbers["rows"] if row["table"] == table]
     return min(rows, key=lambda row: _error(row, size))
 
@@ -94,7 +93,7 @@ def _people(sizes: tuple[int, ...]) -> str:
     return ", ".join(f"{size:,}" for size in sizes)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     production, large = numbers["production"], SIZES[2]
     persons, children = (_row(numbers, table, production[table]) for table in SHOWN)
     best = [_best(numbers, table, large)["tau"] for table in SHOWN]
@@ -106,7 +105,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for name in SHOWN:
         own = _row(numbers, name, numbers["production"][name])
@@ -122,7 +121,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (top, *others) = page(8.4, 3, 1)
     for (table, words), (color, dashes, marker) in zip(UNIVERSES.items(), SERIES, strict=True):
         rows = [row for row in numbers["rows"] if row["table"] == table]
@@ -143,7 +142,7 @@ def draw(numbers: dict[str, Any]) -> Figure:
     return figure
 
 
-def _errors(ax: Axes, numbers: dict[str, Any], table: str) -> None:
+def _errors(ax: Axes, numbers: Numbers, table: str) -> None:
     rows = [row for row in numbers["rows"] if row["table"] == table]
     taus = [row["tau"] for row in rows]
     production = numbers["production"][table]

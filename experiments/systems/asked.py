@@ -44,16 +44,6 @@ class Asked:
     silent: dict[str, str] = field(default_factory=dict)  # ways that cannot see, and why
 
 
-@dataclass(frozen=True)
-class Case:
-    """A system by its name, on whom it runs, what to know, and how it is built."""
-
-    system: str
-    on: str
-    lesson: str
-    built: Callable[[], Asked]
-
-
 def morocco(make: Callable[[Hierarchy], Any]) -> Asked:
     """Return a mechanism on the communes of Morocco, and one person more in the first."""
     tree, counts = load("morocco")
@@ -133,61 +123,18 @@ def nist(*, rows: bool = False) -> Asked:
     return Asked(measured, pair)
 
 
-def cases() -> list[Case]:
-    """Return all systems."""
-    communes, one = "communes of Morocco", "529,655 deaths; audited in E38000001"
-    return [
-        Case("GDPC", communes, "Every way finds it.", lambda: morocco(lambda tree: GDPC(EPSILON))),
-        Case(
-            "RDPC",
-            communes,
-            "Raking ties errors together: residuals show one level's share of four, audits along a path all.",
-            lambda: morocco(lambda tree: RDPC(EPSILON, tree)),
-        ),
-        Case("ADPC", communes, "The loss is in errors too rare to see.", lambda: morocco(lambda tree: ADPC(EPSILON))),
-        Case("bottom-up", communes, "Every way finds it.", lambda: morocco(lambda tree: BottomUp(EPSILON))),
-        Case(
-            "TopDown, measurements",
-            "500 blocks by 4 cells",
-            "One answer at a time, residuals show all.",
-            partial(topdown_measured, epsilon=EPSILON),
-        ),
-        Case(
-            "TopDown, rounded tables",
-            "500 blocks by 4 cells",
-            "Errors of cells are tied together and bounded by 0: a residual is no noise of one answer.",
-            topdown_published,
-        ),
-        Case(
-            "TopDown, measurements, zCDP",
-            "500 blocks by 4 cells",
-            "One answer at a time, the slope shows all.",
-            partial(topdown_measured, rho=RHO),
-        ),
-        Case(
-            "PHSafe, noisy counts",
-            "bundled households; audited on one",
-            "No valid pair found spends all that is declared.",
-            phsafe,
-        ),
-        Case("ONS, 14 tables", one, "Fourteen small shares: runs show a part, residuals all.", ons_tables),
-        Case("ONS, levels", "the deaths in E38000001", "One of its four shares is most of the promise.", ons_levels),
-        Case(
-            "ONS, synthetic people",
-            one,
-            "Most errors are 0, since nearly all cells are empty: the lag tail of the others is no law of noise.",
-            ons_people,
-        ),
-        Case(
-            "NistDp3, histograms",
-            "500 records of 37 fields",
-            "Eighteen small shares: runs show a part, residuals all.",
-            nist,
-        ),
-        Case(
-            "NistDp3, rows",
-            "500 records of 37 fields",
-            "Behind a cut, and drawn: these runs show nothing.",
-            partial(nist, rows=True),
-        ),
-    ]
+SYSTEMS: dict[str, Callable[[], Asked]] = {  # `systems.toml` says on whom each runs, and what to know
+    "GDPC": lambda: morocco(lambda tree: GDPC(EPSILON)),
+    "RDPC": lambda: morocco(lambda tree: RDPC(EPSILON, tree)),
+    "ADPC": lambda: morocco(lambda tree: ADPC(EPSILON)),
+    "bottom-up": lambda: morocco(lambda tree: BottomUp(EPSILON)),
+    "TopDown, measurements": partial(topdown_measured, epsilon=EPSILON),
+    "TopDown, rounded tables": topdown_published,
+    "TopDown, measurements, zCDP": partial(topdown_measured, rho=RHO),
+    "PHSafe, noisy counts": phsafe,
+    "ONS, 14 tables": ons_tables,
+    "ONS, levels": ons_levels,
+    "ONS, synthetic people": ons_people,
+    "NistDp3, histograms": nist,
+    "NistDp3, rows": partial(nist, rows=True),
+}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,39 +29,39 @@ from audit.results import plain_number
 from audit.results.plots import EXACT, PROMISE
 from experiments.audits import all_or_none, down, event_class, kept, none_above, run_all, violations
 from experiments.drawing import INFINITE, bar, bar_key, beside, column, foot, line_key, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between
 from experiments.nist import synthesis as nist_synthesis
 from experiments.ons import unchanged as ons_unchanged
 from experiments.ons import zeros as ons_zeros
 from experiments.topdown import audits as topdown_audit
-from experiments.topdown import bugs as topdown_bugs
 
 TREE = Hierarchy.regular(3, 2)
 PEOPLE = np.array([50, 3, 12, 41, 7, 0, 28, 16, 5])
 LIMIT, GAP = 1.75, 0.8  # of the axis, in promises; between systems and variants, in rows
-AUDITS = 100  # of the systems that are quick to run
+ABOUT: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))[
+    "audited"
+]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A system, or a variant that does not keep its promise: whose it is, what runs, on whom, what is known of it."""
+    """A system, or a variant that does not keep its promise: what runs, on whom, and what `systems.toml` says of it."""
 
     system: str
-    source: str
     measured: Callable[[], Any]  # makes the part whose exact law bounds all that is released
     pair: Callable[[], NeighborPair]
-    on: str  # what is audited: the part that is released, and how large it is
-    lesson: str
     released: Callable[[], Any] | None = None  # makes what is audited by runs; None: the same
     claim: PureDP | ZCDP | ApproxDP | None = None
-    assumed: Callable[[], str] | None = None  # of a variant, whose it is and what is not in the paper; None: a system
-    size: int = 200_000
-    times: int = 1  # audits; those after the first have a tenth of the runs
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Its source, on what it is audited, the lesson; of a variant, what is assumed; how many runs and audits."""
+        return {"size": 200_000, "times": 1} | ABOUT[self.system]
 
     @property
     def sound(self) -> bool:
         """Whether it should keep its promise."""
-        return self.assumed is None
+        return "assumed" not in self.about
 
 
 def added() -> NeighborPair:
@@ -72,139 +74,66 @@ def deaths(cell: tuple[int, int] = ons_zeros.AMONG) -> NeighborPair:
     return NeighborPair.add_people(ons_zeros.FEW.histogram, cell)
 
 
-def inferred() -> str:
-    """Say what of the Gaussian scale is the pilot's, and what rounding, which it applies, makes of the true delta."""
-    deltas = [ons_unchanged.deltas(epsilon)["after"] for epsilon in ons_unchanged.EPSILONS]
-    return (
-        f"Delta {PILOT_DELTA:g} and the scale are inferred from the pilot's Table 2, which prints neither and is of "
-        "rounded noise. Noise is not rounded here. Rounded, the true delta at its five epsilons is "
-        f"{min(deltas):.4f} to {max(deltas):.4f}, within {PILOT_DELTA:g}."
-    )
-
-
 def cases() -> list[Case]:
     """Return all systems, paper by paper, each with its variants."""
-    flaxman, pilot, clark, gardner = "Flaxman 2019", "ONS pilot", "Clark and Dajani 2019", "Gardner 2019"
     promise, nist = PureDP(1.0, "replace_one"), nist_synthesis.mechanism
-    nine, four = "9 areas", "4 areas by 32 cells"
+    tables, levels = ons_zeros.method_1, ons_zeros.method_2
+
+    def top_down() -> Any:
+        return topdown_audit.release(promise, "replace_one")
+
+    def kept() -> Any:
+        return levels(1.0, perturb_zeros=False)
+
     return [
-        Case("GDPC", flaxman, lambda: GDPC(1.0), added, nine, "One threshold shows the whole loss."),
-        Case(
-            "RDPC",
-            flaxman,
-            lambda: RDPC(1.0, TREE),
-            added,
-            nine,
-            "One count shows a part; with raking undone, the leaves show nearly all.",
-        ),
-        Case("ADPC", flaxman, lambda: ADPC(1.0), added, nine, "The whole loss is in errors too rare to count."),
+        Case("GDPC", lambda: GDPC(1.0), added),
+        Case("RDPC", lambda: RDPC(1.0, TREE), added),
+        Case("ADPC", lambda: ADPC(1.0), added),
         Case(
             "TopDown",
-            "Census Bureau; none of the five papers",
-            lambda: topdown_audit.release(promise, "replace_one").stage("measurements"),
-            lambda: topdown_audit.neighbors("replace_one"),
-            f"rounded tables of {topdown_bugs.TREE.n_leaves} areas by {topdown_bugs.SCHEMA.cells} cells",
-            "The root's total cannot change; in published tables these attacks find little.",
-            released=lambda: topdown_audit.release(promise, "replace_one"),
-            claim=promise,
+            lambda: top_down().stage("measurements"),
+            lambda: topdown_audit.neighbors(promise.relation),
+            top_down,
+            promise,
         ),
         Case(
             "PHSafe, all 46 answers",
-            "Sexton et al. 2024",
             lambda: PHSafe(read_config("us"), None),
             lambda: tabulated(joint_pair("DER"), read_config("us")),
-            "noisy counts of one household",
-            "No valid pair found spends all that is declared.",
         ),
-        Case(
-            "ONS, 14 tables",
-            pilot,
-            lambda: ons_zeros.method_1(1.0),
-            deaths,
-            four,
-            "Fourteen small shares need very rare events to be seen together.",
-            times=AUDITS,
-        ),
-        Case(
-            "ONS, top-down",
-            pilot,
-            lambda: ons_zeros.method_2(1.0).stage("measurements"),
-            deaths,
-            f"synthetic people, {four}",
-            "In synthetic people these attacks find little of what levels show.",
-            released=lambda: ons_zeros.method_2(1.0),
-            times=AUDITS,
-        ),
+        Case("ONS, 14 tables", lambda: tables(1.0), deaths),
+        Case("ONS, top-down", lambda: levels(1.0).stage("measurements"), deaths, lambda: levels(1.0)),
         Case(
             "ONS, top-down, zeros kept",
-            pilot,
-            lambda: ons_zeros.method_2(1.0, perturb_zeros=False).stage("measurements"),
+            lambda: kept().stage("measurements"),
             lambda: deaths(ons_zeros.ALONE),
-            f"synthetic people, {four}",
-            "Whoever appears in a cell is there: less bias, and no promise at all.",
-            released=lambda: ons_zeros.method_2(1.0, perturb_zeros=False),
-            claim=PureDP(1.0),
-            assumed=lambda: "The pilot's own (Tables 10 and 11), which says that zeros have to be perturbed.",
+            kept,
+            PureDP(1.0),
         ),
-        Case(
-            "ONS, Gaussian, inferred scale",
-            pilot,
-            systems()["bug-ons-classical-gaussian"].mechanism,
-            deaths,
-            "one count",
-            "The scale's theorem ends at epsilon 1. Rounding mends it at 10, not at 7.",
-            assumed=inferred,
-            size=8_000_000,
-        ),
-        Case(
-            "bottom-up, exact noise",
-            clark,
-            lambda: BottomUp(1.0),
-            added,
-            nine,
-            "Margins add up noisy cells and cost nothing more.",
-            times=AUDITS,
-        ),
-        Case(
-            "bottom-up, inverse CDF",
-            clark,
-            lambda: BottomUp(1.0, noise="inverse_cdf"),
-            added,
-            nine,
-            "Noise stops at 37, which only the exact law shows.",
-            assumed=lambda: "The method is the authors'. That uniforms have 53 bits is assumed: they name no number.",
-        ),
+        Case("ONS, Gaussian, inferred scale", systems()["bug-ons-classical-gaussian"].mechanism, deaths),
+        Case("bottom-up, exact noise", lambda: BottomUp(1.0), added),
+        Case("bottom-up, inverse CDF", lambda: BottomUp(1.0, noise="inverse_cdf"), added),
         Case(
             "NistDp3",
-            gardner,
             lambda: nist().stage("measurements"),
             nist_synthesis.neighbors,
-            f"histograms after the cut, {nist_synthesis.PEOPLE} records of 37 fields; not the rows",
-            "Of 18 small shares, behind a cut, 20,000 runs show nothing.",
-            released=lambda: nist().stage("thresholded"),
-            size=20_000,
-            times=AUDITS,
+            lambda: nist().stage("thresholded"),
         ),
         Case(
             "NistDp3, domain from data",
-            gardner,
             lambda: DomainFromData(nist(), nist_synthesis.OBSERVED),
             nist_synthesis.from_another_state,
-            f"histograms after the cut, {nist_synthesis.PEOPLE} records of 37 fields",
-            "A level that nobody else has adds bins, with certainty.",
-            assumed=lambda: "The contest allowed it for five state-dependent fields; here it is one field.",
-            size=500,
         ),
     ]
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit thirteen systems, most with 200,000 runs, four of them 100 times (quick: two, a tenth of the runs)."""
     known = [case for case in cases() if not quick or case.system in ("GDPC", "ONS, top-down, zeros kept")]
-    times = [1 if quick else case.times for case in known]
+    times = [1 if quick else case.about["times"] for case in known]
     tasks = []
     for case, own, number in zip(known, np.random.SeedSequence(seed).spawn(len(known)), times, strict=True):
-        sizes = [case.size // (10 if quick or place else 1) for place in range(number)]
+        sizes = [case.about["size"] // (10 if quick or place else 1) for place in range(number)]
         tasks += [delayed(_audit)(case.system, *task) for task in zip(sizes, own.spawn(number), strict=True)]
     audits = iter(run_all(tasks, jobs, "systems of the papers"))
     rows = [{**_about(case), "audits": list(islice(audits, number))} for case, number in zip(known, times, strict=True)]
@@ -250,7 +179,7 @@ def _audit(system: str, size: int, stream: np.random.SeedSequence) -> dict[str, 
     return {**about, **kept(result)}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         promise, exact = claim_from_dict(row["promise"]).budget, float(row["exact"])
         if row["sound"]:
@@ -261,7 +190,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield none_above(row["system"], row["audits"], exact)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     keep, break_it = (_rows(numbers, sound=sound) for sound in (True, False))
     fine, found = ([audit for row in rows for audit in row["audits"]] for rows in (keep, break_it))
     return (
@@ -272,7 +201,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     known, rows = {case.system: case for case in cases()}, []
     for row in (*_rows(numbers, sound=True), *_rows(numbers, sound=False)):
         case, claim, audit = known[row["system"]], claim_from_dict(row["promise"]), row["audits"][0]
@@ -281,24 +210,30 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
         loss = "infinite" if np.isinf(float(row["exact"])) else f"{float(row['exact']):.3g}"
         rows.append(
             (
-                f"{'' if case.sound else 'variant: '}{case.system} ({case.source})",
+                f"{'' if case.sound else 'variant: '}{case.system} ({case.about['source']})",
                 f"{claim.parameter} {claim.budget:.4g}{delta}",
-                case.on,
+                case.about["on"],
                 loss,
                 f"{down(audit['lower_bound'])} ({audit['class']})",
                 verdict,
-                case.lesson if case.assumed is None else f"{case.lesson} {case.assumed()}",
+                " ".join(filter(None, (case.about["lesson"], case.about.get("assumed", "").format(**_deltas())))),
             )
         )
     heads = ("system", "promise", "audited", "exact loss", "lower bound", "verdict", "what to know, what is assumed")
     return MarkdownTable(heads, rows)
 
 
-def _rows(numbers: dict[str, Any], *, sound: bool) -> list[dict[str, Any]]:
+def _deltas() -> dict[str, Any]:
+    """Return what rounding, which the pilot applies, makes of the true delta of its Gaussian scale."""
+    deltas = [ons_unchanged.deltas(epsilon)["after"] for epsilon in ons_unchanged.EPSILONS]
+    return {"delta": PILOT_DELTA, "least": min(deltas), "most": max(deltas)}
+
+
+def _rows(numbers: Numbers, *, sound: bool) -> list[dict[str, Any]]:
     return [row for row in numbers["rows"] if row["sound"] == sound]
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     sound = _rows(numbers, sound=True)
     rows = [*sound, *_rows(numbers, sound=False)]
     figure, (ax,) = page(5.0)

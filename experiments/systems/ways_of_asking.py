@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY, PROMISE
 from experiments.audits import down, event_class, kept, none_above, run_all, violations
 from experiments.drawing import bar, bar_key, column, foot, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
-from experiments.systems.asked import Asked, cases
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.systems.asked import SYSTEMS, Asked
 
+ABOUT = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))["asked"]
 MOST_DIRECT, LEAST_DIRECT = 20_000, 1_000  # runs of a direct estimate, over both databases: a tenth of the audit's
 LEVEL = 0.95  # of estimates' intervals
 WAYS = {"direct": "direct", "lag_tail": "lag tail", "kde": "KDE", "histogram": "histogram", "slope": "slope"}
@@ -31,9 +33,9 @@ NO_LIMIT = "the log-ratio of Gaussian noise has no limit: rho is its slope"
 KNOWN_RHO, RESIDUALS, SIMULATIONS, MEDIANS = (0.05, 0.5, 2.0), 1_000, 200, 20
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Ask thirteen systems in every way, and the slope 200 times of each known rho (quick: two, and 20 times)."""
-    known = [case.system for case in cases()]
+    known = list(SYSTEMS)
     wanted = [known[0], known[6]] if quick else known
     simulations = MEDIANS if quick else SIMULATIONS
     own, calibrated = np.random.SeedSequence(seed).spawn(2)
@@ -50,8 +52,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
 
 def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, Any]:
     """Ask one system in every way."""
-    case = next(case for case in cases() if case.system == name)
-    asked = case.built()
+    asked = SYSTEMS[name]()
     claim = asked.promise or asked.mechanism.claim
     audits, estimates = stream.spawn(2)
     size = asked.size // (40 if quick else 1)
@@ -128,7 +129,7 @@ def _calibrated(rho: float, whole: bool, simulations: int, stream: np.random.See
     }
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         exact, system = float(row["exact"]), row["system"]
         yield none_above(system, [row["audit"]], exact)
@@ -151,7 +152,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
 TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "NistDp3, rows")
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     near = [
         row["ways"][way]["value"] / float(row["exact"])
         for row in numbers["rows"]
@@ -166,13 +167,12 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows: list[tuple[str, ...]] = []
     reasons: list[str] = []
-    known = {case.system: case for case in cases()}
     for row in numbers["rows"]:
-        audit, case = row["audit"], known[row["system"]]
-        cells = [*promised_and_lost(row, case), f"{audit['class']}, {audit['size']:,} runs"]
+        audit = row["audit"]
+        cells = [*promised_and_lost(row), f"{audit['class']}, {audit['size']:,} runs"]
         for told in row["ways"].values():
             if "why" in told and told["why"] not in reasons:
                 reasons.append(told["why"])
@@ -181,7 +181,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
                 if "why" in told
                 else f"{told['value']:.3g} [{told['low']:.3g}, {told['high']:.3g}]"
             )
-        rows.append((*cells, case.lesson))
+        rows.append((*cells, ABOUT[row["system"]]["lesson"]))
     known_rho = numbers["known_rho"]
     worst = max(abs(one["mean"] / one["rho"] - 1) for one in known_rho)
     covered = [one["covered"] / one["simulations"] for one in known_rho]
@@ -202,18 +202,23 @@ def up_percent(share: float) -> str:
     return f"{math.ceil(share * 1000) / 10:g}%"
 
 
-def promised_and_lost(row: dict[str, Any], case: Any) -> list[str]:
+def promised_and_lost(row: dict[str, Any]) -> list[str]:
     """Return the cells that say what a system promises, about whom, what is lost and what is proved."""
     claim = claim_from_dict(row["promise"])
     who = {"add_remove": "added or removed", "replace_one": "replaced"}[claim.relation]
     exact, lower = f"{float(row['exact']):.3g}", down(row["audit"]["lower_bound"])
-    return [f"{case.system} ({case.on})", f"{claim.parameter} {claim.budget:.4g}", who, exact, lower]
+    return [
+        f"{row['system']} ({ABOUT[row['system']]['on']})",
+        f"{claim.parameter} {claim.budget:.4g}",
+        who,
+        exact,
+        lower,
+    ]
 
 
-def short_table(numbers: dict[str, Any]) -> MarkdownTable:
+def short_table(numbers: Numbers) -> MarkdownTable:
     """Return the table without the estimates."""
-    known = {case.system: case for case in cases()}
-    rows = [promised_and_lost(row, known[row["system"]]) for row in numbers["rows"]]
+    rows = [promised_and_lost(row) for row in numbers["rows"]]
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
@@ -227,7 +232,7 @@ STYLES: dict[str, dict[str, Any]] = {
 LIMIT = 3.0  # of the axis, in promises
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
     figure, (ax,) = page(1.4 + 0.6 * len(rows))
     for at, row in enumerate(rows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SHADES
 from experiments.audits import all_or_none, down, event_class, opened, run_all, up, violations
 from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 from experiments.topdown.bugs import SCHEMA, TREE, total_of_first
 
 LEVELS = ("1/4", "3/8", "3/8")
@@ -70,7 +69,7 @@ def neighbors(relation: Relation) -> NeighborPair:
     return NeighborPair.move_people(counts, (0, 0), (LAST, 3))
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit queries 20 times with 40,000 or 100,000 runs, stages once with 50,000, tables 100 times with 10,000.
 
     The quick form audits a person replaced only, queries and all areas together, measurements and rounded tables, with
@@ -194,7 +193,7 @@ def _breaking_an_invariant(part: int, stream: np.random.SeedSequence) -> dict[st
     return {"message": message, "covered": covered.to_dict(), "uncovered": uncovered.to_dict()}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     least = 0.3 if numbers["quick"] else 0.9
     for share in numbers["shares"]:
         what = f"{share['law']}, {share['relation']}, {_words(share['where'])}"
@@ -234,11 +233,11 @@ def _words(where: str) -> str:
     return f"{AREAS[int(level)]}, {query}"
 
 
-def _rows(numbers: dict[str, Any], kind: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(numbers: Numbers, kind: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in numbers["stages"] if all(row[name] == kind[name] for name in ("law", "relation"))]
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     exact = [joint["all"] for joint in numbers["joint"]]
     measured, rounded = (
         [shown[stage] for shown in map(_shown, [numbers] * len(exact), numbers["joint"]) if stage in shown]
@@ -252,7 +251,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for joint in numbers["joint"]:
         who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
@@ -273,7 +272,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def _shown(numbers: dict[str, Any], joint: dict[str, Any]) -> dict[str, float]:
+def _shown(numbers: Numbers, joint: dict[str, Any]) -> dict[str, float]:
     """Return the share of the promise that all areas together show, by stage."""
     rows = (row for row in _rows(numbers, joint) if row["where"] == "all")
     return {row["stage"]: row["lower_bound"] / row["promise"] for row in rows}
@@ -282,7 +281,7 @@ def _shown(numbers: dict[str, Any], joint: dict[str, Any]) -> dict[str, float]:
 COLORS = dict(zip(STAGES, SHADES, strict=True))
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(8.6, 2, 2)
     titles = {"geometric": "geometric noise, $\\varepsilon$ = 6", "Gaussian": "Gaussian noise, $\\rho$ = 10"}
     for number, (law, title) in enumerate(titles.items()):

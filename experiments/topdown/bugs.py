@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -27,7 +26,7 @@ from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, PROMISE
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, none_above, run_all, violations
 from experiments.drawing import INFINITE, bar, bar_key, beside, column, extent, foot, line_key, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
 
 FANOUT, DEPTH = 3, 2
 TREE = Hierarchy.regular(FANOUT, DEPTH)
@@ -101,7 +100,7 @@ def total_of_first(pair: NeighborPair) -> Event:
     return Event(minus, ThresholdRule(low=-total, high=1 - total))
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit everything 20 times, with 100 to 200,000 runs (quick: once, what 20,000 runs show)."""
     found = cases()
     if quick:
@@ -159,7 +158,7 @@ def caught(row: dict[str, Any]) -> int:
     return violations(by_counts)
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         audits, what = row["audits"], f"{row['words']} ({row['stage']})"
         if row["expected"] in (COUNTS, WITNESS):
@@ -171,7 +170,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield none_above(what, audits, float(row["loss"]))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     found = [row for row in numbers["rows"] if row["expected"] in (COUNTS, WITNESS)]
     correct = [audit for row in numbers["rows"] if row["sound"] for audit in row["audits"]]
     return (
@@ -181,7 +180,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for row in (row for row in numbers["rows"] if not row["sound"]):
         loss = float(row["loss"]) / row["promise"]
@@ -202,7 +201,7 @@ def _classes(row: dict[str, Any]) -> str:
     return max(sorted(kinds), key=kinds.__getitem__)
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(5.6)
     place, ticks, before = -1.0, {}, ""
     for row in numbers["rows"]:

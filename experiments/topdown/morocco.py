@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.audits import audited, down, opened
 from experiments.drawing import budget_axis, head, line_key, page
-from experiments.experiment import Check, MarkdownTable, between, near
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 SCHEMA = Schema({"area": ("urban", "rural"), "sex": ("male", "female")})
 QUERIES = {"total": "1/4", "area": "1/4", "detailed": "1/2"}
@@ -50,7 +49,7 @@ def topdown(tree: Hierarchy, epsilon: float) -> TopDown:
     return TopDown(SCHEMA, tree, budget, invariants=[Invariant("total", 0)], solver="batched")
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release 20 times at each of six budgets (quick: twice at three), and audit two paths with 30,000 runs (200)."""
     tree, histogram = census()
     epsilons = EPSILONS[1::2] if quick else EPSILONS
@@ -106,7 +105,7 @@ def _audited(
     return {"exact": None if law is None else law.supremum, "tables": saved}
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     for epsilon, row in numbers["rows"].items():
         where = f"epsilon {epsilon}"
         whole = row["additive"] and row["least"] >= 0 and row["again"] and row["people"] == numbers["people"]
@@ -126,7 +125,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield near("measurements, exact loss", numbers["audit"]["exact"], promised, 1e-6)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     audit, exact = opened(numbers["audit"]["tables"]), numbers["audit"]["exact"]
     epsilon = "1" if "1" in numbers["rows"] else next(iter(numbers["rows"]))
     medians = zip(LEVELS[1:], numbers["rows"][epsilon]["median"][1:], strict=True)
@@ -138,7 +137,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (epsilon, *(f"{error:.0f}" for error in row["median"][1:]), f"{row['bias']['2']:+.1f}, {row['bias']['0']:+.1f}")
         for epsilon, row in numbers["rows"].items()
@@ -151,7 +150,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (left, right) = page(4.2, 1, 2)
     rows = numbers["rows"].values()
     epsilons = np.array([float(epsilon) for epsilon in numbers["rows"]])

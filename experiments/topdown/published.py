@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.audits import all_or_none, down, kept, run_all, up, violations
 from experiments.drawing import bar, budget_axis, column, foot, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, few_misses
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, few_misses
 from experiments.systems.asked import TREE_500
 
 TREES = {
@@ -86,7 +85,7 @@ def tasks(quick: bool) -> list[Task]:
     return asked + [Task("topdown", 9, stage, 1.0, 1, BUDGETS // part) for stage in STAGES["TopDown, 9 areas"][1][:-1]]
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit tables of every size with growing runs, budgets and groups, then every stage, and one 100 times."""
     asked = tasks(quick)
     often = [Task("topdown", 9, TABLES, 1.0, 1, GROUPED // PARTS[quick])] * (OFTEN // PARTS[quick])
@@ -108,34 +107,34 @@ def _audit(task: Task, confidence: float, stream: np.random.SeedSequence) -> dic
     return asdict(task) | kept(result) | {"attack": result.attack}
 
 
-def shares(numbers: dict[str, Any], **wanted: Any) -> list[float]:
+def shares(numbers: Numbers, **wanted: Any) -> list[float]:
     """Return the lower bounds of audits over their promises, a person."""
     rows = [row for row in numbers["audits"] if wanted.items() <= row.items()]
     return [float(row["lower_bound"]) / row["epsilon"] for row in rows]
 
 
-def grown(numbers: dict[str, Any], leaves: int) -> dict[int, list[float]]:
+def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
     """Return the shares that one person shows in tables at epsilon 1, by the number of runs."""
     asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "people": 1}
     part = SIZES[0] // min(row["size"] for row in numbers["audits"] if row["leaves"] == leaves)
     return {size // part: shares(numbers, **asked, size=size // part) for size in SIZES}
 
 
-def by_budget(numbers: dict[str, Any], leaves: int) -> list[float]:
+def by_budget(numbers: Numbers, leaves: int) -> list[float]:
     """Return the share that one person shows in tables, by epsilon."""
     (size,) = {row["size"] for row in numbers["audits"] if row["leaves"] == leaves and row["epsilon"] == EPSILONS[0]}
     asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "people": 1, "size": size}
     return [shares(numbers, **asked, epsilon=epsilon)[0] for epsilon in EPSILONS]
 
 
-def in_groups(numbers: dict[str, Any], leaves: int) -> list[float]:
+def in_groups(numbers: Numbers, leaves: int) -> list[float]:
     """Return the share that a person shows in tables at epsilon 1, by the number of people who move."""
     (size,) = {row["size"] for row in numbers["audits"] if row["leaves"] == leaves and row["people"] == GROUPS[-1]}
     asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "size": size}
     return [float(np.median(shares(numbers, **asked, people=people))) for people in GROUPS]
 
 
-def stages(numbers: dict[str, Any]) -> dict[str, dict[str, float]]:
+def stages(numbers: Numbers) -> dict[str, dict[str, float]]:
     """Return the share that every stage shows at epsilon 1, by system; what is published comes last."""
     found: dict[str, dict[str, float]] = {}
     for name, (system, of_system) in STAGES.items():
@@ -148,7 +147,7 @@ def stages(numbers: dict[str, Any]) -> dict[str, dict[str, float]]:
     return found
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     audits = numbers["audits"]
     misses = sum(float(row["lower_bound"]) > row["epsilon"] for row in audits)
     yield few_misses("bounds above the promise", misses, len(audits), CUSTOMARY)
@@ -167,7 +166,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield Check(words, published <= found[MEASURED] + MARGIN)
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     tables = stages(numbers)["TopDown, 9 areas"][TABLES]
     return (
         f"TopDown's tables of nine areas show {down(tables)} of epsilon 1 to {BUDGETS // PARTS[numbers['quick']]:,} "
@@ -176,7 +175,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = [(name, down(found[MEASURED]), down([*found.values()][-1])) for name, found in stages(numbers).items()]
     for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
         by_size = grown(numbers, leaves)
@@ -197,7 +196,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
 STYLES = dict(zip(TREES, SERIES, strict=False))
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, (by_runs, by_epsilon, by_group, by_stage) = page(6.6, 2, 2)
     for leaves, (color, dashes, marker) in STYLES.items():
         style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}

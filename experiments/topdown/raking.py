@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, PALE, PROMISE, SERIES
 from experiments.audits import audited, down, opened, share
 from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, page, promise, spread
-from experiments.experiment import Check, MarkdownTable, between
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 EPSILON, FANOUT, DEPTH, TYPICAL = 1.0, 4, 3, 40
 EMPTY = 0.2  # of the leaves
@@ -46,7 +45,7 @@ def systems(tree: Hierarchy) -> dict[str, Any]:
     return {"RDPC": RDPC(EPSILON, tree, output="all"), "TopDown": TopDown(schema, tree, budget, solver="batched")}
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release 20,000 times (quick: 500), and audit with 400,000 runs (quick: 20,000)."""
     streams = np.random.SeedSequence(seed).spawn(4)
     tree, counts = population(np.random.default_rng(streams[0]))
@@ -81,7 +80,7 @@ def _areas(name: str, mechanism: Any, counts: NDArray[np.int64]) -> Mechanism:
     return lambda data, size, rng: tables(np.asarray(data)[:, np.newaxis], size, rng)[:, :, 0]
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
     counts = np.array(numbers["counts"])
     words = f"RDPC: {rdpc['negative']:.1%} of the leaves negative, TopDown: none"
@@ -111,7 +110,7 @@ def _large(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(counts >= np.quantile(counts, 0.75))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
     one, every = ([down(share(system[words])) for system in (rdpc, topdown)] for words in WAYS)
     return (
@@ -122,7 +121,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     systems, counts = [numbers["systems"][name] for name in SYSTEMS], np.array(numbers["counts"])
     rows = [
         ("areas below zero", *(f"{row['negative']:.0%}" for row in systems)),
@@ -136,7 +135,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     return MarkdownTable(("one release", *SYSTEMS), rows, words)
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(5.6, 2, 2)
     left, right, below = spread(axes)
     counts = np.array(numbers["counts"])

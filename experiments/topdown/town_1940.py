@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from algorithms.topdown.population import Population1940, homogeneity, synthetic
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, ESTIMATE, GRAY, SERIES
 from experiments.drawing import budget_axis, head, line_key, page, spread
-from experiments.experiment import Check, MarkdownTable, between
+from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
@@ -29,7 +28,7 @@ SETTINGS: dict[str, Any] = {"method": "kde", "bandwidth": 0.1, "percentile": 95,
 MIXED, SAME = 12, 20  # empty strata, of 24: at most, at least
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release a population of 1,200 districts 24 times at each of six budgets (quick: twice at two)."""
     streams = np.random.SeedSequence(seed).spawn(len(EPSILONS) + 2)
     town = synthetic_1940(np.random.default_rng(streams[-1]))
@@ -84,7 +83,7 @@ def _published() -> dict[str, tuple[int, int, float]]:
     return dict(zip(map("{:g}".format, EPSILONS), zip(MEDIAN, P95, RESIDUAL, strict=True), strict=True))
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
+def check(numbers: Numbers) -> Checks:
     published = _published()
     for epsilon, row in numbers["rows"].items():
         median, p95, largest = published[epsilon]
@@ -102,7 +101,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield Check("residual estimates grow with epsilon", ordered == sorted(ordered))
 
 
-def finding(numbers: dict[str, Any]) -> str:
+def finding(numbers: Numbers) -> str:
     one, (median, p95, largest) = numbers["rows"]["1"], _published()["1"]
     return (
         f"Yes, as far as they were published: at epsilon 1 (one person replaced) districts have a median |error| of "
@@ -112,7 +111,7 @@ def finding(numbers: dict[str, Any]) -> str:
     )
 
 
-def table(numbers: dict[str, Any]) -> MarkdownTable:
+def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for epsilon, row in numbers["rows"].items():
         median, p95, _ = _published()[epsilon]
@@ -125,7 +124,7 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
     )
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(6.8, 2, 2)
     left, right, below = spread(axes)
     rows = numbers["rows"]

@@ -13,7 +13,7 @@ import pytest
 from experiments.__main__ import FIGURES, PAPERS, main
 from experiments.experiment import load_part
 from experiments.papers.index import Item, Paper, load_papers, page
-from experiments.papers.values import Values
+from experiments.papers.values import values
 from tests.helpers import refuses
 
 FIVE = load_papers()
@@ -23,6 +23,11 @@ ITEMS = [item for paper in FIVE for item in paper.items]
 @cache
 def saved(name: str) -> dict[str, Any]:
     return load_part(name, FIGURES)
+
+
+@cache
+def named() -> dict[str, Any]:
+    return values(saved)
 
 
 def test_the_command_writes_the_page_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +43,7 @@ def test_every_item_has_a_status_and_a_place_that_exists(item: Item) -> None:
     item.check()
     assert item.place
     assert item.says
-    assert item.line(Values(saved)).count("|") == 7, "a cell must not hold the mark between cells"
+    assert item.line(named()).count("|") == 7, "a cell must not hold the mark between cells"
 
 
 def numbered(word: str, last: int) -> set[str]:
