@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel
+from joblib import Parallel, delayed
 
 from audit.loss import measure_loss
 from audit.results import AuditResult, plain_number
@@ -23,6 +23,23 @@ def run_all(tasks: Sequence[Any], jobs: int, words: str, unit: str = "audits") -
             found.append(result)
             advance(1)
     return found
+
+
+def repeat(
+    function: Callable[..., Any],
+    settings: Sequence[tuple[Any, ...]],
+    streams: Iterable[Any],
+    times: int,
+    **options: Any,
+) -> list[list[Any]]:
+    """Call a function on every setting so many times, each time with a stream of its own; return results by setting.
+
+    `streams` are seed sequences, one a setting; options are those of `run_all`.
+    """
+    pairs = zip(settings, streams, strict=True)
+    tasks = [delayed(function)(*setting, stream) for setting, own in pairs for stream in own.spawn(times)]
+    found = run_all(tasks, **options)
+    return [found[place * times : (place + 1) * times] for place in range(len(settings))]
 
 
 def audited(mechanism: Any, pair: Any, claim: Any, *, size: int, rng: Any, jobs: int, **options: Any) -> dict[str, Any]:

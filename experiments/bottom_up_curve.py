@@ -22,7 +22,7 @@ from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
 from experiments.audits import all_or_none, down, kept, median, none_above, run_all, violations
-from experiments.drawing import bar_key, head, line_key, page, spread
+from experiments.drawing import bar_key, head, line_key, own_keys, page, spread
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
@@ -296,11 +296,7 @@ def _draw_curves(ax: Axes, numbers: Numbers) -> None:
     ax.set_ylim(0, 1.04)
     ax.set_xlim(1e-5, 1e-1)
     ax.set_ylabel("accuracy: 1 - error / error of zeros")
-    handles = [
-        *ax.get_legend_handles_labels()[0],
-        bar_key("band: 95% of releases", GRAY),
-        line_key("exact expectation", color=GRAY),
-    ]
+    handles = [*own_keys(ax), bar_key("band: 95% of releases", GRAY), line_key("exact expectation", color=GRAY)]
     head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)
 
 
@@ -318,7 +314,7 @@ def _draw_missing(ax: Axes, numbers: Numbers) -> None:
     ax.set_ylabel("1 - L1 accuracy (log scale)")
     gray: dict[str, Any] = {"color": GRAY, "marker": "o"}
     handles = [
-        *ax.get_legend_handles_labels()[0],
+        *own_keys(ax),
         line_key("as drawn", **gray, markersize=3),
         line_key("calibrated", **gray, linestyle=":", markersize=6, markerfacecolor="none"),
     ]
@@ -357,9 +353,5 @@ def _draw_tails(ax: Axes, numbers: Numbers) -> None:
     ax.set_ylim(0.6, top * 5)
     ax.set_xlabel("distance of the output from the count, $|k|\\,\\varepsilon$")
     ax.set_ylabel("largest exact loss there,\nin $\\varepsilon$ (log scale)")
-    handles = [
-        *ax.get_legend_handles_labels()[0],
-        line_key("promise", **PROMISE),
-        bar_key("gray band: infinite", "#DDDDDD"),
-    ]
+    handles = [*own_keys(ax), line_key("promise", **PROMISE), bar_key("gray band: infinite", "#DDDDDD")]
     head(ax, "(e) inverse distribution function (CDF): loss in the tails", handles, ncols=5)

@@ -41,9 +41,13 @@ Checks = Iterator[Check]
 class MarkdownTable:
     """The numbers behind an answer: a heading a column, rows of cells, and what a reader needs to know of them."""
 
-    heads: Sequence[str]
+    heads: Sequence[str] | str  # as a string: with " | " between them
     rows: Sequence[Sequence[str]]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.heads, str):
+            object.__setattr__(self, "heads", self.heads.split(" | "))
 
     def __str__(self) -> str:
         """Return it, and the note below it."""

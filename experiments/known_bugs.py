@@ -23,7 +23,7 @@ from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
 from experiments.audits import bounds, down, kept, none_above, run_all, violations
-from experiments.drawing import BOX, bar, bar_key, bare_rows, beside, column, extent, foot, line_key, page
+from experiments.drawing import BOX, bar, bare_rows, beside, column, extent, foot, keys, line_key, page
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
 
 BUGS, FAULTY, CORRECT = "known bugs", "faulty benchmarks", "correct algorithms"
@@ -200,11 +200,13 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
     _draw_scale(ax, place + 0.7)
     handles = [
-        bar_key("lower bound, violated (confidence $1 - 10^{-6}$)", violated=True),
-        bar_key("lower bound, not refuted"),
-        line_key("lowest to highest of the audits (bar: median)", color=BLACK, linewidth=1.1),
-        line_key("promise", **PROMISE),
-        line_key("true loss; where infinite: an audit has a witness", **EXACT),
+        *keys(
+            violated="lower bound, violated (confidence $1 - 10^{-6}$)",
+            bound="lower bound, not refuted",
+            extent="lowest to highest of the audits (bar: median)",
+            promise="promise",
+            exact="true loss; where infinite: an audit has a witness",
+        ),
         line_key("true loss infinite, and no audit has a witness", **EXACT, markerfacecolor="white"),
     ]
     foot(figure, handles, ncols=2)

@@ -15,7 +15,7 @@ from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.results.plots import BLUE, GRAY, PALE
 from experiments.audits import down
-from experiments.drawing import column, foot, name_rows, page, promise
+from experiments.drawing import column, foot, name_rows, own_keys, page, promise
 from experiments.experiment import Checks, MarkdownTable, Numbers, between, few_misses, near
 from experiments.flaxman.joint_witness import paths_only
 
@@ -148,5 +148,5 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_xlabel("lower bound for one person added or removed / promise (95% confidence)")
     for points, words in zip(COLUMNS.values(), ("one\nrelease", "many\nruns"), strict=True):
         column(ax, -0.6, words, points, va="bottom")
-    foot(figure, ax.get_legend_handles_labels()[0], ncols=2)
+    foot(figure, own_keys(ax), ncols=2)
     return figure

@@ -20,7 +20,7 @@ from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
 from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
-from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, page
+from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, most_misses
 
 Rng = np.random.Generator
@@ -274,7 +274,7 @@ def draw(numbers: Numbers) -> Figure:
     plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], top)
     top.set_xlabel("true loss beyond the promise (log scale)")
     top.set_ylabel("runs needed (log scale)")
-    head(top, "(a) runs for power 0.8", top.get_legend_handles_labels()[0], ncols=4, x=-0.2)
+    head(top, "(a) runs for power 0.8", own_keys(top), ncols=4, x=-0.2)
     _draw_differences(below, rows)
     return figure
 

@@ -27,7 +27,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from experiments.audits import up
 from experiments.bounds.worst_laws import normal_counts
-from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, page
+from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, most_misses, near
 
 COUNT = 120
@@ -308,7 +308,7 @@ def draw(numbers: Numbers) -> Figure:
     for ax, letter, group in ((axes[6], "g", False), (axes[7], "h", True)):
         _draw_needed(ax, [row for row in numbers["needed"] if (row["people"] > 1) == group])
         who = "a group of 2 / $\\epsilon$" if group else "one person"
-        head(ax, f"({letter}) {who}", ax.get_legend_handles_labels()[0], ncols=1)
+        head(ax, f"({letter}) {who}", own_keys(ax), ncols=1)
     axes[6].set_ylabel(f"runs until half of the audits\nprove {PROVED} $\\epsilon$ (log scale)")
     return figure
 

@@ -17,7 +17,7 @@ from audit.events import cell
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, PROMISE, SERIES
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import CIRCLE, bar, bar_key, beside, head, line_key, name_rows, page, promise, strip
+from experiments.drawing import CIRCLE, bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, strip
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 EPSILON, AREA, OTHER = 0.1, 0, 1001
@@ -118,13 +118,8 @@ def table(numbers: Numbers) -> MarkdownTable:
         for name, events in numbers["paper"].items()
     ]
     return MarkdownTable(
-        (
-            "over epsilon",
-            "largest log-ratio, errors of exactly k",
-            "of k or more",
-            "lower bound, one person",
-            "lower bound, 20 to 80 people",
-        ),
+        "over epsilon | largest log-ratio, errors of exactly k | of k or more | lower bound, one person | lower "
+        "bound, 20 to 80 people",
         rows,
         f"The bounds are from {min(sizes):,} to {max(sizes):,} runs at 99.9%, and from 1,000 runs at 95% (medians). "
         f"The paper's runs took {numbers['paper_seconds']:.1f} s here, and 1 h 51 min in its notebook.",
@@ -137,7 +132,7 @@ def draw(numbers: Numbers) -> Figure:
         curves = {name: events[event]["curve"] for name, events in numbers["paper"].items()}
         _draw_ratios(ax, curves)
         title = f"({letter}) error of {words}: estimates of 500 + 500 runs (lines: 95%)"
-        head(ax, title, [*ax.get_legend_handles_labels()[0], line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
+        head(ax, title, [*own_keys(ax), line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
 
     below = axes[2]
     names: list[str] = []

@@ -12,7 +12,7 @@ from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, GRAY, SERIES
-from experiments.drawing import head, page
+from experiments.drawing import head, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
@@ -127,5 +127,5 @@ def draw(numbers: Numbers) -> Figure:
     right.set_ylim(-0.085, 0.085)
     for ax, title in ((left, "(a) errors of one release"), (right, "(b) residual estimates (band: 95%)")):
         ax.set_xlim(-200, 200)
-        head(ax, title, ax.get_legend_handles_labels()[0], ncols=1)
+        head(ax, title, own_keys(ax), ncols=1)
     return figure

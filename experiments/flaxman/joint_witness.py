@@ -19,9 +19,9 @@ from audit.events import cell
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
-from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, PROMISE
+from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import bar, bar_key, beside, extent, head, line_key, name_rows, page, promise
+from experiments.drawing import bar, beside, extent, head, keys, line_key, name_rows, page, promise
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 FANOUT, LEVELS, PEOPLE = 10, 3, 100  # children of each area; levels below the root; people in each leaf
@@ -208,11 +208,13 @@ def draw(numbers: Numbers) -> Figure:
     top.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5])
     top.set_xlabel("loss for one person added (last: moved) / promise")
     handles = [
-        bar_key("lower bound"),
-        bar_key("lower bound: violated", violated=True),
-        line_key("exact maximum of the table", **EXACT),
-        line_key("promise", **PROMISE),
-        line_key(f"range of {len(numbers['repeats']['moved'])} repeats at 95%", color=BLACK, linewidth=1.1),
+        *keys(
+            bound="lower bound",
+            violated="lower bound: violated",
+            exact="exact maximum of the table",
+            promise="promise",
+            extent=f"range of {len(numbers['repeats']['moved'])} repeats at 95%",
+        ),
         line_key("share of one level", **shared),
     ]
     head(top, "(a) lower bounds, confidence $1 - 10^{-6}$", handles, x=-0.4)

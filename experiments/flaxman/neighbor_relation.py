@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import GDPC
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, EXACT, PROMISE
+from audit.results.plots import EXACT, PROMISE
 from experiments.audits import audited, down, opened
-from experiments.drawing import bar, bar_key, beside, extent, foot, line_key, name_rows, page
+from experiments.drawing import bar, beside, extent, foot, keys, name_rows, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 COUNTS = [120, 75, 43]
@@ -113,12 +113,12 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_xticks([0, 0.5, 1, 1.5, 2])
     ax.set_xlabel("privacy loss in units of $\\epsilon$")
     budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
-    handles = [
-        bar_key("lower bound, confidence $1 - 10^{-6}$"),
-        bar_key("the same: violated", violated=True),
-        line_key(f"bar: least of $\\epsilon$ = {budgets}; line: to the largest", color=BLACK, linewidth=1.1),
-        line_key("exact loss", **EXACT),
-        line_key("promise", **PROMISE),
-    ]
+    handles = keys(
+        bound="lower bound, confidence $1 - 10^{-6}$",
+        violated="the same: violated",
+        extent=f"bar: least of $\\epsilon$ = {budgets}; line: to the largest",
+        exact="exact loss",
+        promise="promise",
+    )
     foot(figure, handles, ncols=3)
     return figure

@@ -16,7 +16,7 @@ from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
 from audit.results.plots import BLUE, ESTIMATE, EXACT, GRAY, PALE, PROMISE
 from experiments.audits import audited, down, opened
-from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, page, promise
+from experiments.drawing import bar, beside, head, keys, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 WHY_NEITHER_IS_SLACK = (
@@ -143,10 +143,12 @@ def draw(numbers: Numbers) -> Figure:
     top.set_xlim(0, 1.12 * numbers["epsilon"])
     top.set_xlabel("privacy loss for one person added (epsilon, nats)")
     handles = [
-        bar_key("lower bound, one person"),
-        bar_key(f"lower bound for one, from {GROUP} people", PALE),
-        line_key("exact loss", **EXACT),
-        line_key("promise", **PROMISE),
+        *keys(
+            bound="lower bound, one person",
+            pale=f"lower bound for one, from {GROUP} people",
+            exact="exact loss",
+            promise="promise",
+        ),
         line_key("estimate from residuals, for errors of 0 to 2 standard deviations", **estimated),
     ]
     head(top, "(a) lower bounds, all together at confidence $1 - 10^{-6}$, and estimates", handles, ncols=2, x=-0.15)

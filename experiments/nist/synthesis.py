@@ -26,7 +26,7 @@ from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
 from experiments.audits import all_or_none, bounds, down, kept, run_all, violations
-from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, page, promise
+from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, own_keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, few_misses, near
 
 EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
@@ -347,7 +347,7 @@ def draw(numbers: Numbers) -> Figure:
     name_rows(below, [f"{w}: {a['size']:,} runs, {a['people']} added" for w, a in joint.items()], size=8)
     below.set_xlim(0, 1.05)
     below.set_xlabel("lower bound (95%) / promise")
-    head(below, "(c) all groups together", [bar_key("lower bound"), *below.get_legend_handles_labels()[0]], x=-0.3)
+    head(below, "(c) all groups together", [bar_key("lower bound"), *own_keys(below)], x=-0.3)
     return figure
 
 
@@ -365,7 +365,7 @@ def _draw_utility(ax: Axes, numbers: Numbers) -> None:
     budget_axis(ax, distances, "epsilon, one record added or removed")
     ax.set_ylim(0, None)
     ax.set_ylabel("total variation of 3-way\nmargins (mean, 0 to 1)")
-    head(ax, f"(a) distance of {numbers['rows']:,} rows from records", ax.get_legend_handles_labels()[0], x=-0.3)
+    head(ax, f"(a) distance of {numbers['rows']:,} rows from records", own_keys(ax), x=-0.3)
 
 
 def _draw_groups(ax: Axes, numbers: Numbers) -> None:
@@ -383,4 +383,4 @@ def _draw_groups(ax: Axes, numbers: Numbers) -> None:
     column(ax, -1, "bins", 36, style="italic")
     name_rows(ax, labels, size=8)
     ax.set_xlabel("lower bound (95%) / group's share")
-    head(ax, f"(b) each group, epsilon {numbers['promise']:g}", ax.get_legend_handles_labels()[0], ncols=2, x=-0.3)
+    head(ax, f"(b) each group, epsilon {numbers['promise']:g}", own_keys(ax), ncols=2, x=-0.3)

@@ -17,7 +17,7 @@ from algorithms.ons.tables import Table
 from algorithms.ons.top_down import OnsTopDown
 from algorithms.schema import Schema
 from audit.results.plots import GRAY, SERIES
-from experiments.drawing import head, page
+from experiments.drawing import head, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 EPSILON, COUNT = 1.0, 10
@@ -116,7 +116,7 @@ def draw(numbers: Numbers) -> Figure:
     top.set_ylim(0, 0.75)
     top.set_xlabel("noisy count")
     top.set_ylabel("probability density")
-    head(top, f"(a) Laplace noise, $\\epsilon$ = {numbers['epsilon']:g}", top.get_legend_handles_labels()[0], ncols=2)
+    head(top, f"(a) Laplace noise, $\\epsilon$ = {numbers['epsilon']:g}", own_keys(top), ncols=2)
     below.set_title("(b) the way down; in each box: exact and noisy, then adjusted and (bold) rounded", x=-0.0)
     _draw_levels(below, numbers["levels"])
     return figure

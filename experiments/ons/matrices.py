@@ -18,7 +18,7 @@ from algorithms.ons.top_down import OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix
 from audit.results.plots import SERIES
 from experiments.audits import run_all
-from experiments.drawing import foot, page
+from experiments.drawing import foot, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, published
 from experiments.ons.bias import merged
 
@@ -209,11 +209,7 @@ def draw(numbers: Numbers) -> Figure:
     for ax in axes[:6:2]:
         ax.set_ylabel("actual count of the cell")
     axes[6].set_ylabel("share of cells")
-    foot(
-        figure,
-        axes[6].get_legend_handles_labels()[0],
-        words="a matrix: cells by class; darker: larger share of the row",
-    )
+    foot(figure, own_keys(axes[6]), words="a matrix: cells by class; darker: larger share of the row")
     return figure
 
 

@@ -250,13 +250,8 @@ def table(numbers: Numbers) -> MarkdownTable:
     ]
     brazil = _against(numbers, "Brazil, top-down", "Brazil, laplace", at)
     return MarkdownTable(
-        (
-            "ratio of L1",
-            f"top-down / independent, epsilon {at} in all",
-            f"independent with epsilon {at} a table",
-            "top-down, equal / pilot's shares",
-            f"the same, epsilon {last}",
-        ),
+        f"ratio of L1 | top-down / independent, epsilon {at} in all | independent with epsilon {at} a table | "
+        f"top-down, equal / pilot's shares | the same, epsilon {last}",
         [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()],
         f"Of {numbers['people']:,} made-up deaths, medians of {numbers['runs']} releases. For "
         f"{numbers['brazil']['deaths']:,} deaths of Brazil top-down loses {brazil[0]:.2g} times as many people as "

@@ -21,7 +21,7 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.audits import all_or_none, down, median, run_all, violations
-from experiments.drawing import head, line_key, page
+from experiments.drawing import head, line_key, own_keys, page
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 LAWS: tuple[Law, ...] = ("laplace", "gaussian", "geometric")
@@ -163,7 +163,7 @@ def draw(numbers: Numbers) -> Figure:
     left.set_ylabel("share of counts left as they are")
     gray: dict[str, Any] = {"color": GRAY, "linestyle": "none"}
     handles = [
-        *left.get_legend_handles_labels()[0],
+        *own_keys(left),
         line_key("formula", color=GRAY),
         line_key("runs", **gray, marker="."),
         line_key("printed", **gray, marker="o", fillstyle="none"),
@@ -177,5 +177,5 @@ def draw(numbers: Numbers) -> Figure:
     right.set_ylim(1e-4, 1)
     right.set_xlabel("promised epsilon of a count (log scale)")
     right.set_ylabel("true delta at that epsilon (log scale)")
-    head(right, "(b) Gaussian noise: exact law", right.get_legend_handles_labels()[0], ncols=1)
+    head(right, "(b) Gaussian noise: exact law", own_keys(right), ncols=1)
     return figure

@@ -18,9 +18,9 @@ from audit.claims import PureDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SERIES
+from audit.results.plots import BLUE, EXACT, PALE, SERIES
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, run_all, violations
-from experiments.drawing import bar, bar_key, extent, head, line_key, name_rows, page, promise
+from experiments.drawing import bar, extent, head, keys, name_rows, own_keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 
 FEW = few_deaths()
@@ -219,12 +219,12 @@ def draw(numbers: Numbers) -> Figure:
     figure, (top, middle, below) = page(10.6, 3, 1, heights=[1.8, 0.8, 1.2])
     _draw_parts(top, numbers["shares"])
     top.set_xlabel(f"lower bound ({_sure(numbers)}) / own share")
-    looks = [
-        bar_key("method 1: tables with independent noise"),
-        bar_key("method 2: levels from the top down", PALE),
-        line_key("promise", **PROMISE),
-        line_key("exact loss", **EXACT),
-    ]
+    looks = keys(
+        bound="method 1: tables with independent noise",
+        pale="method 2: levels from the top down",
+        promise="promise",
+        exact="exact loss",
+    )
     head(top, "(a) each part by itself (line: range of audits)", looks, x=-0.3)
     _draw_parts(middle, numbers["joint"])
     middle.set_xlabel(f"lower bound ({_sure(numbers)}) / promise")
@@ -261,4 +261,4 @@ def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("epsilon, one person added or removed (log scale)")
     ax.set_ylabel("share")
-    head(ax, "(c) what tables of synthetic deaths reveal", ax.get_legend_handles_labels()[0], ncols=2, x=-0.1)
+    head(ax, "(c) what tables of synthetic deaths reveal", own_keys(ax), ncols=2, x=-0.1)

@@ -21,9 +21,9 @@ from audit.attacks import Attack
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, claim_from_dict, parse_claim
 from audit.loss import measure_loss_from_outputs
 from audit.results.formatting import nearest
-from audit.results.plots import BLUE, PALE, PROMISE
+from audit.results.plots import BLUE, PALE
 from experiments.audits import down, kept, run_all
-from experiments.drawing import bar, bar_key, bare_rows, column, foot, line_key, name_rows, page, promise
+from experiments.drawing import bar, bare_rows, column, foot, keys, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
 
 OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # where `make libraries` puts them
@@ -255,11 +255,11 @@ def draw(numbers: Numbers) -> Figure:
     longest = max(float(row["audits"][name]["lower_bound"]) / _promised(row) for row in rows for name in LOOKS)
     ax.set_xlim(0, 1.05 * longest)
     ax.set_xlabel("lower bound, in units of the promise")
-    handles = [
-        bar_key("upper bar: all attacks"),
-        bar_key("lower bar: all but those on precision", PALE),
-        bar_key("either: violated", violated=True),
-        line_key("promise", **PROMISE),
-    ]
+    handles = keys(
+        bound="upper bar: all attacks",
+        pale="lower bar: all but those on precision",
+        violated="either: violated",
+        promise="promise",
+    )
     foot(figure, handles, words="one person added or removed, unless the promise is for one replaced")
     return figure

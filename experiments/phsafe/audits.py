@@ -21,9 +21,9 @@ from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results import AuditResult, plain_number
-from audit.results.plots import EXACT, PROMISE
+from audit.results.plots import EXACT
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import INFINITE, bar, bar_key, beside, column, foot, line_key, page, promise
+from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between
 
 PH3, PH8 = ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
@@ -197,13 +197,13 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_ylim(max(heights.values()) + 0.6, 0)
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("share of the promised $\\rho$: of the budget,\nor of twice the budget where a person is replaced")
-    handles: list[Any] = [
-        bar_key("lower bound, not refuted"),
-        bar_key("lower bound, violated", violated=True),
-        line_key("exact loss: spent by the exact law", **EXACT),
-        line_key("exact loss infinite", **INFINITE),
-        line_key("promise", **PROMISE),
-    ]
+    handles: list[Any] = keys(
+        bound="lower bound, not refuted",
+        violated="lower bound, violated",
+        exact="exact loss: spent by the exact law",
+        infinite="exact loss infinite",
+        promise="promise",
+    )
     foot(
         figure, handles, ncols=3, words="VAL: valid data; DER: the paper's model; API: as the production code declares"
     )

@@ -16,9 +16,9 @@ from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.postprocessing.published import PublishedTables
 from audit.claims import ZCDP, GaussianDP
 from audit.loss import measure_loss_from_outputs
-from audit.results.plots import BLUE, EXACT, PALE, PROMISE
+from audit.results.plots import BLUE, EXACT, PALE
 from experiments.audits import down, run_all
-from experiments.drawing import bar, bar_key, column, foot, line_key, name_rows, page, promise
+from experiments.drawing import bar, column, foot, keys, name_rows, page, promise
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, few_misses
 
 LEVEL, RHO = "state_*", 0.5  # of every query that is measured: at production's budgets few runs show nothing
@@ -104,13 +104,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         for row, shown in zip(numbers["rows"], _shares(numbers), strict=True)
     ]
     return MarkdownTable(
-        (
-            "table",
-            "exact mu of the counts",
-            "lower bound from counts",
-            "from the published table",
-            "published / counts",
-        ),
+        "table | exact mu of the counts | lower bound from counts | from the published table | published / counts",
         rows,
         f"From {numbers['runs']:,} runs at rho {numbers['rho']:g} a query. Consistency, by which a table would depend "
         "on all measurements at once, is not asked here.",
@@ -130,11 +124,11 @@ def draw(numbers: Numbers) -> Figure:
     name_rows(ax, [row["table"] for row in numbers["rows"]])
     ax.set_xlim(0, 1.05)
     ax.set_xlabel("loss of the pair of each table, $\\mu$ (a query promises $\\rho$ = 1/2, that is $\\mu$ = 1)")
-    handles: list[Any] = [
-        bar_key("lower bound, noisy counts", PALE),
-        bar_key("lower bound, published table"),
-        line_key("exact loss of the counts", **EXACT),
-        line_key("promise", **PROMISE),
-    ]
+    handles: list[Any] = keys(
+        pale="lower bound, noisy counts",
+        bound="lower bound, published table",
+        exact="exact loss of the counts",
+        promise="promise",
+    )
     foot(figure, handles)
     return figure

@@ -17,7 +17,7 @@ from algorithms.phsafe.tables import QUERIES
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
-from experiments.drawing import foot, page, promise
+from experiments.drawing import foot, own_keys, page, promise
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 DELTA = 1e-10
@@ -247,12 +247,7 @@ def draw(numbers: Numbers) -> Figure:
     axes[0].set_yticks(range(len(groups) + 1), [*groups, "whole run, one pair"], fontsize=8)
     axes[0].get_yticklabels()[-1].set_fontweight("bold")
     axes[1].set_yticks(range(len(groups) + 1), [""] * (len(groups) + 1))
-    foot(
-        figure,
-        axes[0].get_legend_handles_labels()[0],
-        ncols=2,
-        words="exact loss of the worst pair, by what the model lets records be",
-    )
+    foot(figure, own_keys(axes[0]), ncols=2, words="exact loss of the worst pair, by what the model lets records be")
     return figure
 
 

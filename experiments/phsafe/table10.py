@@ -16,7 +16,7 @@ from algorithms.phsafe.explore import Z_EXACT, Z_PRINTED, Z_PRODUCTION, exact_bu
 from algorithms.phsafe.ledger import ledger
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE
 from experiments.audits import down
-from experiments.drawing import head, name_rows, page
+from experiments.drawing import head, name_rows, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, published
 
 DELTA = 1e-10
@@ -169,7 +169,7 @@ def draw(numbers: Numbers) -> Figure:
     left.set_xlim(0.03, 1e5)
     left.axvspan(left.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
     left.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
-    head(left, "(a) budgets of Table 10", left.get_legend_handles_labels()[0], ncols=1)
+    head(left, "(a) budgets of Table 10", own_keys(left), ncols=1)
     for name, words, marker, color in (
         ("printed", "margin $\\lfloor 1.64\\,\\sigma \\rfloor$", "x", PURPLE),
         ("target", "margin: the target", "o", GREEN),
@@ -182,7 +182,7 @@ def draw(numbers: Numbers) -> Figure:
     right.set_xlim(0.89, 0.91)
     right.set_xticks(np.linspace(0.89, 0.91, 3))
     right.set_xlabel("exact probability that the noise\nis within the margin")
-    head(right, "(b) margins of error", right.get_legend_handles_labels()[0], ncols=1)
+    head(right, "(b) margins of error", own_keys(right), ncols=1)
     for ax, names in ((left, [_label(rows) for rows in groups]), (right, [""] * len(groups))):
         name_rows(ax, names, size=8)
     return figure

@@ -17,7 +17,7 @@ from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from audit.results.plots import BLACK, GRAY, SERIES
-from experiments.drawing import head, page
+from experiments.drawing import head, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 TAUS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
@@ -131,10 +131,10 @@ def draw(numbers: Numbers) -> Figure:
     top.set_yscale("log")
     top.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
     top.set_ylabel("left out (log scale)")
-    head(top, "(a) people left out", top.get_legend_handles_labels()[0], ncols=2)
+    head(top, "(a) people left out", own_keys(top), ncols=2)
     for ax, (table, title) in zip(others, SHOWN.items(), strict=True):
         _errors(ax, numbers, table)
-        head(ax, title, ax.get_legend_handles_labels()[0])
+        head(ax, title, own_keys(ax))
         ax.set_ylabel("error of a cell,\n$\\sqrt{bias^2 + \\sigma^2}$ (people, log)")
     for ax in (top, *others):
         ax.set_xlabel(r"threshold $\tau$")

@@ -26,9 +26,9 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import EXACT, PROMISE
+from audit.results.plots import EXACT
 from experiments.audits import all_or_none, down, event_class, kept, none_above, run_all, violations
-from experiments.drawing import INFINITE, bar, bar_key, beside, column, foot, line_key, page, promise
+from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between
 from experiments.nist import synthesis as nist_synthesis
 from experiments.ons import unchanged as ons_unchanged
@@ -257,13 +257,13 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_ylim(places[-1] + 0.6, -1.6)
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("privacy loss in units of the promise\n(TopDown: one person replaced, others: added or removed)")
-    handles: list[Any] = [
-        bar_key("lower bound, not refuted"),
-        bar_key("lower bound, violated", violated=True),
-        line_key("exact loss of the pair", **EXACT),
-        line_key("exact loss infinite", **INFINITE),
-        line_key("promise", **PROMISE),
-    ]
+    handles: list[Any] = keys(
+        bound="lower bound, not refuted",
+        violated="lower bound, violated",
+        exact="exact loss of the pair",
+        infinite="exact loss infinite",
+        promise="promise",
+    )
     words = "witness: probability of outputs that are impossible on the other database"
     foot(figure, handles, ncols=5, words=words)
     return figure

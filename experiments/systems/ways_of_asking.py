@@ -18,9 +18,9 @@ from audit.estimates.residuals import residual_loss
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import ESTIMATE, EXACT, GRAY, PROMISE
+from audit.results.plots import ESTIMATE, EXACT, GRAY
 from experiments.audits import down, event_class, kept, none_above, run_all, violations
-from experiments.drawing import bar, bar_key, column, foot, line_key, name_rows, page, promise
+from experiments.drawing import bar, column, foot, keys, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
 from experiments.systems.asked import SYSTEMS, Asked
 
@@ -260,9 +260,7 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("privacy loss in units of the promise, epsilon or rho (an arrow: beyond the axis)")
     handles: list[Any] = [
-        bar_key("lower bound"),
-        line_key("exact loss", **EXACT),
-        line_key("promise", **PROMISE),
+        *keys(bound="lower bound", exact="exact loss", promise="promise"),
         *(line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **style) for way, style in STYLES.items()),
     ]
     words = f"estimates with their intervals at {LEVEL:.0%}; KDE: kernel density"

@@ -23,9 +23,9 @@ from audit.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
-from audit.results.plots import BLACK, EXACT, PROMISE
+from audit.results.plots import BLACK, EXACT
 from experiments.audits import all_or_none, bounds, down, event_class, kept, median, none_above, run_all, violations
-from experiments.drawing import INFINITE, bar, bar_key, beside, column, extent, foot, line_key, page, promise
+from experiments.drawing import INFINITE, bar, beside, column, extent, foot, keys, line_key, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
 
 FANOUT, DEPTH = 3, 2
@@ -221,11 +221,13 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("privacy loss in units of the promise\n($\\varepsilon$ = 1 or $\\rho$ = 0.5, one person replaced)")
     handles: list[Any] = [
-        bar_key("lower bound, violated", violated=True),
-        bar_key("lower bound, not refuted"),
-        line_key("lowest to highest (bar: median)", color=BLACK, linewidth=1.1),
-        line_key("promise", **PROMISE),
-        line_key("true loss", **EXACT),
+        *keys(
+            violated="lower bound, violated",
+            bound="lower bound, not refuted",
+            extent="lowest to highest (bar: median)",
+            promise="promise",
+            exact="true loss",
+        ),
         line_key("of the measurements: tables lose no more", **EXACT, markerfacecolor="white"),
         line_key("true loss infinite, the audits have a witness", **INFINITE),
     ]

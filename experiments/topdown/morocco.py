@@ -19,7 +19,7 @@ from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.audits import audited, down, opened
-from experiments.drawing import budget_axis, head, line_key, page
+from experiments.drawing import budget_axis, head, line_key, own_keys, page
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 SCHEMA = Schema({"area": ("urban", "rural"), "sex": ("male", "female")})
@@ -161,14 +161,14 @@ def draw(numbers: Numbers) -> Figure:
     left.set_ylabel("|error| of the total (people, log scale)")
     gray: dict[str, Any] = {"color": GRAY, "marker": "o", "markersize": 4.5, "linestyle": "none"}
     handles = [line_key("median", **gray), line_key("95th percentile", **gray, markerfacecolor="white")]
-    head(left, "(a) error by level", left.get_legend_handles_labels()[0] + handles, ncols=3)
+    head(left, "(a) error by level", own_keys(left) + handles, ncols=3)
     for k, kind, (color, dashes, marker) in zip("02", ("urban and rural", "only one of both"), SERIES, strict=False):
         label = f"{numbers['communes'][k]:,} communes: {kind}"
         bias = [row["bias"][k] for row in rows]
         right.semilogx(epsilons, bias, color=color, linestyle=dashes, marker=marker, markersize=4, label=label)
     right.axhline(0, color=BLACK, linewidth=0.8)
     right.set_ylabel("mean error of the total (people)")
-    head(right, "(b) bias: empty cells are lifted", right.get_legend_handles_labels()[0], ncols=1)
+    head(right, "(b) bias: empty cells are lifted", own_keys(right), ncols=1)
     for ax in (left, right):
         budget_axis(ax, epsilons, "epsilon, one person replaced")
     return figure

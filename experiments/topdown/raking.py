@@ -20,7 +20,7 @@ from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, PALE, PROMISE, SERIES
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, page, promise, spread
+from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, spread
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 EPSILON, FANOUT, DEPTH, TYPICAL = 1.0, 4, 3, 40
@@ -146,13 +146,13 @@ def draw(numbers: Numbers) -> Figure:
     left.set_xticks(range(DEPTH + 1), ["root", *(f"level {j}" for j in range(1, DEPTH)), "leaves"], fontsize=8)
     left.set_ylim(0)
     left.set_ylabel("root mean squared error (people)")
-    head(left, "(a) error by level", left.get_legend_handles_labels()[0])
+    head(left, "(a) error by level", own_keys(left))
     right.axhline(0, color=BLACK, linewidth=0.8)
     right.set_xscale("symlog", linthresh=10)
     right.set_xlim(-3, 1.5 * counts.max())
     right.set_xlabel("people in the area (linear to 10, then log)")
     right.set_ylabel("mean error (people)")
-    head(right, "(b) bias of the leaves", right.get_legend_handles_labels()[0])
+    head(right, "(b) bias of the leaves", own_keys(right))
     for place, name in enumerate(SYSTEMS):
         for shift, words, color in zip((-0.18, 0.18), WAYS, (BLUE, PALE), strict=True):
             loss = opened(numbers["systems"][name][words]).measured.budget

@@ -14,7 +14,7 @@ from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.population import Population1940, homogeneity, synthetic_1940
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, ESTIMATE, GRAY, SERIES
-from experiments.drawing import budget_axis, head, line_key, page, spread
+from experiments.drawing import budget_axis, head, line_key, own_keys, page, spread
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -147,7 +147,7 @@ def draw(numbers: Numbers) -> Figure:
     right.set_ylabel("estimate for one person\n(nats, log scale)")
     for ax, title in ((left, "(a) error"), (right, "(b) estimates from residuals")):
         budget_axis(ax, EPSILONS, "epsilon, one person replaced")
-        head(ax, title, ax.get_legend_handles_labels()[0], ncols=2)
+        head(ax, title, own_keys(ax), ncols=2)
     shown = [epsilon for epsilon in ("0.25", "1", "4") if epsilon in rows] or list(rows)
     for epsilon, (color, dashes, marker) in zip(shown, SERIES, strict=False):
         bias = {int(k): value for k, value in rows[epsilon]["bias"].items() if numbers["index"][k] >= 5}
@@ -162,6 +162,6 @@ def draw(numbers: Numbers) -> Figure:
     below.set_xticks(range(6, 24, 2))
     below.set_xlabel("empty strata, of 24 (homogeneity)")
     below.set_ylabel("mean error of the total (people;\nlinear to 10, then log scale)")
-    handles = [*below.get_legend_handles_labels()[0], line_key("published, in the same color", **cited)]
+    handles = [*own_keys(below), line_key("published, in the same color", **cited)]
     head(below, "(c) bias of districts (bars: two standard errors)", handles, ncols=4)
     return figure
