@@ -15,9 +15,22 @@ from audit.attacks import Attack
 from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.neighbors import NeighborPair
-from audit.results.plots import BLACK, PROMISE, SERIES
+from audit.results.plots import BLACK, PROMISE
 from experiments.audits import audited, down, opened, share
-from experiments.drawing import CIRCLE, bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, strip
+from experiments.drawing import (
+    CIRCLE,
+    bar,
+    bar_key,
+    beside,
+    head,
+    line_key,
+    name_rows,
+    own_keys,
+    page,
+    promise,
+    strip,
+    styles,
+)
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 EPSILON, AREA, OTHER = 0.1, 0, 1001
@@ -26,7 +39,7 @@ EVENTS: dict[Literal["equal", "at_least"], str] = {"equal": "exactly k", "at_lea
 RUNS, REPETITIONS = 500, 20  # the paper's runs on each of two databases; here as often
 SIZES = {"GDPC": 4_000_000, "RDPC": 1_200_000, "ADPC": 4_000_000}
 GROUPS = {"GDPC": 20, "RDPC": 80, "ADPC": 47}  # people moved at once: about two standard deviations of the error
-STYLES = {name: (color, marker) for name, (color, _, marker) in zip(("GDPC", "RDPC", "ADPC"), SERIES, strict=False)}
+STYLES = styles(("GDPC", "RDPC", "ADPC"), markersize=3, linewidth=0.7)
 EVENT_CLASS = "thresholds on the count of one area"
 
 
@@ -138,9 +151,10 @@ def draw(numbers: Numbers) -> Figure:
     names: list[str] = []
     for name in STYLES:
         one, groups = opened(numbers["one_person"][name]), [share(saved) for saved in numbers["groups"][name]]
-        bar(below, len(names), one.measured.budget / one.claim.budget)
-        beside(below, len(names), down(one.measured.budget / one.claim.budget, 2), x=0.01, color="white")
-        beside(below, len(names) + 1, down(strip(below, groups, len(names) + 1, 0.25), 2), x=1.01)
+        bound, at = one.measured.budget / one.claim.budget, len(names)
+        bar(below, at, bound)
+        beside(below, at, down(bound, 2), x=0.01, color="white")
+        beside(below, at + 1, down(strip(below, groups, at + 1, 0.25), 2), x=1.01)
         names += [f"{name}: one person, {one.size:,} runs", f"{name}: {GROUPS[name]} people, 1,000 runs"]
     promise(below)
     name_rows(below, names, size=8)
@@ -158,10 +172,9 @@ def draw(numbers: Numbers) -> Figure:
 
 def _draw_ratios(ax: Axes, curves: dict[str, Any]) -> None:
     for shift, (name, curve) in zip((-0.22, 0.0, 0.22), curves.items(), strict=True):
-        color, marker = STYLES[name]
-        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 3, "linewidth": 0.7}
         at, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
-        ax.errorbar(at + shift, loss, [loss - low, high - loss], linestyle="none", label=name, **style)
+        look = STYLES[name] | {"linestyle": "none"}
+        ax.errorbar(at + shift, loss, [loss - low, high - loss], label=name, **look)
     for level in (-EPSILON, EPSILON):
         ax.axhline(level, **PROMISE)
     ax.set_xticks(ERRORS[::2])

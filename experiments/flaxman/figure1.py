@@ -11,22 +11,19 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
-from audit.results.plots import BLACK, GRAY, SERIES
-from experiments.drawing import head, own_keys, page
+from audit.results.plots import BLACK, GRAY
+from experiments.drawing import head, own_keys, page, styles
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
 
 BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
-STYLES = dict(zip(("GDPC", "RDPC", "ADPC"), SERIES, strict=False))
+STYLES = styles(("GDPC", "RDPC", "ADPC"), marker="none")
 PEOPLE, LEVELS, PEOPLE_PER_LEAF = 1_000_000, 3, 100
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Fit every algorithm on 20 synthetic populations (quick: 2) and keep the curves of the first."""
-    medians: dict[str, list[float]] = {name: [] for name in BUDGETS}
-    largest: dict[str, list[float]] = {name: [] for name in BUDGETS}
-    curves: dict[str, Any] = {}
-    errors: dict[str, Any] = {}
-    fitting = 0.0
+    medians, largest = ({name: list[float]() for name in BUDGETS} for _ in range(2))
+    curves, errors, fitting = dict[str, Any](), dict[str, Any](), 0.0
     for number, stream in enumerate(np.random.SeedSequence(seed).spawn(2 if quick else 20)):
         rng = np.random.default_rng(stream)
         tree, counts = uniform_population(PEOPLE, LEVELS, PEOPLE_PER_LEAF, rng)
@@ -42,16 +39,15 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
                 curves[name] = estimate.to_dict()
                 edges = np.arange(-250, 251)
                 errors[name] = np.histogram(residuals, np.append(edges, 251) - 0.5)[0].tolist()
-    at = np.array(curves["ADPC"]["at"])
     exact = ADPC(BUDGETS["ADPC"])
-    parts = exact.parts
+    parts, sums = exact.parts, np.rint(np.array(curves["ADPC"]["at"]) * exact.parts)
     return {
         "areas": int(counts.size),
         "medians": medians,
         "largest": largest,
         "curves": curves,
         "errors": {"from": -250, "counts": errors},
-        "exact_adpc": (exact.logpmf_sum(np.rint(at * parts)) - exact.logpmf_sum(np.rint(at * parts) + parts)).tolist(),
+        "exact_adpc": (exact.logpmf_sum(sums) - exact.logpmf_sum(sums + parts)).tolist(),
         "seconds_a_fit": fitting / (len(BUDGETS) * len(medians["GDPC"])),
     }
 
@@ -103,20 +99,18 @@ def draw(numbers: Numbers) -> Figure:
     figure, (left, right) = page(3.9, 1, 2)
     start = numbers["errors"]["from"]
     for name, counts in numbers["errors"]["counts"].items():
-        color, line, _ = STYLES[name]
         ten = np.array(counts[: len(counts) // 10 * 10]).reshape(-1, 10).sum(axis=1)
         label = f"{name} ($\\epsilon$ = {BUDGETS[name]})"
-        left.step(start + 10 * np.arange(ten.size), ten, where="post", color=color, linestyle=line, label=label)
+        left.step(start + 10 * np.arange(ten.size), ten, where="post", **STYLES[name], label=label)
     left.set_xlabel("released minus exact count (people)")
     left.set_ylabel("areas per 10 people of error")
     left.set_ylim(bottom=0)
 
     for name, curve in numbers["curves"].items():
-        color, line, _ = STYLES[name]
         at, low, high = (np.array(curve[key], float) for key in ("at", "low", "high"))
-        right.fill_between(at, low, high, color=color, alpha=0.15, linewidth=0)
+        right.fill_between(at, low, high, color=STYLES[name]["color"], alpha=0.15, linewidth=0)
         median = float(np.median(numbers["medians"][name]))
-        right.plot(at, curve["loss"], color=color, linestyle=line, label=f"{name}: median |loss| {median:.4f}")
+        right.plot(at, curve["loss"], **STYLES[name], label=f"{name}: median |loss| {median:.4f}")
     exact: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "label": "ADPC: exact loss"}
     right.plot(numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"], **exact)
     for level in (-0.05, -0.025, 0.025, 0.05):

@@ -18,9 +18,9 @@ from experiments.experiment import Check, Checks, MarkdownTable, Numbers, betwee
 COUNTS = [120, 75, 43]
 SIZES = {0.1: 4_000_000, 0.5: 400_000, 1.0: 200_000}
 CASES = {
-    "added": "one person added: epsilon",
-    "moved": "one person moved: epsilon, as the paper says",
-    "moved, as paid for": "one person moved: 2 epsilon",
+    "added": "one person added:\npromise of $\\epsilon$",
+    "moved": "one person moved:\npromise of $\\epsilon$",  # as the paper says
+    "moved, as paid for": "one person moved:\npromise of 2 $\\epsilon$",
 }
 
 
@@ -93,12 +93,7 @@ def _shares(numbers: Numbers, case: str) -> dict[float, float]:
 
 def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(2.7)
-    words = {
-        "added": "one person added:\npromise of $\\epsilon$",
-        "moved": "one person moved:\npromise of $\\epsilon$",
-        "moved, as paid for": "one person moved:\npromise of 2 $\\epsilon$",
-    }
-    for place, case in enumerate(words):
+    for place, case in enumerate(CASES):
         rows = [row for row in numbers["rows"] if row["case"] == case]
         audits = [opened(row["audit"]) for row in rows]
         shares = [audit.measured.budget / row["epsilon"] for audit, row in zip(audits, rows, strict=True)]
@@ -108,7 +103,7 @@ def draw(numbers: Numbers) -> Figure:
         ax.plot([promised[0]] * 2, [place - 0.45, place + 0.45], **PROMISE)
         ax.plot([row["exact"] / row["epsilon"] for row in rows], [place] * len(rows), **EXACT, zorder=4)
         beside(ax, place, f"{down(min(shares))} to {down(max(shares))}: {audits[0].verdict}", x=1.02, size=8)
-    name_rows(ax, list(words.values()))
+    name_rows(ax, list(CASES.values()))
     ax.set_xlim(0, 2.15)
     ax.set_xticks([0, 0.5, 1, 1.5, 2])
     ax.set_xlabel("privacy loss in units of $\\epsilon$")

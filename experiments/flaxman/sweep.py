@@ -7,23 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
-from audit.results.plots import BLACK, GRAY, PROMISE, SERIES
-from experiments.audits import run_all
-from experiments.drawing import foot, line_key, page
+from audit.results.plots import BLACK, GRAY, PROMISE
+from experiments.audits import repeat
+from experiments.drawing import foot, line_key, page, styles
 from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
 
 REPETITIONS, FEW = 11, 2
 UNSTEADY = (("epsilon", 0.025), ("a_leaf", 30))  # where the noise of a family is like its count
 ENOUGH = 0.25  # budget from which on frequencies need no smoothing
 METHODS = ("kde", "histogram")
-STYLES = {name: (color, marker) for name, (color, _, marker) in zip(("GDPC", "RDPC", "ADPC"), SERIES, strict=False)}
+STYLES = styles(("GDPC", "RDPC", "ADPC"), linestyle="-", linewidth=1.2)
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Setting:
     multiplier: float = 2.0
 
 
+QUICK = (1, 2, 3, 0.025, 0.1, 1.0)
 RANGES: dict[str, tuple[str, tuple[float, ...]]] = {
     "people": ("people N", (100_000, 300_000, 1_000_000, 3_000_000)),
     "levels": ("levels J", (1, 2, 3, 4, 5)),
@@ -59,21 +59,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         settings = [(name, value) for name, value in settings if name in ("levels", "epsilon") and value in QUICK]
     times = FEW if quick else REPETITIONS
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    tasks = [
-        delayed(_estimated)(replace(Setting(), **{name: value}), stream)  # type: ignore[arg-type]
-        for (name, value), own in zip(settings, streams, strict=True)
-        for stream in own.spawn(times)
-    ]
-    found = iter(run_all(tasks, jobs, "residual estimates", unit="estimates"))
+    asked = [(replace(Setting(), **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
+    found = repeat(_estimated, asked, streams, times, jobs=jobs, words="residual estimates", unit="estimates")
     rows = []
-    for name, value in settings:
-        kept = [next(found) for _ in range(times)]
+    for (name, value), kept in zip(settings, found, strict=True):
         middle = {key: np.median([one[key] for one in kept], axis=0).tolist() for key in kept[0]}
         rows.append({"range": name, "value": value, "estimates": middle})
     return {"rows": rows, "repetitions": times, "paper": vars(Setting())}
-
-
-QUICK = (1, 2, 3, 0.025, 0.1, 1.0)
 
 
 def _estimated(setting: Setting, stream: np.random.SeedSequence) -> dict[str, list[float]]:
@@ -98,19 +90,14 @@ def _estimated(setting: Setting, stream: np.random.SeedSequence) -> dict[str, li
     return found
 
 
-def _share(name: str, row: dict[str, Any]) -> float:
-    """Return what the paper finds, over epsilon: all, a level's share, half."""
-    levels = row["value"] if row["range"] == "levels" else Setting().levels
-    return {"GDPC": 1.0, "RDPC": 1 / (levels + 1), "ADPC": 0.5}[name]
-
-
 def check(numbers: Numbers) -> Checks:
     few = numbers["repetitions"] == FEW
     for row in numbers["rows"]:
         where = f"{row['range']} {row['value']:g}"
         for name in ("GDPC", "RDPC"):
             median, largest = row["estimates"][f"{name}, kde"]
-            off, part = 0.1 if name == "GDPC" else 0.15, _share(name, row)
+            levels = row["value"] if row["range"] == "levels" else Setting().levels
+            off, part = (0.1, 1.0) if name == "GDPC" else (0.15, 1 / (levels + 1))  # as the paper says
             if name == "GDPC" or (row["range"], row["value"]) not in UNSTEADY:
                 yield between(f"{where}: {name}, median / its part of epsilon", median / part, 1 - off, 1 + off)
             else:
@@ -169,7 +156,7 @@ def draw(numbers: Numbers) -> Figure:
         ax.set_title(f"({letter})")
     for ax in axes[::2]:
         ax.set_ylabel("estimate / $\\epsilon$ (log)")
-    handles = [line_key(name, color=color, marker=marker, markersize=4) for name, (color, marker) in STYLES.items()]
+    handles = [line_key(name, **look) for name, look in STYLES.items()]
     handles += [
         line_key("kernel, median of the curve", color=BLACK),
         line_key("kernel, largest", color=BLACK, linestyle=":"),
@@ -183,11 +170,12 @@ def draw(numbers: Numbers) -> Figure:
 
 def _draw_range(ax: Axes, rows: list[dict[str, Any]]) -> None:
     at = [row["value"] for row in rows]
-    for name, (color, marker) in STYLES.items():
+    for name, look in STYLES.items():
         medians, largest = np.array([row["estimates"][f"{name}, kde"] for row in rows]).T
-        ax.plot(at, medians, color=color, marker=marker, markersize=4, linewidth=1.2)
-        ax.plot(at, largest, color=color, linestyle=":", linewidth=1.2)
-        ax.plot(at, [row["estimates"][f"{name}, histogram"][0] for row in rows], "x", color=color, markersize=5)
+        ax.plot(at, medians, **look)
+        ax.plot(at, largest, color=look["color"], linestyle=":", linewidth=1.2)
+        histograms = [row["estimates"][f"{name}, histogram"][0] for row in rows]
+        ax.plot(at, histograms, "x", color=look["color"], markersize=5)
     ax.axhline(1, **PROMISE, zorder=0)
     ax.axvline(vars(Setting())[rows[0]["range"]], color=GRAY, linewidth=3, alpha=0.4, zorder=0)
     if rows[0]["range"] in ("levels", "percentile"):
