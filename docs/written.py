@@ -111,12 +111,12 @@ def write_findings(folder: Path) -> None:
         experiment = find(name)
         parts, answers = [f"# {experiment.question}"], []
         for part, numbers in experiment.of_parts(load_numbers(name, FIGURES)):
-            figure, answer = experiment.figure_name(part), part.functions.finding(numbers)
+            figure, answer = experiment.figure_name(part), part.finding(numbers)
             answers.append((figure, answer))
             below = "##" if len(experiment.parts) == 1 else "###"
             parts += [f"## {part.question}"] if below == "###" else []
             parts += [answer, f"![Figure of {part.name}: {_in_brackets(answer)}]({figure}.svg)"]
-            parts += [f"{below} The numbers", str(part.functions.table(numbers))]
+            parts += [f"{below} The numbers", str(part.table(numbers))]
             parts += [f"{below} What was expected", part.expectation]
             shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
         parts += ["## Have it again", f"```\npython -m experiments run {name}\npython -m experiments check {name}\n```"]

@@ -14,7 +14,7 @@ from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, find, load_numbers, load_part, run_experiment
+from experiments.experiment import NAMES, find, find_part, load_numbers, load_part, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
@@ -82,7 +82,7 @@ def run(
             raise
         _report(name, folder)
         for part, numbers in find(name).of_parts(load_numbers(name, folder)):
-            print(f"  {part.functions.finding(numbers)}")
+            print(f"  {part.finding(numbers)}")
     _write_page(folder)
     print(f"Saved in {folder}/: numbers, figures and the page of findings.")
     return HOLDS
@@ -151,15 +151,15 @@ def _write_page(folder: Path) -> None:
             for part, numbers in experiment.of_parts(load_numbers(name, folder)):
                 if len(experiment.parts) > 1:
                     lines += [f'<a id="{part.name}"></a>', f"### {part.question}"]
-                lines += [part.functions.finding(numbers), f"![{part.name}]({experiment.figure_name(part)}.svg)"]
-                lines += [str(part.functions.table(numbers)), f"Expected: {part.expectation}"]
+                lines += [part.finding(numbers), f"![{part.name}]({experiment.figure_name(part)}.svg)"]
+                lines += [str(part.table(numbers)), f"Expected: {part.expectation}"]
             lines[-1] += f" Numbers: [{name}.json]({name}.json)."
     write_atomically(folder / "README.md", "\n\n".join(lines) + "\n")
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
         from experiments.systems import ways_of_asking  # it imports every system
 
         numbers = load_part("ways_of_asking", folder)
-        for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, ways_of_asking.table)):
+        for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, find_part("ways_of_asking").table)):
             before, _, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
             _, _, after = rest.partition(TABLE_ENDS)
             write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}")

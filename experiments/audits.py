@@ -10,9 +10,8 @@ from joblib import Parallel, delayed
 
 from audit.loss import measure_loss
 from audit.results import AuditResult, plain_number
-from audit.results.formatting import at_least, at_most
 from audit.sampling.progress import progress_bar
-from experiments.experiment import CONFIDENCE, Check
+from experiments.experiment import CONFIDENCE, Check, down, violations
 
 
 def run_all(tasks: Sequence[Any], jobs: int, words: str, unit: str = "audits") -> list[Any]:
@@ -76,21 +75,6 @@ def bounds(audits: Iterable[dict[str, Any]]) -> list[float]:
 def median(audits: Iterable[dict[str, Any]]) -> float:
     """Return the median lower bound of many audits, in the unit of the claim."""
     return float(np.median(bounds(audits)))
-
-
-def violations(audits: Iterable[dict[str, Any]]) -> int:
-    """Return how many audits report a violation."""
-    return sum(audit["verdict"] == "violated" for audit in audits)
-
-
-def down(value: float, digits: int = 3) -> str:
-    """Return a lower bound as it is printed: rounded down."""
-    return at_least(float(value), digits)
-
-
-def up(value: float, digits: int = 3) -> str:
-    """Return a minimum detectable loss as it is printed: rounded up."""
-    return at_most(float(value), digits)
 
 
 def all_or_none(what: str, audits: Sequence[dict[str, Any]], *, violated: bool) -> Check:

@@ -21,9 +21,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
-from experiments.audits import all_or_none, down, kept, median, none_above, run_all, violations
+from experiments.audits import all_or_none, kept, median, none_above, run_all
 from experiments.drawing import bar_key, head, line_key, own_keys, page, spread
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
 TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
@@ -233,18 +233,9 @@ def _score(norm: dict[str, Any], replicates: int) -> float:
     return float(abs(norm["accuracy"] - norm["expected"]) / (norm["deviation"] / np.sqrt(replicates)))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     takes = _takes(numbers, DRAWN)
     exact, last = numbers["audits"][EXACT], numbers["inverse"][-1]
-    return (
-        f"{TARGET:.0%} of L1 accuracy takes {takes['l1']}, of L2 {takes['l2']} (one person added or removed). The "
-        f"exact sampler keeps its promise: {violations(exact['runs'])} of {len(exact['runs'])} audits report a "
-        "violation, at confidence 1 - 1e-6. The authors' inverse distribution function breaks it if its uniforms have "
-        f"53 bits, which they do not say: noise ends at {last['reach']} at epsilon {last['epsilon']:g}."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for name, row in numbers["audits"].items():
         times = f"{violations(row['runs'])} of {len(row['runs'])}"
@@ -252,13 +243,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         loss = "infinite" if np.isinf(float(row["loss"])) else f"{float(row['loss']):g}"
         rows.append((name, f"{row['size']:,}", loss, down(median(row["runs"])), times))
     sample, factor = _takes(numbers, SAMPLE), np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))
-    return MarkdownTable(
-        ("of epsilon 1", "runs", "exact loss", "lower bound", "audits that report a violation"),
-        rows,
-        f"In a weighted sample of {numbers['records']:,} records noise leaves {factor:.2f} times as much missing to "
-        f"one, and {TARGET:.0%} takes {sample['l1']} (L1) and {sample['l2']} (L2). A few large counts decide L2: the "
-        f"mean is {numbers['mean']:,.0f}, the median {numbers['median']:,.0f}.",
-    )
+    return {"takes": takes, "exact": exact, "last": last, "factor": factor, "sample": sample, "rows": rows}
 
 
 def _takes(numbers: Numbers, words: str) -> dict[str, str]:

@@ -6,17 +6,19 @@ import importlib
 import json
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
 from audit.results.files import read_json, write_json
-from audit.results.formatting import at_least
+from audit.results.formatting import at_least, at_most
 from audit.results.provenance import provenance
 
 CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
@@ -41,13 +43,9 @@ Checks = Iterator[Check]
 class MarkdownTable:
     """The numbers behind an answer: a heading a column, rows of cells, and what a reader needs to know of them."""
 
-    heads: Sequence[str] | str  # as a string: with " | " between them
+    heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.heads, str):
-            object.__setattr__(self, "heads", self.heads.split(" | "))
 
     def __str__(self) -> str:
         """Return it, and the note below it."""
@@ -56,23 +54,71 @@ class MarkdownTable:
         return f"{written}\n\n{self.note}" if self.note else written
 
 
+def down(value: float, digits: int = 3) -> str:
+    """Return a lower bound as it is printed: rounded down."""
+    return at_least(float(value), digits)
+
+
+def up(value: float, digits: int = 3) -> str:
+    """Return a minimum detectable loss as it is printed: rounded up."""
+    return at_most(float(value), digits)
+
+
+def violations(audits: Iterable[dict[str, Any]]) -> int:
+    """Return how many audits report a violation."""
+    return sum(audit["verdict"] == "violated" for audit in audits)
+
+
+WORDING: dict[str, Callable[[Any], Any]] = {
+    **{"len": len, "min": min, "max": max, "sum": sum, "median": np.median, "mean": np.mean},
+    **{"down": down, "up": up, "violations": violations},
+}
+
+
+class _Wording(Formatter):
+    """Templates whose fields may end in functions: "{bounds|min|down}"."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        path, *functions = field_name.split("|")
+        value, used = super().get_field(path, args, kwargs)
+        for function in functions:
+            value = WORDING[function](value)
+        return value, used
+
+
 @dataclass(frozen=True)
 class Part:
-    """A question, what was expected, and a module of five functions, of which only `run` sees more than its numbers."""
+    """A question, what was expected, and a module of four functions, of which only `run` sees more than its numbers."""
 
     name: str
     module: str
     question: str
     expectation: str
+    answer: str  # this and the next two are templates
+    heads: str  # with " | " between them
+    note: str = ""
 
     @cached_property
     def functions(self) -> Any:
         """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick.
 
-        Of these numbers `check` yields the outcome of every expectation, `finding` returns what was found, in 60 words:
-        the answer first, for whom, and at which confidence; `table` the numbers behind it; `draw` the figure.
+        Of these `check` yields the outcome of every expectation, `facts` returns what the templates name and the
+        rows of the table, `draw` the figure.
         """
         return importlib.import_module(f"experiments.{self.module}")
+
+    def finding(self, numbers: Numbers) -> str:
+        """Return what was found, in 60 words: the answer first, for whom, and at which confidence."""
+        return self._worded([self.answer], numbers)[0]
+
+    def table(self, numbers: Numbers) -> MarkdownTable:
+        """Return the numbers behind the finding."""
+        heads, note = self._worded([self.heads, self.note], numbers)
+        return MarkdownTable(heads.split(" | "), self.functions.facts(numbers)["rows"], note)
+
+    def _worded(self, templates: Sequence[str], numbers: Numbers) -> list[str]:
+        named = vars(self.functions) | {"numbers": numbers} | self.functions.facts(numbers)
+        return [_Wording().vformat(template, (), named) for template in templates]
 
 
 @dataclass(frozen=True)
@@ -116,10 +162,20 @@ def find(name: str) -> Experiment:
     return Experiment(name, QUESTIONS[name].get("question", parts[0].question), parts)
 
 
-def load_part(part: str, folder: Path) -> Numbers:
+def experiment_of(part: str) -> Experiment:
+    """Return the experiment that a part is of."""
+    return find(next(name for name in NAMES if part in QUESTIONS[name]["parts"]))
+
+
+def find_part(name: str) -> Part:
+    """Return a part by name."""
+    return next(part for part in experiment_of(name).parts if part.name == name)
+
+
+def load_part(name: str, folder: Path) -> Numbers:
     """Return the saved numbers of a part."""
-    name = next(name for name in NAMES if part in QUESTIONS[name]["parts"])
-    return next(own for known, own in find(name).of_parts(load_numbers(name, folder)) if known.name == part)
+    experiment = experiment_of(name)
+    return dict(experiment.of_parts(load_numbers(experiment.name, folder)))[find_part(name)]
 
 
 def published(name: str) -> Any:

@@ -22,9 +22,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
-from experiments.audits import bounds, down, kept, none_above, run_all, violations
+from experiments.audits import bounds, kept, none_above, run_all
 from experiments.drawing import BOX, bar, bare_rows, beside, column, extent, foot, keys, line_key, page
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, violations
 
 BUGS, FAULTY, CORRECT = "known bugs", "faulty benchmarks", "correct algorithms"
 CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick form leaves out what takes more runs
@@ -149,19 +149,10 @@ def check(numbers: Numbers) -> Checks:
         yield none_above(what, audits, float(row["loss"]))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     bad = [row for row in numbers["rows"] if row["group"] != CORRECT]
     good = [audit for row in numbers["rows"] if row["group"] == CORRECT for audit in row["audits"]]
     always = sum(all(caught(row, audit) for audit in row["audits"]) for row in bad)
-    return (
-        f"{always} of {len(bad)} algorithms with a known bug are found in every one of "
-        f"{sum(len(row['audits']) for row in bad)} audits, and {violations(good)} of {len(good)} audits of correct "
-        "algorithms report a violation. Confidence is 1 - 1e-6, and each algorithm is audited on neighbors as its own "
-        "promise defines them."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     ways = {
         "counts": "counting runs",
         "witness": "a witness in the exact law alone",
@@ -174,12 +165,15 @@ def table(numbers: Numbers) -> MarkdownTable:
         rows.append((words, str(len(kind)), f"{sum(found)} of {len(found)}"))
     counted = [row for row in numbers["rows"] if row["expected"] == "counts"]
     closest = min(counted, key=lambda row: min(bounds(row["audits"])) / row["claim"])
-    return MarkdownTable(
-        ("found by", "algorithms", "audits that find the bug"),
-        rows,
-        f"The narrowest case is {closest['name']}: {closest['size']:,} runs prove "
-        f"{down(min(bounds(closest['audits'])) / closest['claim'])} times its promise.",
-    )
+    return {
+        "always": always,
+        "bad": bad,
+        "good": good,
+        "closest": closest,
+        "audits": sum(len(row["audits"]) for row in bad),
+        "narrowest": down(min(bounds(closest["audits"])) / closest["claim"]),
+        "rows": rows,
+    }
 
 
 HEADINGS = {BUGS: "(a) known bugs", FAULTY: "(b) faulty benchmarks", CORRECT: "(c) correct algorithms"}

@@ -29,9 +29,9 @@ from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.replay import replay
 from audit.results.plots import BLACK, GRAY, GREEN, PROMISE, PURPLE
-from experiments.audits import down, kept, run_all
+from experiments.audits import kept, run_all
 from experiments.drawing import BOX, beside, column, head, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, near
 from experiments.nist import synthesis as nist_synthesis
 from experiments.topdown import bugs as topdown_bugs
 
@@ -259,21 +259,12 @@ def _within(query: dict[str, Any]) -> bool:
     return all(query[norm] <= limit * (1 + 1e-9) for norm, limit in zip(("l1", "l2"), query["declared"], strict=True))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     bugs, systems = numbers["bugs"], numbers["systems"]
     found = [bug for bug in bugs if bug["kinds"][:1] == [bug["expected"]]]
     once = [bug["milliseconds"] for bug in found if bug["pairs"] == 1]
     beyond = sum(system["verdict"] == "violated" for system in systems)
     twins = sum(bug["twin"] == "violated" for bug in bugs)
-    return (
-        f"One pair of runs finds {len(once)} of {len(bugs)} known bugs of whole systems, in {min(once):.2g} to "
-        f"{max(once):,.0f} ms, and more pairs or runs {len(found) - len(once)} others. {beyond} of {len(systems)} "
-        f"replays of correct systems (one person added or removed, in TopDown replaced) and {twins} of {len(bugs)} "
-        "twins without the bug show a violation."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             f"{system['name']}: {system['pair']}",
@@ -290,13 +281,17 @@ def table(numbers: Numbers) -> MarkdownTable:
         rows.append(
             (bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", f"at least {shown}")
         )
-    return MarkdownTable(
-        ("replayed", "one pair of runs", "time", "loss"),
-        rows,
-        "The bugs are the classes that record and replay was published for (arXiv 2602.17454). Of "
-        f"{len(known)} other bugs that sampling finds one pair shows {known.count(1)}: not those whose noise is drawn "
-        "out of its sight.",
-    )
+    return {
+        "once": once,
+        "bugs": bugs,
+        "beyond": beyond,
+        "systems": systems,
+        "twins": twins,
+        "known": known,
+        "others": len(found) - len(once),
+        "shown_once": known.count(1),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -22,9 +22,8 @@ from audit.exact import LossDistribution
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
-from experiments.audits import down
 from experiments.drawing import CIRCLE, beside, foot, line_key, name_rows, page, strip
-from experiments.experiment import Checks, MarkdownTable, Numbers, between, few_misses, near
+from experiments.experiment import Checks, Numbers, between, down, few_misses, near
 
 COUNT = 100
 EPSILON, RHO, DELTA = 1.0, 0.5, 1e-3
@@ -111,18 +110,9 @@ def check(numbers: Numbers) -> Checks:
     yield between("converted: share of audits that call correct noise violated", wrong, 0.9, 1.0)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     shares = {case: down(np.median(row["bounds"]) / row["exact"]) for case, row in numbers["rows"].items()}
     wrong = np.mean(np.array(numbers["rho"]["converted"]) > RHO)
-    return (
-        f"Bounds come close: medians of {len(numbers['rho']['event'])} lower bounds at 95% are {shares['pure']} of the "
-        f"true epsilon, {shares['gaussian']} of mu, {shares['zcdp']} of rho and {shares['approx']} of epsilon at "
-        f"delta {DELTA:g}, for one person added. None may be read as another: half the square of a bound on mu is "
-        f"above the true rho in {wrong:.0%} of audits."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     words = {"pure": "epsilon", "gaussian": "mu", "zcdp": "rho", "approx": f"epsilon at delta {DELTA:g}"}
     found = [(words[case], row["exact"], row["bounds"]) for case, row in numbers["rows"].items()]
     found += [
@@ -134,12 +124,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         (what, f"{truth:.4g}", down(np.median(bounds)), f"{np.mean(np.array(bounds) > truth):.0%}")
         for what, truth, bounds in found
     ]
-    return MarkdownTable(
-        ("lower bound on", "true loss", "median", "above the truth"),
-        rows,
-        f"From {SIZE:,} runs each. The first is of geometric noise, all others of discrete Gaussian noise with rho "
-        f"{RHO:g}.",
-    )
+    return {"shares": shares, "wrong": wrong, "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from audit.results.plots import BLACK, BLUE, GRAY, PURPLE
 from experiments.bounds.worst_laws import CASES, MISTAKES, OTHERS, WHOLE
 from experiments.drawing import CIRCLE, beside, column, foot, line_key, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, most_misses
+from experiments.experiment import Check, Checks, Numbers, most_misses
 
 LEVELS = (0.95, 0.8)
 STRICT = 0.99  # besides, of audits of every other kind, in the table
@@ -57,36 +57,31 @@ def check(numbers: Numbers) -> Checks:
         yield Check(words, misses > limit if wrong else misses <= limit)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     rows = [row for row in numbers["rows"] if row["confidence"] == LEVELS[0]]
     valid = [row for row in rows if row["group"] != MISTAKES]
     wrong = [row["misses"] / row["audits"] for row in rows if row["group"] == MISTAKES]
     above = sum(row["misses"] > allowed(row) for row in valid)
     nearest = max(valid, key=lambda row: row["misses"] / allowed(row))
-    return (
-        f"No more often than its confidence allows: {above} of {len(valid)} rows at 95% are above their limit. The "
-        f"nearest, {nearest['case']}, is wrong in {nearest['misses']} of {nearest['audits']:,} audits (at most "
-        f"{allowed(nearest)}). {len(wrong)} classical mistakes report {min(wrong):.0%} to {max(wrong):.0%} of correct "
-        "mechanisms as violated."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     levels = (LEVELS[1], LEVELS[0], STRICT)
-    rows = []
+    lines = []
     for group in dict.fromkeys(case.group for case in CASES if case.group != MISTAKES):
         cells = []
         for level in levels:
             own = [row for row in numbers["rows"] if (row["group"], row["confidence"]) == (group, level)]
             worst = max(own, key=lambda row: row["misses"] / allowed(row), default=None)
             cells.append(f"{worst['misses']} of {worst['audits']:,} ({allowed(worst)})" if worst else "")
-        rows.append((group, str(sum(case.group == group for case in CASES)), *cells))
+        lines.append((group, str(sum(case.group == group for case in CASES)), *cells))
     mistakes = ", ".join(case.words for case in CASES if case.group == MISTAKES)
-    return MarkdownTable(
-        ("misses (at most), of the case nearest to its limit", "cases", *(f"{level:.0%}" for level in levels)),
-        rows,
-        f"The mistakes are: {mistakes}.",
-    )
+    return {
+        "above": above,
+        "valid": valid,
+        "nearest": nearest,
+        "wrong": wrong,
+        "mistakes": mistakes,
+        "limit": allowed(nearest),
+        "rows": lines,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -14,9 +14,8 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.one_run import Canaries, measure_loss_one_run
 from audit.results.plots import BLUE, GRAY, PALE
-from experiments.audits import down
 from experiments.drawing import column, foot, name_rows, own_keys, page, promise
-from experiments.experiment import Checks, MarkdownTable, Numbers, between, few_misses, near
+from experiments.experiment import Checks, Numbers, between, down, few_misses, near
 from experiments.flaxman.joint_witness import paths_only
 
 AREAS, PEOPLE, FANOUT, LEVELS = 100_000, 100, 46, 3  # 46**3 = 97,336 leaves
@@ -102,29 +101,20 @@ def _people(number: int) -> str:
     return "1 person" if number == 1 else f"{number} people"
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     medians = {
         (row["algorithm"], row["epsilon"], row["people"]): down(np.median(row["one_run"])) for row in numbers["rows"]
     }
-    return (
-        f"One release proves {medians['GDPC', 1.0, 1]} of GDPC's epsilon 1 with one person an area, and with groups "
-        f"nearly all of any budget: {medians['GDPC', 0.1, 20]} of 0.1. Of RDPC it proves {medians['RDPC', 0.1, 80]} "
-        f"of 0.1, the share of the leaf level. These are medians of {len(numbers['rows'][0]['one_run'])} lower bounds "
-        "at 95%, for one person added or removed."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (row["algorithm"], f"{row['epsilon']:g}", str(row["people"]), *(down(np.median(row[kind])) for kind in KINDS))
         for row in numbers["rows"]
     ]
-    return MarkdownTable(
-        ("algorithm", "epsilon", "people an area", *(words for words, *_ in KINDS.values())),
-        rows,
-        f"Secret coins put people into each area or leave them out; a rule that is fixed beforehand guesses which (of "
-        f"ADPC in the {SHARE:.0%} clearest areas).",
-    )
+    return {
+        "alone": medians["GDPC", 1.0, 1],
+        "group": medians["GDPC", 0.1, 20],
+        "leaves": medians["RDPC", 0.1, 80],
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

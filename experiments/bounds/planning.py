@@ -21,7 +21,7 @@ from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
 from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
 from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, most_misses
+from experiments.experiment import Check, Checks, Numbers, between, most_misses
 
 Rng = np.random.Generator
 
@@ -234,22 +234,13 @@ def check(numbers: Numbers) -> Checks:
         yield between(f"{falls}, largest", float(slope.max()), 1.4, 2.6)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
     apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in rows]
     first = numbers["curves"][0]
     small, large = (f"{100 * (first['violations'][place] - 1):.3g}%" for place in (0, -1))
-    return (
-        f"To detect a loss {small} beyond epsilon 1 with power 0.8 takes {first['sizes'][0]:,} runs, {large} beyond it "
-        f"{first['sizes'][-1]:,}, at 95% confidence. Violations are detected as often as planned: over {len(rows)} "
-        f"cases the share differs from the planned power by {np.mean(np.abs(apart)):.1f} percentage points on average, "
-        f"and by {max(apart, key=abs):+.1f} at most (one person added or removed)."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     sizes = zip(*(curve["sizes"] for curve in numbers["curves"]), strict=True)
-    rows = [
+    lines = [
         (f"{100 * (worse - 1):.3g}%", *(f"{size:,}" for size in row))
         for worse, row in zip(numbers["curves"][0]["violations"], sizes, strict=True)
     ]
@@ -258,14 +249,20 @@ def table(numbers: Numbers) -> MarkdownTable:
         for row in numbers["rows"]
         if row["violation"] == 1
     )
-    return MarkdownTable(
-        ("runs to detect a loss beyond the promise by", *(curve["promise"] for curve in numbers["curves"])),
-        rows,
-        f"Power is 0.8, confidence 95%, selection included. Of audits of mechanisms that lose just what they promise "
-        f"{alarms} report a violation."
-        if alarms
-        else "",
+    note = "Power is 0.8, confidence 95%, selection included. Of audits of mechanisms that lose just what they promise "
+    heads = " | ".join(
+        ("runs to detect a loss beyond the promise by", *(curve["promise"] for curve in numbers["curves"]))
     )
+    named = {
+        "small": small,
+        "large": large,
+        "first": first,
+        "fewest": first["sizes"][-1],
+        "cases": rows,
+        "heads": heads,
+    }
+    named |= {"mean_apart": np.mean(np.abs(apart)), "most_apart": max(apart, key=abs)}
+    return {**named, "note": f"{note}{alarms} report a violation." if alarms else "", "rows": lines}
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -25,10 +25,9 @@ from audit.mechanism import Mechanism
 from audit.methods import Game
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
-from experiments.audits import up
 from experiments.bounds.worst_laws import normal_counts
 from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, own_keys, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, most_misses, near
+from experiments.experiment import Check, Checks, Numbers, between, most_misses, near, up
 
 COUNT = 120
 CONFIDENCE_HERE = 0.95
@@ -243,32 +242,17 @@ def check(numbers: Numbers) -> Checks:
             yield between(where, row["violated"], audits, audits)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     one, group = needed[CLAIMED, False], needed[CLAIMED, True]
     alone, many = (_rounded(runs_until(curve, 1.1), curve) for curve in numbers["curves"][:2])
-    return (
-        f"To prove {PROVED} of epsilon {CLAIMED} takes {one['game']['runs']:,} runs with one person added and "
-        f"{group['game']['runs']:,} with {group['people']}, at 95% confidence ({one['limits']['runs']:,} and "
-        f"{group['limits']['runs']:,} by two Clopper-Pearson limits). To detect a loss a tenth beyond it, "
-        f"with power 0.8 and selection included, takes {alone} runs and {many}."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (curve["promise"], str(curve["people"]), *(_rounded(runs_until(curve, factor), curve) for factor in (1.1, 2.0)))
         for curve in numbers["curves"]
     ]
     lowest = min(row["seen"] / row["audits"] for row in numbers["checked"])
     double = next(row for row in numbers["early"] if row["factor"] == 2)
-    return MarkdownTable(
-        ("promise", "people", "runs to detect 1.1 times", "runs to detect twice"),
-        rows,
-        f"That is the power of the event; audits that search for it reach {lowest:.0%} or more. An audit that stops "
-        f"early detects twice the promise after {np.median(double['runs']):,.0f} runs (median; {double['planned']:,} "
-        "if planned for it).",
-    )
+    return {"one": one, "group": group, "alone": alone, "many": many, "lowest": lowest, "double": double, "rows": rows}
 
 
 def _rounded(runs: float, curve: dict[str, Any]) -> str:

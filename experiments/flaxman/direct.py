@@ -16,7 +16,7 @@ from audit.estimates.direct import direct_loss
 from audit.events import cell
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, PROMISE
-from experiments.audits import audited, down, opened, share
+from experiments.audits import audited, opened, share
 from experiments.drawing import (
     CIRCLE,
     bar,
@@ -31,7 +31,7 @@ from experiments.drawing import (
     strip,
     styles,
 )
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import Check, Checks, Numbers, between, down
 
 EPSILON, AREA, OTHER = 0.1, 0, 1001
 ERRORS = np.arange(-8, 9)
@@ -110,16 +110,8 @@ def _narrowest(curve: dict[str, Any]) -> float:
     return float(np.nanmin(np.array(curve["high"], float) - np.array(curve["low"], float))) / EPSILON
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     one = ", ".join(f"{down(share(saved))} of {name}'s" for name, saved in numbers["one_person"].items())
-    return (
-        "The direct estimate is too noisy to tell the loss: its narrowest 95% interval for GDPC, one person moved, is "
-        f"{_narrowest(numbers['paper']['GDPC']['at_least']['curve']):.1f} budgets wide. Lower bounds tell it: at "
-        f"99.9% confidence, one person added to one area loses at least {one} budget of epsilon {EPSILON:g}."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     sizes = [opened(saved).size for saved in numbers["one_person"].values()]
     rows = [
         (
@@ -130,13 +122,12 @@ def table(numbers: Numbers) -> MarkdownTable:
         )
         for name, events in numbers["paper"].items()
     ]
-    return MarkdownTable(
-        "over epsilon | largest log-ratio, errors of exactly k | of k or more | lower bound, one person | lower "
-        "bound, 20 to 80 people",
-        rows,
-        f"The bounds are from {min(sizes):,} to {max(sizes):,} runs at 99.9%, and from 1,000 runs at 95% (medians). "
-        f"The paper's runs took {numbers['paper_seconds']:.1f} s here, and 1 h 51 min in its notebook.",
-    )
+    return {
+        "one": one,
+        "sizes": sizes,
+        "narrowest": _narrowest(numbers["paper"]["GDPC"]["at_least"]["curve"]),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -13,7 +13,7 @@ from algorithms.population import uniform_population
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, GRAY
 from experiments.drawing import head, own_keys, page, styles
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import Check, Checks, Numbers, between, near
 
 BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
 STYLES = styles(("GDPC", "RDPC", "ADPC"), marker="none")
@@ -70,29 +70,21 @@ def check(numbers: Numbers) -> Checks:
     yield Check(words, rise > 2)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     medians = [f"{np.median(values):.4f} ({name})" for name, values in numbers["medians"].items()]
     larger = [np.median(numbers["largest"][name]) / np.median(values) for name, values in numbers["medians"].items()]
-    return (
-        f"It reproduces: the median estimated |loss| for one person added or removed is {', '.join(medians)}, medians "
-        f"of {len(numbers['medians']['GDPC'])} populations; Figure 1 shows 0.025. That is the middle of a curve. Its "
-        f"largest value, which the paper's words compare, is {min(larger):.1f} to {max(larger):.1f} times as large: "
-        "noise at the ends of the window."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
     rows = [
         (name, f"{BUDGETS[name]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
         for name, medians in numbers["medians"].items()
     ]
-    return MarkdownTable(
-        ("algorithm", "epsilon", "median of the curve", "largest of the curve"),
-        rows,
-        f"ADPC's exact loss has no plateau: it is {np.interp(25, at, exact):.4f} at an error of 25 people, "
-        f"{np.interp(100, at, exact):.4f} at 100, and the full {BUDGETS['ADPC']} in the limit.",
-    )
+    return {
+        "larger": larger,
+        "middle": ", ".join(medians),
+        "near": np.interp(25, at, exact),
+        "far": np.interp(100, at, exact),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -20,9 +20,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
-from experiments.audits import audited, down, opened, share
+from experiments.audits import audited, opened, share
 from experiments.drawing import bar, beside, extent, head, keys, line_key, name_rows, page, promise
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import Check, Checks, Numbers, between, down, near
 
 FANOUT, LEVELS, PEOPLE = 10, 3, 100  # children of each area; levels below the root; people in each leaf
 LEAF, OTHER = 0, FANOUT**LEVELS - 1  # in different areas at every level below the root
@@ -147,18 +147,9 @@ def check(numbers: Numbers) -> Checks:
     yield near("leaf: estimated log-ratio / person", _at_group(numbers), 0.0218, 0.001 if full else 0.01)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     bound = {case: down(share(row["audit"])) for case, row in numbers["rows"].items()}
     moved = numbers["rows"]["moved"]
-    return (
-        "The leaves alone lose nearly all of the budget: all levels together, with raking undone, prove "
-        f"{bound['un-raked']} of epsilon for one person added, one leaf {bound['leaf']}. One person moved costs "
-        f"{moved['exact'] / MOVED_EPSILON:g} epsilon, of which audits prove {bound['moved']}: under the paper's own "
-        f"definition (one person replaced) the promise is {opened(moved['audit']).verdict}. Confidence is 1 - 1e-6."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     repeats = {
         case: down(np.median(found) / opened(numbers["rows"][case]["audit"]).claim.budget)
         for case, found in numbers["repeats"].items()
@@ -173,13 +164,14 @@ def table(numbers: Numbers) -> MarkdownTable:
         )
         for (case, row), words in zip(numbers["rows"].items(), CASES.values(), strict=True)
     ]
-    return MarkdownTable(
-        ("looked at", "person", "exact loss / epsilon", "lower bound / epsilon", "median of audits at 95%"),
-        rows,
-        f"From {opened(numbers['rows']['moved']['audit']).size:,} tables of 1,000 leaves; {GROUP} people are added, "
-        "and the bounds are a person's. The direct estimate from one leaf, which is no bound, is "
-        f"{_at_group(numbers) / EPSILON:.3f}.",
-    )
+    return {
+        "bound": bound,
+        "lost": moved["exact"] / MOVED_EPSILON,
+        "verdict": opened(moved["audit"]).verdict,
+        "runs": opened(numbers["rows"]["moved"]["audit"]).size,
+        "direct": _at_group(numbers) / EPSILON,
+        "rows": rows,
+    }
 
 
 def _at_group(numbers: Numbers) -> float:

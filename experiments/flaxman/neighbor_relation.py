@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,9 +12,9 @@ from algorithms.flaxman import GDPC
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.results.plots import EXACT, PROMISE
-from experiments.audits import audited, down, opened
+from experiments.audits import audited, opened
 from experiments.drawing import bar, beside, extent, foot, keys, name_rows, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import Check, Checks, Numbers, between, down
 
 COUNTS = [120, 75, 43]
 SIZES = {0.1: 4_000_000, 0.5: 400_000, 1.0: 200_000}
@@ -60,18 +61,9 @@ def check(numbers: Numbers) -> Checks:
         yield between(f"{where}: lower bound / exact loss", result.measured.budget / row["exact"], 0.85, 1.0)
 
 
-def finding(numbers: Numbers) -> str:
-    least = {case: down(min(_shares(numbers, case).values())) for case in CASES}
-    return (
-        "GDPC loses epsilon when a person is added, and 2 epsilon when a person is moved. Lower bounds at confidence "
-        f"1 - 1e-6 are {least['added']} epsilon or more for one person added, and {least['moved']} or more for one "
-        "person moved. The paper's definition compares databases in which somebody moved: under it GDPC is "
-        "2 epsilon-DP."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
+def facts(numbers: Numbers) -> dict[str, Any]:
     shares = {case: _shares(numbers, case) for case in CASES}
+    least = {case: min(own.values()) for case, own in shares.items()}
     verdicts = {(row["case"], row["epsilon"]): opened(row["audit"]).verdict for row in numbers["rows"]}
     rows = [
         (
@@ -81,8 +73,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         )
         for epsilon in shares["added"]
     ]
-    heads = ("lower bound / epsilon, one added", "one moved", "promise epsilon, one moved", "promise 2 epsilon")
-    return MarkdownTable(("epsilon", *heads), rows)
+    return {"least": least, "rows": rows}
 
 
 def _shares(numbers: Numbers, case: str) -> dict[float, float]:

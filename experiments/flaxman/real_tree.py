@@ -15,9 +15,9 @@ from audit.events import cell
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
 from audit.results.plots import BLUE, ESTIMATE, EXACT, GRAY, PALE, PROMISE
-from experiments.audits import audited, down, opened
+from experiments.audits import audited, opened
 from experiments.drawing import bar, beside, head, keys, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near
 
 WHY_NEITHER_IS_SLACK = (
     "RDPC's quarter is about the share of the budget that its leaf level spent, as one count shows it (a little more, "
@@ -95,15 +95,8 @@ def _best(row: dict[str, Any]) -> float:
     return max(opened(row[name]).measured.budget for name in ("bound", "group"))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     shown = ", ".join(f"{down(_best(row))} ({name})" for name, row in numbers["rows"].items())
-    return (
-        f"GDPC loses all of its budget, and one area of RDPC or ADPC shows a part of it. Of a promised epsilon "
-        f"{numbers['epsilon']:g} for one person added or removed, lower bounds at confidence 1 - 1e-6 are {shown}."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             name,
@@ -114,13 +107,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         for name, row in numbers["rows"].items()
     ]
     exact = numbers["adpc_exact"]
-    return MarkdownTable(
-        ("of epsilon 1", "lower bound, one person", "two people, a person", "exact loss", "residual estimate"),
-        rows,
-        f"From {opened(numbers['rows']['GDPC']['bound']).size:,} runs each, on a tree of {numbers['people']:,} people. "
-        f"ADPC's exact loss is {exact['0.81']:.2f} at the 81st percentile of the error, {exact['0.95']:.2f} at the "
-        "95th, and epsilon in the limit.",
-    )
+    return {"shown": shown, "exact": exact, "runs": opened(numbers["rows"]["GDPC"]["bound"]).size, "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

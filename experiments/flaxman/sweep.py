@@ -16,7 +16,7 @@ from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, GRAY, PROMISE
 from experiments.audits import repeat
 from experiments.drawing import foot, line_key, page, styles
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import Check, Checks, Numbers, between
 
 REPETITIONS, FEW = 11, 2
 UNSTEADY = (("epsilon", 0.025), ("a_leaf", 30))  # where the noise of a family is like its count
@@ -114,17 +114,9 @@ def check(numbers: Numbers) -> Checks:
     yield Check("the largest falls as the kernel grows", few or narrow == sorted(narrow, reverse=True) != [])
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     every = [row["estimates"]["GDPC, kde"][0] for row in numbers["rows"]]
-    return (
-        f"For GDPC the estimate is the promised loss of one person added, at all {len(every)} settings ("
-        f"{min(every):.2f} to {max(every):.2f} of epsilon). For RDPC it is the share of one level, unless noise is as "
-        "large as the counts. For ADPC it depends on the settings: half of epsilon belongs to 4 parts and the "
-        "notebook's window."
-    )
 
-
-def table(numbers: Numbers) -> MarkdownTable:
     def line(words: str, estimate: str, name: str, place: int = 0) -> tuple[str, str, str]:
         rows = [row for row in numbers["rows"] if row["range"] == name]
         settings = ", ".join(f"{row['value']:g}" for row in rows)
@@ -138,12 +130,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         line("GDPC, largest of the curve, by epsilon", "GDPC, kde", "epsilon", 1),
         line("GDPC, histogram without smoothing, by epsilon", "GDPC, histogram", "epsilon"),
     ]
-    return MarkdownTable(
-        ("estimate", "settings", "estimate / epsilon"),
-        [row for row in rows if row[1]],
-        f"Medians of {numbers['repetitions']} populations. The paper's example has 3 levels, epsilon 0.1, 4 parts and "
-        "multiplier 1.5; its notebook has multiplier 2.",
-    )
+    return {"every": every, "rows": [row for row in rows if row[1]]}
 
 
 def draw(numbers: Numbers) -> Figure:

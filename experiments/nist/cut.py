@@ -14,7 +14,7 @@ from algorithms.nist import NistDp3, marginal_distance
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.audits import run_all
 from experiments.drawing import foot, head, line_key, page, spread
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import Check, Checks, Numbers, between
 from experiments.nist.synthesis import chosen, income
 
 FACTORS = (0.0, 0.5, 1.0, 1.5, math.log(10), 3.0, 4.0)
@@ -83,20 +83,11 @@ def check(numbers: Numbers) -> Checks:
     yield Check(words, cut["distance"] < none["distance"])
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     none = numbers["rows"]["0.3"][NONE]
     best = {
         epsilon: min(rows, key=lambda factor: rows[factor]["distance"]) for epsilon, rows in numbers["rows"].items()
     }
-    return (
-        f"The cut is necessary: without it, at epsilon 0.3 (one record added or removed), {none['noise']:,.0f} of "
-        f"{none['left']:,.0f} bins are noise alone, and the histogram of the most bins adds up to "
-        f"{none['widest']:,.0f} for {numbers['records']:,} records. Rows are nearest to the records with a factor of "
-        f"{', '.join(f'{factor} at epsilon {epsilon}' for epsilon, factor in best.items())}."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             {NONE: "no cut"}.get(factor, factor),
@@ -105,12 +96,11 @@ def table(numbers: Numbers) -> MarkdownTable:
         )
         for factor, row in numbers["rows"]["0.3"].items()
     ]
-    return MarkdownTable(
-        ("factor, at epsilon 0.3", "bins left", "noise alone", "total of the most bins", "distance of 3-way margins"),
-        rows,
-        f"Distances are mean total variations, medians of {numbers['releases']} releases. The default is the logarithm "
-        "of 10; the author's factor is not printed.",
-    )
+    return {
+        "none": none,
+        "factors": ", ".join((f"{factor} at epsilon {epsilon}" for epsilon, factor in best.items())),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -25,9 +25,9 @@ from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
-from experiments.audits import all_or_none, bounds, down, kept, run_all, violations
+from experiments.audits import all_or_none, bounds, kept, run_all
 from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, own_keys, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, few_misses, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, near, violations
 
 EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
 NOISE = {"laplace": "Laplace", "geometric": "geometric"}
@@ -308,20 +308,11 @@ def check(numbers: Numbers) -> Checks:
     yield all_or_none("correct algorithm", _of(numbers, SOUND), violated=False)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     correct = _of(numbers, SOUND)
     (epsilon, grouped), *_ = numbers["distance"]["grouped"].items()
     shares = [_shares(numbers, law, group) for law in LAWS for group in numbers["shares"]]
     least = down(min(np.median(own) for own in shares if own.size))
-    return (
-        f"3-way margins of rows are {np.mean(grouped):.3f} from the records' at epsilon {epsilon}, and "
-        f"{np.mean(numbers['distance']['independent'][epsilon]):.3f} with independent fields (mean total variation). "
-        f"Audits prove {least} or more of each group's share (medians at 95%, one record added or removed), all groups "
-        f"together lose the promise by exact composition, and {violations(correct)} of {len(correct)} audits find more."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for kind, found in numbers["distance"].items():
         values = ", ".join(f"{np.mean(one):.3f}" for one in found.values())
@@ -332,7 +323,14 @@ def table(numbers: Numbers) -> MarkdownTable:
         rows.append((f"lower bound / promise, {what}", down(audit["lower_bound"] / audit["promise"])))
     for what in numbers["people"]:
         rows.append((f"violations, {what}", f"{violations(_of(numbers, what))} of {len(_of(numbers, what))}"))
-    return MarkdownTable(("quantity", "value"), rows, f"Fields are in {len(numbers['groups'])} independent groups.")
+    return {
+        "grouped": grouped,
+        "epsilon": epsilon,
+        "least": least,
+        "correct": correct,
+        "independent": np.mean(numbers["distance"]["independent"][epsilon]),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -19,7 +19,7 @@ from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.drawing import foot, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, published
+from experiments.experiment import Check, Checks, Numbers, between, published
 
 WITH, WITHOUT = "zeros perturbed", "zeros left alone"
 EPSILONS = (10.0, 2.0, 0.1)
@@ -188,21 +188,12 @@ def _rank(numbers: Numbers, variant: str, epsilon: str) -> float:
     return float(spearmanr([change[region] for region in shown], list(shown.values())).statistic)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     before, last = numbers["regions"], list(numbers["rows"][WITH])[-1]
     after, kept = (numbers["rows"][variant][last]["regions"] for variant in (WITH, WITHOUT))
     loser = _loser(numbers)
     share = 100 * (1 - (kept["NA"] - before["NA"]) / (after["NA"] - before["NA"]))
     ranks = [_rank(numbers, WITH, epsilon) for epsilon in numbers["rows"][WITH]]
-    return (
-        f"Small regions gain and large ones lose, as in the pilot: at epsilon {last} (one person added or removed) "
-        f"Northern Ireland's {before['N99999999']} deaths become {after['N99999999']:,.0f}, and {NAMES[loser]}'s "
-        f"{before[loser]:,} become {after[loser]:,.0f}. Ranks of the changes correlate {min(ranks):.2f} or more with "
-        f"those printed. Noise on zeros makes {share:.0f}% of the gain of the unknown."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     epsilons, rows = list(numbers["rows"][WITH]), []
     for kind, printed in (("regions", PRINTED_REGIONS), ("areas", PRINTED_AREAS)):
         for name in (*RARE, _loser(numbers)) if kind == "regions" else PRINTED_AREAS[WITH]:
@@ -212,12 +203,9 @@ def table(numbers: Numbers) -> MarkdownTable:
                     here = numbers["rows"][variant][epsilon][kind][name]
                     cells.append(f"{_place(printed[variant], name, epsilon) or '<10'} / {here:.0f}")
             rows.append(cells)
-    heads = [f"{words}, epsilon {epsilon}" for words in ("noise on zeros", "zeros kept") for epsilon in epsilons]
-    return MarkdownTable(
-        ("printed / here", "deaths", *heads),
-        rows,
-        f"The deaths are made up with the regions of Table 8. {_odd_totals(sum(numbers['regions'].values()))}",
-    )
+    named = {"last": last, "before": before, "after": after, "ranks": ranks, "share": share, "loser": NAMES[loser]}
+    named |= {"loser_before": before[loser], "loser_after": after[loser]}
+    return {**named, "odd_totals": _odd_totals(sum(before.values())), "rows": rows}
 
 
 def _odd_totals(people: int) -> str:

@@ -18,7 +18,7 @@ from algorithms.ons.top_down import OnsTopDown
 from algorithms.schema import Schema
 from audit.results.plots import GRAY, SERIES
 from experiments.drawing import head, own_keys, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import Check, Checks, Numbers, between, near
 
 EPSILON, COUNT = 1.0, 10
 TREE = Hierarchy.from_codes(["north", "south"])
@@ -82,23 +82,14 @@ def check(numbers: Numbers) -> Checks:
     yield Check(f"by hand {_whole(numbers['levels'][-1], 'rounded')}, released {numbers['release']}", released)
 
 
-def finding(numbers: Numbers) -> str:
-    return (
-        f"At epsilon {numbers['epsilon']:g} the densities of the noisy counts {COUNT} and {COUNT + 1}, one person "
-        f"added, differ by a factor of exp({numbers['epsilon']:g}) beyond the two counts and by less between them. "
-        "From the top down noisy counts are scaled to the one above and rounded, so that families add up; done by hand "
-        "it is what the reference implementation releases."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
+def facts(numbers: Numbers) -> dict[str, Any]:
     steps = ("exact", "noisy", "adjusted", "rounded")
     rows = [
         (level["level"], *(", ".join(f"{count:.3g}" for count in area[step]) for step in steps))
         for level in numbers["levels"]
         for area in level["areas"]
     ]
-    return MarkdownTable(("deaths", *steps), rows)
+    return {"more": COUNT + 1, "rows": rows}
 
 
 def _whole(level: dict[str, Any], step: str) -> list[list[float]]:

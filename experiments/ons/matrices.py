@@ -19,7 +19,7 @@ from algorithms.ons.utility import CLASSES, transition_matrix
 from audit.results.plots import SERIES
 from experiments.audits import run_all
 from experiments.drawing import foot, own_keys, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, published
+from experiments.experiment import Check, Checks, Numbers, between, published
 from experiments.ons.bias import merged
 
 GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")  # 5,020 and 3,120 cells; one less is printed of each
@@ -145,39 +145,34 @@ def check(numbers: Numbers) -> Checks:
         yield Check(f"Table 7: nearest by independent noise {others:.2f} apart", nearest < others)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
     epsilon, apart = _best(poor, "top-down")
     method = min(good, key=lambda method: _best(good, method)[1])
     near, own, named = _best(good, method), _best(good, "top-down"), method.replace("laplace", "Laplace")
-    return (
-        f"Table 7 is nearest to the top-down method at epsilon {epsilon:g}: {apart:.2f} of cells are in other classes "
-        f"(one person added or removed). Table 6 is nearest to independent noise ({named}) at {near[0]:g}, with "
-        f"{near[1]:.2f} against {own[1]:.2f} by top-down, and is neither's: in print large counts change more than "
-        "noise of one size for every count makes them."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
-    good, poor = _fits(numbers, "good"), _fits(numbers, "poor")
     rows = []
-    for method in good:
-        nearest = (_best(fits, method) for fits in (good, poor))
+    for kind in good:
+        nearest = (_best(fits, kind) for fits in (good, poor))
         rows.append(
             (
-                method.replace("laplace", "Laplace"),
+                kind.replace("laplace", "Laplace"),
                 *(cell for epsilon, apart in nearest for cell in (f"{epsilon:g}", f"{apart:.2f}")),
             )
         )
     printed, row = np.array(published("ONS table 6"), float), CLASSES.index("51-100")
-    kept = [printed, *(_matrix(numbers, method, _best(good, method)[0], "good") for method in ("laplace", "top-down"))]
+    kept = [printed, *(_matrix(numbers, kind, _best(good, kind)[0], "good") for kind in ("laplace", "top-down"))]
     told, laplace, topdown = (f"{matrix[row, row] / matrix[row].sum():.0%}" for matrix in kept)
-    return MarkdownTable(
-        ("method", "epsilon nearest to Table 6", "apart", "epsilon nearest to Table 7", "apart"),
-        rows,
-        f"Of Table 6's cells with 51 to 100 people {told} stay in their class in print, {laplace} with Laplace noise, "
-        f"{topdown} top-down. The pilot names neither table nor epsilon; the {numbers['people']:,} deaths are made up.",
-    )
+    return {
+        "epsilon": epsilon,
+        "apart": apart,
+        "named": named,
+        "near": near,
+        "own": own,
+        "told": told,
+        "laplace": laplace,
+        "topdown": topdown,
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -18,7 +18,7 @@ from algorithms.ons.top_down import OnsTopDown
 from audit.results.plots import GRAY, GREEN, PURPLE
 from experiments.audits import run_all
 from experiments.drawing import foot, line_key, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import Check, Checks, Numbers, between
 from experiments.ons.bias import merged
 
 ORDERS = {"demography first": PILOT_LEVELS, "geography first": GEOGRAPHY_FIRST}
@@ -116,34 +116,26 @@ def check(numbers: Numbers) -> Checks:
         )
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     before, regions, rare = _parts(numbers)
     smallest = int(np.flatnonzero(regions)[before[regions].argmin()])
     first, pilots = (_own(numbers, order, "laplace", EPSILON_TOLD) for order in ("geography first", "demography first"))
-    return (
-        f"What is kept first is kept, and the rest pays: at epsilon {EPSILON_TOLD:g} (one person added or removed) "
-        f"Northern Ireland's {before[smallest]:,.0f} deaths become {first[smallest]:,.0f} with geography first and "
-        f"{pilots[smallest]:,.0f} in the pilot's order; the {before[rare].sum():,.0f} of rare categories of other "
-        f"variables become {first[rare].sum():,.0f} and {pilots[rare].sum():,.0f}. Gaussian noise moves both in the "
-        "same directions."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
-    before, regions, rare = _parts(numbers)
-    smallest = int(np.flatnonzero(regions)[before[regions].argmin()])
     rows = []
     for words, place in (("Northern Ireland", [smallest]), ("rare categories", rare)):
         for law in LAWS:
             after = [_own(numbers, order, law, EPSILON_TOLD)[place].sum() for order in reversed(ORDERS)]
             rows.append((words, law.capitalize(), f"{before[place].sum():,.0f}", *(f"{count:,.0f}" for count in after)))
     names = ", ".join(f"{kind} {name}" for (kind, name), one in zip(numbers["names"], rare, strict=True) if one)
-    return MarkdownTable(
-        ("deaths", "noise", "before", "geography first", "the pilot's order"),
-        rows,
-        f"Rare are {names}. Counts are medians of {numbers['runs']} releases; Gaussian noise has delta "
-        f"{PILOT_DELTA:g}, which the pilot applied and does not show.",
-    )
+    return {
+        "names": names,
+        "region_before": before[smallest],
+        "region_first": first[smallest],
+        "region_pilot": pilots[smallest],
+        "rare_before": before[rare].sum(),
+        "rare_first": first[rare].sum(),
+        "rare_pilot": pilots[rare].sum(),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -25,7 +25,7 @@ from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
 from audit.results.plots import BLACK, SERIES
 from experiments.drawing import foot, line_key, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, published
+from experiments.experiment import Check, Checks, Numbers, between, published
 from experiments.ons.bias import merged
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -228,19 +228,10 @@ def _against(numbers: Numbers, kind: str, other: str, epsilon: str) -> NDArray[n
     return np.asarray(np.divide(mine, theirs, out=np.full(mine.shape, np.nan), where=theirs > 0))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     at = _first(numbers)
     ratio, seconds = _against(numbers, "top-down, pilot", "laplace", at), numbers["seconds"]
     fine, coarse = ratio[GROUPS["areas by three variables"]], ratio[GROUPS["regions by two"]]
-    return (
-        f"At a total epsilon of {at} (one person added or removed) top-down loses more people (L1) than independent "
-        f"noise in {(ratio > 1).sum()} of 14 tables: {_span(coarse)} times as many in tables of regions, {_span(fine)} "
-        f"times in areas by three variables. All tables at {len(numbers['kinds']['laplace'])} epsilons take "
-        f"{seconds['top-down']:.1f} s top-down and {seconds['independent']:.1f} s by independent noise."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     at, last = _first(numbers), list(numbers["kinds"]["laplace"])[-1]
     ratios = [
         _against(numbers, "top-down, pilot", "laplace", at),
@@ -249,14 +240,16 @@ def table(numbers: Numbers) -> MarkdownTable:
         _against(numbers, "top-down, equal", "top-down, pilot", last),
     ]
     brazil = _against(numbers, "Brazil, top-down", "Brazil, laplace", at)
-    return MarkdownTable(
-        f"ratio of L1 | top-down / independent, epsilon {at} in all | independent with epsilon {at} a table | "
-        f"top-down, equal / pilot's shares | the same, epsilon {last}",
-        [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()],
-        f"Of {numbers['people']:,} made-up deaths, medians of {numbers['runs']} releases. For "
-        f"{numbers['brazil']['deaths']:,} deaths of Brazil top-down loses {brazil[0]:.2g} times as many people as "
-        f"independent noise in regions, {brazil[1]:.2g} in states and {brazil[2]:.2g} in cities.",
-    )
+    return {
+        "at": at,
+        "seconds": seconds,
+        "last": last,
+        "brazil": brazil,
+        "worse": (ratio > 1).sum(),
+        "in_regions": _span(coarse),
+        "in_areas": _span(fine),
+        "rows": [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()],
+    }
 
 
 def _first(numbers: Numbers) -> str:

@@ -20,9 +20,9 @@ from audit.claims import GaussianDP
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.plots import GRAY, PROMISE, SERIES
-from experiments.audits import all_or_none, down, median, run_all, violations
+from experiments.audits import all_or_none, median, run_all
 from experiments.drawing import head, line_key, own_keys, page
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near
 
 LAWS: tuple[Law, ...] = ("laplace", "gaussian", "geometric")
 EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
@@ -117,18 +117,9 @@ def _own(numbers: Numbers, scale: str, epsilon: float) -> list[dict[str, Any]]:
     return [audit for audit in numbers["audits"] if (audit["scale"], audit["epsilon"]) == (scale, epsilon)]
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     *printed, _ = numbers["gaussian"]
     rounded, last = [row["after"] for row in printed], printed[-1]
-    return (
-        "The laws leave unchanged as many counts as Tables 1 to 3 print, if Gaussian noise has the textbook's scale at "
-        f"delta {PILOT_DELTA:g}, which is inferred. Laplace and geometric noise spend epsilon (one person added or "
-        f"removed). Rounded Gaussian noise keeps that delta, with {max(rounded):.4f} at most; before rounding it does "
-        f"not at epsilon {last['epsilon']:g}: the true delta is {last['before']:.3f}."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     shares = {(row["law"], row["epsilon"]): f"{row['formula']:.4f}" for row in numbers["rows"]}
     rows = [
         (
@@ -140,13 +131,15 @@ def table(numbers: Numbers) -> MarkdownTable:
     ]
     own = _own(numbers, "classical", EPSILONS[-1])
     least = [audit for audit in numbers["audits"] if audit["scale"] == "least"]
-    return MarkdownTable(
-        ("epsilon", "unchanged, Laplace", "Gaussian", "geometric", "true delta before and after rounding"),
-        rows,
-        f"At epsilon {EPSILONS[-1]:g} before rounding, {LARGE:,} runs prove epsilon {down(median(own), 4)} at delta "
-        f"{PILOT_DELTA:g} (median of {len(own)}, confidence 1 - 1e-6). {violations(least)} of {len(least)} audits of "
-        "the smallest scale that keeps the promise report a violation.",
-    )
+    return {
+        "rounded": rounded,
+        "last": last,
+        "own": own,
+        "least": least,
+        "largest": EPSILONS[-1],
+        "proved": down(median(own), 4),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

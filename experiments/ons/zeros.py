@@ -19,9 +19,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, SERIES
-from experiments.audits import all_or_none, bounds, down, event_class, kept, median, run_all, violations
+from experiments.audits import all_or_none, bounds, event_class, kept, median, run_all
 from experiments.drawing import bar, extent, head, keys, name_rows, own_keys, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 FEW = few_deaths()
 ALONE, AMONG = (0, 0), (0, 1)  # an empty cell, and one with people
@@ -185,18 +185,9 @@ def _sure(numbers: Numbers) -> str:
     return "1 - 1e-6" if numbers["quick"] else f"{CUSTOMARY:.0%}"
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     seen = next(row for row in numbers["deaths"] if not row["perturb_zeros"])
     zeros, least = numbers["zeros"][0]["audits"], down(min(map(_share, numbers["shares"])))
-    return (
-        f"Each table and level spends its own share, of which audits prove {least} or more "
-        f"(medians at {_sure(numbers)}, people added), and all together spend the promise. Zeros without noise reveal "
-        f"who is there: {violations(zeros)} of {len(zeros)} audits of levels show a witness, and at epsilon "
-        f"{seen['epsilon']:g} {seen['shown']:.0%} of {seen['alone']:,} people alone in their cell appear."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (row["name"], "noise", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), "")
         for row in numbers["joint"]
@@ -206,13 +197,14 @@ def table(numbers: Numbers) -> MarkdownTable:
         what = row["name"].removeprefix("zeros kept: ")
         rows.append((what, "kept", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), times))
     published = [audit for row in numbers["published"] for audit in row["audits"]]
-    return MarkdownTable(
-        ("one person", "zeros", "audited by", "lower bound / promise", "violations reported"),
-        rows,
-        "Lower bounds are what these attacks find, and no proof that the rest is hidden. Whoever appears where zeros "
-        f"are kept is really there; with noise on zeros {violations(published)} of {len(published)} audits of releases "
-        "report a violation.",
-    )
+    return {
+        "least": least,
+        "zeros": zeros,
+        "seen": seen,
+        "published": published,
+        "confidence": _sure(numbers),
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -22,9 +22,9 @@ from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, claim_from_dict, p
 from audit.loss import measure_loss_from_outputs
 from audit.results.formatting import nearest
 from audit.results.plots import BLUE, PALE
-from experiments.audits import down, kept, run_all
+from experiments.audits import kept, run_all
 from experiments.drawing import bar, bare_rows, column, foot, keys, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
 
 OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # where `make libraries` puts them
 FILES = ("diffprivlib", "python-dp", "pipeline-dp", "multi-freq-ldpy", "opendp")
@@ -202,38 +202,19 @@ def _promised(row: dict[str, Any]) -> float:
     return claim_from_dict(row["promise"]).budget
 
 
-def finding(numbers: Numbers) -> str:
-    rows = numbers["rows"]
-    by = {how: sum(_refuted(row) == how for row in rows) for how in (BITS, ANY, "")}
-    libraries = {row["library"].split()[0] for row in rows} - {"textbook"}
-    return (
-        f"{by['']} of {len(rows)} mechanisms of {len(libraries)} libraries and of textbooks are not refuted, at "
-        f"confidence 1 - 1e-6 and on neighbors as each promise defines them. {by[BITS]} release noise in floating "
-        f"point and are refuted by its last bits alone, with as much as epsilon {_most(numbers)} of 1. {by[ANY]} are "
-        "refuted by any look at their outputs."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
+def facts(numbers: Numbers) -> dict[str, Any]:
+    kept, bits, any_look = ([row for row in numbers["rows"] if _refuted(row) == how] for how in ("", BITS, ANY))
     rows = []
     for library in dict.fromkeys(row["library"] for row in numbers["rows"]):
         own = [row for row in numbers["rows"] if row["library"] == library]
-        names = {how: ", ".join(row["mechanism"] for row in own if _refuted(row) == how) for how in (BITS, ANY)}
-        rows.append((library, str(len(own)), names[BITS], names[ANY]))
+        names = (", ".join(row["mechanism"] for row in own if _refuted(row) == how) for how in (BITS, ANY))
+        rows.append((library, str(len(own)), *names))
+    of_one = [row for row in bits if row["promise"].get("epsilon") == 1]
+    most = max((float(row["audits"]["everything"]["lower_bound"]) for row in of_one), default=0.0)
     lines, seconds = ([row[what] for row in numbers["rows"]] for what in ("lines", "seconds"))
-    return MarkdownTable(
-        ("library", "mechanisms", "refuted by last bits", "refuted by any look"),
-        rows,
-        f"An audit takes {min(lines)} to {max(lines)} lines of Python and {np.median(seconds):.2g} s in the median, "
-        f"{max(seconds):.2g} s at most, runs included. Of the others no more is known than that these runs do not "
-        "refute them.",
-    )
-
-
-def _most(numbers: Numbers) -> str:
-    """Return the largest epsilon that last bits prove of mechanisms that promise 1."""
-    rows = [row for row in numbers["rows"] if _refuted(row) == BITS and row["promise"].get("epsilon") == 1]
-    return down(max((float(row["audits"]["everything"]["lower_bound"]) for row in rows), default=0.0))
+    libraries = {row["library"].split()[0] for row in numbers["rows"]} - {"textbook"}
+    named = {"kept": kept, "bits": bits, "any": any_look, "most": most, "libraries": libraries, "lines": lines}
+    return {**named, "seconds": seconds, "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

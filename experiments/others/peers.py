@@ -15,9 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from audit.results.plots import BLACK, BLUE, ESTIMATE, GRAY, ORANGE
-from experiments.audits import down, run_all
+from experiments.audits import run_all
 from experiments.drawing import BOX, bare_rows, column, foot, line_key, name_rows, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, few_misses, published
+from experiments.experiment import Check, Checks, Numbers, between, down, few_misses, published
 from experiments.others.peers_bounds import BOUND, RAW
 from experiments.others.peers_cases import AUDITS, CASES, CONFIDENCE, MANY, OURS, SELECTION, SMALL, one_run, repeated
 
@@ -142,8 +142,8 @@ def label(row: dict[str, Any]) -> str:
     return f"{row['name']} (truth {truth}), {row['outputs']:,} {unit}"
 
 
-def finding(numbers: Numbers) -> str:
-    asked = [numbers["rows"][place] for place in (0, 1, 2, 5)]
+def facts(numbers: Numbers) -> dict[str, Any]:
+    asked, quick = [numbers["rows"][place] for place in (0, 1, 2, 5)], numbers["quick"]
     own = [down(middle(row, OURS)) for row in asked]
     wrong, made = (sum(column) for column in zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
     ours = (
@@ -151,23 +151,15 @@ def finding(numbers: Numbers) -> str:
         f"noise), {own[2]} of mu (Gaussian noise), and {own[3]} of mu from one run"
     )
     kind = f"medians at 95%, one person added; {wrong} of {made:,} of our bounds are above the truth"
-    if numbers["quick"]:
-        return f"{ours}: {kind}."
-    theirs = [down(best(row)[1]) for row in asked]
-    return f"{ours}; the best of the others {theirs[0]}, {theirs[1]}, {theirs[2]} and {theirs[3]}. These are {kind}."
-
-
-def table(numbers: Numbers) -> MarkdownTable:
+    theirs = [] if quick else [down(best(row)[1]) for row in asked]
+    best_of = f"the best of the others {', '.join(theirs[:3])} and {theirs[3]}. These are" if theirs else ""
     rows = []
     for row in (row for row in numbers["rows"] if row["truth"]):
-        peer, most = ("", 0.0) if numbers["quick"] else best(row)
+        peer, most = ("", 0.0) if quick else best(row)
         took = " and ".join(f"{np.median(row['auditors'][who]['seconds']):.2g}" for who in (OURS, peer) if who)
         rows.append((label(row), down(middle(row, OURS)), down(most) if peer else "", peer, took))
-    return MarkdownTable(
-        ("outputs", "ours / truth", "best of the others / truth", "which", "seconds, ours and theirs"),
-        rows,
-        "" if numbers["quick"] else _of_others(numbers),
-    )
+    answer = f"{ours}; {best_of} {kind}." if theirs else f"{ours}: {kind}."
+    return {"answer": answer, "others": "" if quick else _of_others(numbers), "rows": rows}
 
 
 def _of_others(numbers: Numbers) -> str:

@@ -22,9 +22,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, BROWN, CYAN, GRAY, GREEN, PURPLE
-from experiments.audits import all_or_none, bounds, down, kept, median, run_all, violations
+from experiments.audits import all_or_none, bounds, kept, median, run_all
 from experiments.drawing import BOX, bare_rows, beside, column, foot, line_key, name_rows, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, few_misses, published
+from experiments.experiment import Check, Checks, Numbers, between, down, few_misses, published
 
 CONFIDENCE = 0.95
 LAWS = Attack.without("precision")  # published algorithms are audited here, not the floats that their noise is made of
@@ -169,19 +169,10 @@ def _misses(numbers: Numbers) -> tuple[int, int]:
     return sum(value > loss for value, loss in found), len(found)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     misses, audits = _misses(numbers)
     geometric = ("geometric 0.1", "geometric 1")
     proved, theirs = [_proved(numbers, name) for name in geometric], [_best(name) for name in geometric]
-    return (
-        f"Of one noisy count the audit proves {proved[0]} of epsilon 0.1 and {proved[1]} of 1, the best of the others "
-        f"{theirs[0]} and {theirs[1]}: medians at 95% confidence, for one person added. Of composed noises it proves "
-        f"{_proved(numbers, 'PrefixSum')} of 1 (prefix sums; published: {_best('PrefixSum')}). {misses} of {audits:,} "
-        "of its lower bounds are above the truth."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     words = {
         "geometric 0.1": "geometric noise",
         "geometric 1": "geometric noise",
@@ -200,12 +191,18 @@ def table(numbers: Numbers) -> MarkdownTable:
     finite = [name for name in CLASSIC_PEERS if name not in UNBOUNDED]
     more = sum(median(ours(numbers, name)["audits"]) > float(_best(name)) for name in finite)
     bugs = [audit for name in FOUND[:2] for audit in ours(numbers, name)["audits"]]
-    return MarkdownTable(
-        ("mechanism", "true loss", "our runs", "our lower bound", "best of the others"),
-        rows,
-        f"Of {len(finite)} benchmarks with a finite loss ours is above the best published bound, from more than 200 "
-        f"million runs, for {more}. Half the noise is found in {violations(bugs)} of {len(bugs)} audits.",
-    )
+    return {
+        "proved": proved,
+        "theirs": theirs,
+        "misses": misses,
+        "audits": audits,
+        "finite": finite,
+        "more": more,
+        "bugs": bugs,
+        "proved_of_sums": _proved(numbers, "PrefixSum"),
+        "best_of_sums": _best("PrefixSum"),
+        "rows": rows,
+    }
 
 
 def _proved(numbers: Numbers, name: str) -> str:

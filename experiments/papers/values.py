@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.audits import down, opened, share, violations
-from experiments.experiment import NAMES, QUESTIONS, Numbers
+from experiments.audits import opened, share
+from experiments.experiment import NAMES, QUESTIONS, Numbers, down, violations
 from experiments.ons import bias, matrices
 
 Saved = Callable[[str], Numbers]  # name of a part -> its saved numbers

@@ -22,9 +22,9 @@ from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results import AuditResult, plain_number
 from audit.results.plots import EXACT
-from experiments.audits import audited, down, opened, share
+from experiments.audits import audited, opened, share
 from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down
 
 PH3, PH8 = ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
 SHARED = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
@@ -144,41 +144,20 @@ def check(numbers: Numbers) -> Checks:
     yield Check(f"places listed twice: {numbers['validation']}", twice in numbers["validation"])
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     row = numbers["rows"]["all VAL"]
     spent = float(row["spent"]) / opened(row["audit"]).claim.budget
     over = [share(numbers["rows"][key]["audit"]) for key in ("2 tau API", "twice", "shared")]
-    return (
-        f"Audits prove {down(100 * share(row['audit']))}% of the promise for all 46 queries, where a person who leaves "
-        f"spends {spent:.1%} in the worst pair known of valid households. {sum(bound > 1 for bound in over)} of "
-        f"{len(over)} known bugs are found, with lower bounds of {down(min(over))} promises or more. Confidence is "
-        "1 - 1e-6."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     shown = ("all VAL", "all DER", "DER replaced", "API replaced", "2 tau DER", "2 tau API", "twice", "shared")
     rows = []
     for key in shown:
-        audit, spent = opened(numbers["rows"][key]["audit"]), float(numbers["rows"][key]["spent"])
+        audit, lost = opened(numbers["rows"][key]["audit"]), float(numbers["rows"][key]["spent"])
         who = {"add_remove": "added or removed", "replace_one": "replaced"}[audit.relation]
-        loss = "infinite" if np.isinf(spent) else f"{spent / audit.claim.budget:.3f}"
-        rows.append(
-            (
-                cases()[key].words.partition(", a person")[0],
-                who,
-                loss,
-                down(audit.measured.budget / audit.claim.budget),
-                audit.verdict,
-            )
-        )
-    return MarkdownTable(
-        ("audited", "one person", "spent / promise", "lower bound / promise", "verdict"),
-        rows,
-        "VAL: both databases are valid. DER: rows of units are any function of their members. API: two rows of units "
-        "anywhere may change, as the production code declares. The variance of noise for 2 tau rows is "
-        f"{numbers['variance']['2 tau']['ratio']:.3f} of what the budget asks for.",
-    )
+        loss = "infinite" if np.isinf(lost) else f"{lost / audit.claim.budget:.3f}"
+        bound = down(audit.measured.budget / audit.claim.budget)
+        rows.append((cases()[key].words.partition(", a person")[0], who, loss, bound, audit.verdict))
+    found = sum(bound > 1 for bound in over)
+    return {"spent": spent, "over": over, "proved": down(100 * share(row["audit"])), "found": found, "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

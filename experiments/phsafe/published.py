@@ -17,9 +17,9 @@ from algorithms.phsafe.postprocessing.published import PublishedTables
 from audit.claims import ZCDP, GaussianDP
 from audit.loss import measure_loss_from_outputs
 from audit.results.plots import BLUE, EXACT, PALE
-from experiments.audits import down, run_all
+from experiments.audits import run_all
 from experiments.drawing import bar, column, foot, keys, name_rows, page, promise
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, few_misses
+from experiments.experiment import Check, Checks, Numbers, between, down, few_misses
 
 LEVEL, RHO = "state_*", 0.5  # of every query that is measured: at production's budgets few runs show nothing
 TABLES: dict[str, tuple[str, ...]] = {
@@ -83,17 +83,8 @@ def _shares(numbers: Numbers) -> list[float]:
     return [row["published"]["mu"] / max(row["counts"]["mu"], 1e-9) for row in numbers["rows"]]
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     shares = _shares(numbers)
-    return (
-        f"Lower bounds from published tables are {np.median(shares):.2f} times those from the noisy counts behind them "
-        f"(median of {len(shares)} tables; {min(shares):.2f} to {max(shares):.2f}). They are of mu, at 95% confidence, "
-        "for one person added to or removed from a household that is alone in its state, the worst pair known of the "
-        "paper's model."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (
             row["table"],
@@ -103,12 +94,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         )
         for row, shown in zip(numbers["rows"], _shares(numbers), strict=True)
     ]
-    return MarkdownTable(
-        "table | exact mu of the counts | lower bound from counts | from the published table | published / counts",
-        rows,
-        f"From {numbers['runs']:,} runs at rho {numbers['rho']:g} a query. Consistency, by which a table would depend "
-        "on all measurements at once, is not asked here.",
-    )
+    return {"shares": shares, "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -18,7 +18,7 @@ from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
 from experiments.drawing import foot, own_keys, page, promise
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import Check, Checks, Numbers, between, near
 
 DELTA = 1e-10
 MODELS: tuple[Model, ...] = get_args(Model)
@@ -175,17 +175,8 @@ def _tight(rows: list[dict[str, Any]]) -> float:
     return math.fsum(row["budget"] / (_saving(row["tau"]) if row["tau"] else 2) for row in rows)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     share = _joint_shares(numbers)
-    return (
-        f"One person added or removed spends {share['DER add_remove']:.1%} of the promised rho in the paper's model, "
-        f"{share['VAL add_remove']:.1%} in the worst pair known of valid households, and {share['API add_remove']:.1%} "
-        f"as the production code declares neighbors. One person replaced spends {share['API replace_one']:.1%} of "
-        "twice rho as that code declares neighbors: there the promise does not hold."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     share, total, tight = _joint_shares(numbers), _total(numbers), _tight(numbers["rows"])
     words = {
         "VAL": "VAL: both databases are valid; a lower bound",
@@ -194,12 +185,7 @@ def table(numbers: Numbers) -> MarkdownTable:
     }
     rows = [(what, *(f"{share[f'{model} {relation}']:.1%}" for relation in RELATIONS)) for model, what in words.items()]
     promised, needed = (f"{ZCDP(rho).epsilon_at(DELTA):.2f}" for rho in (total, tight))
-    return MarkdownTable(
-        ("neighbors", f"added or removed, of rho {total:.6f}", "replaced, of twice that"),
-        rows,
-        f"In the paper's model one person changes at most sqrt(2) tau: held against that, the same noise promises rho "
-        f"{tight:.3f}, epsilon {needed} instead of {promised} at delta {DELTA:g}.",
-    )
+    return {"share": share, "total": total, "tight": tight, "needed": needed, "promised": promised, "rows": rows}
 
 
 def _joint_shares(numbers: Numbers) -> dict[str, float]:

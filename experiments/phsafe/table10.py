@@ -15,9 +15,8 @@ from algorithms.phsafe.budget import noise_law, read_config
 from algorithms.phsafe.explore import Z_EXACT, Z_PRINTED, Z_PRODUCTION, exact_budget_for, margin_of_error, rho_for
 from algorithms.phsafe.ledger import ledger
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE
-from experiments.audits import down
 from experiments.drawing import head, name_rows, own_keys, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, published
+from experiments.experiment import Check, Checks, Numbers, down, published
 
 DELTA = 1e-10
 CONSTANTS = {"printed": Z_PRINTED, "production": Z_PRODUCTION, "exact": Z_EXACT}
@@ -121,18 +120,9 @@ def _digits(what: str, value: float, expected: str) -> Check:
     return Check(f"{what}: {written}, expected {expected}", written == expected)
 
 
-def finding(numbers: Numbers) -> str:
-    rows = numbers["rows"]
-    covered = [row["coverage"]["printed"] for row in rows]
-    return (
-        f"With z = {Z_PRODUCTION}, which the paper does not print, {sum(_same(rows, 'production'))} of the {len(rows)} "
-        "budgets of Table 10 follow to the printed digits. The margins are not quite 90%: the whole part of 1.64 "
-        f"sigma, which the paper takes for them, covers {min(covered):.4f} to {max(covered):.4f} of the noise."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
+def facts(numbers: Numbers) -> dict[str, Any]:
     rows, us = numbers["rows"], numbers["ledgers"]["us"]
+    covered = [row["coverage"]["printed"] for row in rows]
     names = {"production": "not printed", "exact": "the exact quantile", "printed": "printed, corollary 2"}
     lines = [
         (f"budgets that z = {CONSTANTS[name]:.6g} gives ({words})", f"{sum(_same(rows, name))} of {len(rows)}")
@@ -145,7 +135,7 @@ def table(numbers: Numbers) -> MarkdownTable:
     saved = 1 - sum(row["needed"] for row in rows) / us["unbounded"]
     lines.append(("least coverage of the targets 500, 200, 68 and 20", least))
     lines.append(("budget that whole noise would save at the same targets", f"{saved:.1%}"))
-    return MarkdownTable(("quantity", "value"), lines)
+    return {"covered": covered, "follow": sum(_same(rows, "production")), "rows": lines}
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -18,7 +18,7 @@ from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.drawing import head, own_keys, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import Check, Checks, Numbers, between, near
 
 TAUS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
 LEVELS = {name: "state_A-G" if "state_A-G" in QUERIES[name].levels else "state_*" for name in TAU}
@@ -93,32 +93,18 @@ def _people(sizes: tuple[int, ...]) -> str:
     return ", ".join(f"{size:,}" for size in sizes)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     production, large = numbers["production"], SIZES[2]
     persons, children = (_row(numbers, table, production[table]) for table in SHOWN)
     best = [_best(numbers, table, large)["tau"] for table in SHOWN]
-    return (
-        f"For counts of {large:,} people tau {best[0]} (PH1) and {best[1]} (PH3) have the smallest error; production "
-        f"has {persons['tau']} and {children['tau']}. Those leave out {persons['lost']} of {persons['people']:,} "
-        f"people and {children['lost']} of {children['people']:,} under 18 in the bundled, simulated households "
-        f"(margins {persons['margin']} and {children['margin']}; one person added or removed)."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for name in SHOWN:
         own = _row(numbers, name, numbers["production"][name])
         for size in SIZES:
-            best = _best(numbers, name, size)
-            errors = f"{_error(best, size):.3g}", f"{_error(own, size):.3g}"
-            rows.append((name.removesuffix("_num"), f"{size:,}", str(best["tau"]), *errors))
-    return MarkdownTable(
-        ("table", "people in a count", "best tau", "its error", "error at production's tau"),
-        rows,
-        "Errors are root mean squares, of noise and of the share left out. To choose tau by confidential households "
-        "would itself need a budget.",
-    )
+            least = _best(numbers, name, size)
+            errors = f"{_error(least, size):.3g}", f"{_error(own, size):.3g}"
+            rows.append((name.removesuffix("_num"), f"{size:,}", str(least["tau"]), *errors))
+    return {"large": large, "best": best, "persons": persons, "children": children, "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -27,9 +27,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import EXACT
-from experiments.audits import all_or_none, down, event_class, kept, none_above, run_all, violations
+from experiments.audits import all_or_none, event_class, kept, none_above, run_all
 from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down
 from experiments.nist import synthesis as nist_synthesis
 from experiments.ons import unchanged as ons_unchanged
 from experiments.ons import zeros as ons_zeros
@@ -190,18 +190,9 @@ def check(numbers: Numbers) -> Checks:
         yield none_above(row["system"], row["audits"], exact)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     keep, break_it = (_rows(numbers, sound=sound) for sound in (True, False))
     fine, found = ([audit for row in rows for audit in row["audits"]] for rows in (keep, break_it))
-    return (
-        f"By their exact law {len(keep)} systems keep their promise for one person added or removed (TopDown: "
-        f"replaced), and {violations(fine)} of {len(fine)} audits report a violation. {len(break_it)} variants do not "
-        f"keep it, and {violations(found)} of {len(found)} audits find that, at confidence 1 - 1e-6. An audit that "
-        "finds none proves nothing: it is of one pair."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     known, rows = {case.system: case for case in cases()}, []
     for row in (*_rows(numbers, sound=True), *_rows(numbers, sound=False)):
         case, claim, audit = known[row["system"]], claim_from_dict(row["promise"]), row["audits"][0]
@@ -219,8 +210,7 @@ def table(numbers: Numbers) -> MarkdownTable:
                 " ".join(filter(None, (case.about["lesson"], case.about.get("assumed", "").format(**_deltas())))),
             )
         )
-    heads = ("system", "promise", "audited", "exact loss", "lower bound", "verdict", "what to know, what is assumed")
-    return MarkdownTable(heads, rows)
+    return {"keep": keep, "fine": fine, "break_it": break_it, "found": found, "rows": rows}
 
 
 def _deltas() -> dict[str, Any]:

@@ -19,9 +19,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY
-from experiments.audits import down, event_class, kept, none_above, run_all, violations
+from experiments.audits import event_class, kept, none_above, run_all
 from experiments.drawing import bar, column, foot, keys, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, near, violations
 from experiments.systems.asked import SYSTEMS, Asked
 
 ABOUT = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))["asked"]
@@ -152,22 +152,13 @@ def check(numbers: Numbers) -> Checks:
 TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "NistDp3, rows")
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     near = [
         row["ways"][way]["value"] / float(row["exact"])
         for row in numbers["rows"]
         for way in ("lag_tail", "slope")
         if row["system"] not in TIED and "value" in row["ways"][way]
     ]
-    return (
-        "Residuals of one release show the whole loss where noise is independent and of one law: the lag tail and the "
-        f"slope are {min(near):.2f} to {max(near):.2f} of the exact loss in {len(near)} systems. Where errors are "
-        "raked, averaged or made consistent only runs on neighboring databases (one person added or removed; in "
-        "TopDown replaced) show it."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows: list[tuple[str, ...]] = []
     reasons: list[str] = []
     for row in numbers["rows"]:
@@ -182,24 +173,11 @@ def table(numbers: Numbers) -> MarkdownTable:
                 else f"{told['value']:.3g} [{told['low']:.3g}, {told['high']:.3g}]"
             )
         rows.append((*cells, ABOUT[row["system"]]["lesson"]))
-    known_rho = numbers["known_rho"]
-    worst = max(abs(one["mean"] / one["rho"] - 1) for one in known_rho)
-    covered = [one["covered"] / one["simulations"] for one in known_rho]
-    words = (
-        "Exact losses are of the pair that is audited; those of tables, people and rows are of the measurements behind "
-        f"them. Lower bounds hold at confidence 1 - 1e-6. Estimates have {LEVEL:.0%} intervals and are sums over the "
-        f"answers that the person changes: the direct one from {LEAST_DIRECT:,} to {MOST_DIRECT:,} runs, the others "
-        f"from one release, or 10,000 errors. In {known_rho[0]['simulations']} simulations the slope's bias is at most "
-        f"{up_percent(worst)}, and {min(covered):.0%} to {max(covered):.0%} of its intervals cover rho."
-    )
-    no_number = "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons))
-    heads = ("system", "promise", "one person", "exact loss", "lower bound", "by", *WAYS.values(), "what to know")
-    return MarkdownTable(heads, rows, f"{words} No number: {no_number}.")
-
-
-def up_percent(share: float) -> str:
-    """Return a share as percent, rounded up to a tenth."""
-    return f"{math.ceil(share * 1000) / 10:g}%"
+    worst = max(abs(one["mean"] / one["rho"] - 1) for one in numbers["known_rho"])
+    named = {"near": near, "worst": f"{math.ceil(worst * 1000) / 10:g}%"}
+    named["covered"] = [one["covered"] / one["simulations"] for one in numbers["known_rho"]]
+    named["reasons"] = "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons))
+    return {**named, "rows": rows}
 
 
 def promised_and_lost(row: dict[str, Any]) -> list[str]:

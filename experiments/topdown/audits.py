@@ -18,9 +18,9 @@ from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SHADES
-from experiments.audits import all_or_none, down, event_class, opened, run_all, up, violations
+from experiments.audits import all_or_none, event_class, opened, run_all
 from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near
 from experiments.topdown.bugs import SCHEMA, TREE, total_of_first
 
 LEVELS = ("1/4", "3/8", "3/8")
@@ -237,21 +237,12 @@ def _rows(numbers: Numbers, kind: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in numbers["stages"] if all(row[name] == kind[name] for name in ("law", "relation"))]
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     exact = [joint["all"] for joint in numbers["joint"]]
     measured, rounded = (
         [shown[stage] for shown in map(_shown, [numbers] * len(exact), numbers["joint"]) if stage in shown]
         for stage in ("measurements", "rounded")
     )
-    return (
-        f"By their exact law the measurements lose {min(exact):.2f} to {max(exact):.2f} of the promise: the total of "
-        "the root cannot change when a person is replaced. Audits at 95% confidence prove "
-        f"{down(min(measured))} to {down(max(measured))} of it from the measurements and {down(min(rounded))} to "
-        f"{down(max(rounded))} from the rounded tables, for one person replaced or added."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for joint in numbers["joint"]:
         who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
@@ -261,15 +252,16 @@ def table(numbers: Numbers) -> MarkdownTable:
     published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
     worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
     detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
-    return MarkdownTable(
-        ("share of the promise", "exact law", *WORDS),
-        rows,
-        f"Of each query's own share audits prove {down(worst)} or more (medians). "
-        f"{violations(published)} of {len(published)} audits of published tables report a violation at confidence "
-        f"1 - 1e-6 (minimum detectable loss: {up(detectable)} promises). A move between areas with invariant totals is "
-        f"refused; audited all the same, {uncovered.size} runs prove {down(uncovered.measured.budget)} of "
-        f"{uncovered.claim.budget:g}.",
-    )
+    return {
+        "exact": exact,
+        "measured": measured,
+        "rounded": rounded,
+        "worst": worst,
+        "published": published,
+        "detectable": detectable,
+        "uncovered": uncovered,
+        "rows": rows,
+    }
 
 
 def _shown(numbers: Numbers, joint: dict[str, Any]) -> dict[str, float]:

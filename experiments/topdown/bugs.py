@@ -24,9 +24,9 @@ from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT
-from experiments.audits import all_or_none, bounds, down, event_class, kept, median, none_above, run_all, violations
+from experiments.audits import all_or_none, bounds, event_class, kept, median, none_above, run_all
 from experiments.drawing import INFINITE, bar, beside, column, extent, foot, keys, line_key, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, violations
 
 FANOUT, DEPTH = 3, 2
 TREE = Hierarchy.regular(FANOUT, DEPTH)
@@ -170,24 +170,21 @@ def check(numbers: Numbers) -> Checks:
         yield none_above(what, audits, float(row["loss"]))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     found = [row for row in numbers["rows"] if row["expected"] in (COUNTS, WITNESS)]
     correct = [audit for row in numbers["rows"] if row["sound"] for audit in row["audits"]]
-    return (
-        f"Yes: {sum(map(caught, found))} of {sum(len(row['audits']) for row in found)} audits find the known bug, in "
-        f"noise, shares, estimation and invariants, and {violations(correct)} of {len(correct)} audits of the correct "
-        "algorithm report a violation, at confidence 1 - 1e-6 and with one person replaced."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for row in (row for row in numbers["rows"] if not row["sound"]):
         loss = float(row["loss"]) / row["promise"]
         by = f"{row['expected']} ({_classes(row)})" if row["expected"] in (COUNTS, WITNESS) else row["expected"]
         true = "infinite" if np.isinf(loss) else f"{loss:.1f}"
         rows.append((row["words"], f"{row['size']:,} runs, {row['stage']}", down(_share(row)), true, by))
-    return MarkdownTable(("bug", "audited", "lower bound / promise", "true loss / promise", "found by"), rows)
+    return {
+        "correct": correct,
+        "times": sum(map(caught, found)),
+        "audits": sum(len(row["audits"]) for row in found),
+        "rows": rows,
+    }
 
 
 def _share(row: dict[str, Any]) -> float:

@@ -18,9 +18,9 @@ from algorithms.topdown.mechanism import records_of, tabulate
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, GRAY, SERIES
-from experiments.audits import audited, down, opened
+from experiments.audits import audited, opened
 from experiments.drawing import budget_axis, head, line_key, own_keys, page
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between, near
+from experiments.experiment import Check, Checks, Numbers, between, near
 
 SCHEMA = Schema({"area": ("urban", "rural"), "sex": ("male", "female")})
 QUERIES = {"total": "1/4", "area": "1/4", "detailed": "1/2"}
@@ -125,29 +125,23 @@ def check(numbers: Numbers) -> Checks:
         yield near("measurements, exact loss", numbers["audit"]["exact"], promised, 1e-6)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     audit, exact = opened(numbers["audit"]["tables"]), numbers["audit"]["exact"]
     epsilon = "1" if "1" in numbers["rows"] else next(iter(numbers["rows"]))
     medians = zip(LEVELS[1:], numbers["rows"][epsilon]["median"][1:], strict=True)
     errors = ", ".join(f"{error:.0f} people in a {level}" for level, error in medians)
-    return (
-        f"At epsilon {epsilon} (one person replaced) the median error of totals is {errors}; the nation is exact. Of a "
-        f"promised {AUDITED:g} audits of the tables along two paths prove {down(audit.measured.budget)}, at confidence "
-        f"1 - 1e-6, where the measurements lose {exact:.2f} by their exact law."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [
         (epsilon, *(f"{error:.0f}" for error in row["median"][1:]), f"{row['bias']['2']:+.1f}, {row['bias']['0']:+.1f}")
         for epsilon, row in numbers["rows"].items()
     ]
-    return MarkdownTable(
-        ("epsilon", *(f"median error, {level}" for level in LEVELS[1:]), "bias, cells empty and not"),
-        rows,
-        f"The tree has {numbers['people']:,} people in 1,503 communes by urban or rural and sex; empty are the cells "
-        f"of urban or of rural people. The audit is of {opened(numbers['audit']['tables']).size:,} runs.",
-    )
+    return {
+        "epsilon": epsilon,
+        "errors": errors,
+        "audit": audit,
+        "exact": exact,
+        "runs": opened(numbers["audit"]["tables"]).size,
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -15,9 +15,9 @@ from algorithms.topdown import TopDown, preset
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.plots import GRAY, PROMISE, SERIES
-from experiments.audits import all_or_none, down, kept, run_all, up, violations
+from experiments.audits import all_or_none, kept, run_all
 from experiments.drawing import bar, budget_axis, column, foot, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, few_misses
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, up
 from experiments.systems.asked import TREE_500
 
 TREES = {
@@ -166,16 +166,8 @@ def check(numbers: Numbers) -> Checks:
         yield Check(words, published <= found[MEASURED] + MARGIN)
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     tables = stages(numbers)["TopDown, 9 areas"][TABLES]
-    return (
-        f"TopDown's tables of nine areas show {down(tables)} of epsilon 1 to {BUDGETS // PARTS[numbers['quick']]:,} "
-        f"runs (one person moved, lower bound at 95%), so that post-processing hides at most {up(1 - tables)}. Where "
-        "tables seem to show less, these attacks may see too little: that is no proof of safety."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = [(name, down(found[MEASURED]), down([*found.values()][-1])) for name, found in stages(numbers).items()]
     for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
         by_size = grown(numbers, leaves)
@@ -185,12 +177,7 @@ def table(numbers: Numbers) -> MarkdownTable:
         rows.append(
             (f"{leaves} areas, groups of {people} people", "", ", ".join(map(down, in_groups(numbers, leaves))))
         )
-    return MarkdownTable(
-        ("share of epsilon 1, a person", "measurements", "published"),
-        rows,
-        f"Each is a lower bound at {CUSTOMARY:.0%}, by itself. {violations(numbers['sound'])} of "
-        f"{len(numbers['sound'])} audits of nine areas at confidence 1 - 1e-6 report a violation.",
-    )
+    return {"tables": tables, "runs": BUDGETS // PARTS[numbers["quick"]], "hidden": up(1 - tables), "rows": rows}
 
 
 STYLES = dict(zip(TREES, SERIES, strict=False))

@@ -19,9 +19,9 @@ from audit.events import cell
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, PALE, PROMISE, SERIES
-from experiments.audits import audited, down, opened, share
+from experiments.audits import audited, opened, share
 from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, spread
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import Check, Checks, Numbers, between, down
 
 EPSILON, FANOUT, DEPTH, TYPICAL = 1.0, 4, 3, 40
 EMPTY = 0.2  # of the leaves
@@ -110,18 +110,9 @@ def _large(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(counts >= np.quantile(counts, 0.75))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
     one, every = ([down(share(system[words])) for system in (rdpc, topdown)] for words in WAYS)
-    return (
-        f"Raking is near in what one area loses: lower bounds are {one[0]} and {one[1]} of epsilon 1 (one person "
-        f"added, confidence 1 - 1e-6), but {every[0]} and {every[1]} from all areas. Its error is larger, "
-        f"{rdpc['rmse'][-1]:.1f} against {topdown['rmse'][-1]:.1f} people (root mean square), and "
-        f"{rdpc['negative']:.0%} of its areas are negative."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     systems, counts = [numbers["systems"][name] for name in SYSTEMS], np.array(numbers["counts"])
     rows = [
         ("areas below zero", *(f"{row['negative']:.0%}" for row in systems)),
@@ -132,7 +123,15 @@ def table(numbers: Numbers) -> MarkdownTable:
     ]
     size = opened(systems[0]["one area"]).size
     words = f"Of {counts.size} areas, a fifth of them empty; bounds are from {size:,} runs."
-    return MarkdownTable(("one release", *SYSTEMS), rows, words)
+    return {
+        "one": one,
+        "every": every,
+        "rdpc": rdpc,
+        "words": words,
+        "rdpc_error": rdpc["rmse"][-1],
+        "topdown_error": topdown["rmse"][-1],
+        "rows": rows,
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -15,7 +15,7 @@ from algorithms.topdown.population import Population1940, homogeneity, synthetic
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, ESTIMATE, GRAY, SERIES
 from experiments.drawing import budget_axis, head, line_key, own_keys, page, spread
-from experiments.experiment import Check, Checks, MarkdownTable, Numbers, between
+from experiments.experiment import Check, Checks, Numbers, between
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
@@ -101,27 +101,13 @@ def check(numbers: Numbers) -> Checks:
     yield Check("residual estimates grow with epsilon", ordered == sorted(ordered))
 
 
-def finding(numbers: Numbers) -> str:
+def facts(numbers: Numbers) -> dict[str, Any]:
     one, (median, p95, largest) = numbers["rows"]["1"], _published()["1"]
-    return (
-        f"Yes, as far as they were published: at epsilon 1 (one person replaced) districts have a median |error| of "
-        f"{one['median']:.0f} ({median} in 1940), a 95th percentile of {one['p95']:.0f} ({p95}) and a largest residual "
-        f"estimate of {one['largest']:.3f} ({largest}). Homogeneous districts gain {one['same'][0]:.1f} people, mixed "
-        f"ones lose {-one['mixed'][0]:.1f}."
-    )
-
-
-def table(numbers: Numbers) -> MarkdownTable:
     rows = []
     for epsilon, row in numbers["rows"].items():
-        median, p95, _ = _published()[epsilon]
-        rows.append((epsilon, f"{row['median']:.0f}", f"{median}", f"{row['p95']:.0f}", f"{p95}"))
-    return MarkdownTable(
-        ("epsilon", "median error", "published for 1940", "95th percentile", "published for 1940"),
-        rows,
-        f"There are {numbers['people']:,} synthetic people in 1,200 districts; states are exact. The population's free "
-        "assumptions were chosen with the published errors in view: agreement is no independent evidence about 1940.",
-    )
+        usual, rare, _ = _published()[epsilon]
+        rows.append((epsilon, f"{row['median']:.0f}", f"{usual}", f"{row['p95']:.0f}", f"{rare}"))
+    return {"one": one, "median": median, "p95": p95, "largest": largest, "lost": -one["mixed"][0], "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

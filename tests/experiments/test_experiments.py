@@ -18,7 +18,7 @@ from audit.claims import ApproxDP
 from audit.results.files import read_json, write_json
 from experiments import experiment
 from experiments.__main__ import FIGURES, main
-from experiments.experiment import NAMES, QUESTIONS, find, load_numbers, load_part
+from experiments.experiment import NAMES, QUESTIONS, find, find_part, load_numbers, load_part
 from experiments.others import libraries
 
 
@@ -48,16 +48,12 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 ANSWER, ROWS, COLUMNS = 60, 10, 5  # the most words of an answer, and the most of a table
 TABLES_ARE_THE_POINT = {"ons_bias", "seeds_audited", "ways_of_asking"}  # a row a system, or a printed table in full
-PARTS = {part: name for name in NAMES for part in QUESTIONS[name]["parts"]}
-
-
-def functions(part: str) -> Any:
-    return next(known.functions for known in find(PARTS[part]).parts if known.name == part)
+PARTS = [part for name in NAMES for part in QUESTIONS[name]["parts"]]
 
 
 def finding_is_short(part: str, numbers: dict[str, Any]) -> None:
     """Hold a finding to one page: a short answer, a small table whose cells are whole, few words below it."""
-    answer, table = functions(part).finding(numbers), functions(part).table(numbers)
+    answer, table = find_part(part).finding(numbers), find_part(part).table(numbers)
     assert len(answer.split()) <= ANSWER
     assert "\n" not in answer
     assert {len(row) for row in table.rows} == {len(table.heads)}
@@ -141,7 +137,7 @@ SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("part", PARTS)
 def test_committed_numbers_meet_their_expectation_and_others_do_not(part: str) -> None:
-    numbers, check = load_part(part, FIGURES), functions(part).check
+    numbers, check = load_part(part, FIGURES), find_part(part).functions.check
     assert [outcome.words for outcome in check(numbers) if not outcome.holds] == []
     SPOILED[part](numbers)
     assert not all(outcome.holds for outcome in check(numbers))
