@@ -259,8 +259,7 @@ def draw(numbers: Numbers) -> Figure:
     ):
         part(ax, numbers)
     for ax in axes[:4]:
-        ax.set_xscale("log")
-        ax.set_xlabel("$\\varepsilon$, one person added or removed (log scale)")
+        ax.set(xscale="log", xlabel="$\\varepsilon$, one person added or removed (log scale)")
     return figure
 
 
@@ -278,9 +277,7 @@ def _draw_curves(ax: Axes, numbers: Numbers) -> None:
             label = words if data == DRAWN else f"{words.split(':')[0]}, weighted sample"
             ax.plot(epsilons, accuracies, label=label, color=color, **points)
     ax.axhline(1, color=GRAY, linewidth=0.8, zorder=0)
-    ax.set_ylim(0, 1.04)
-    ax.set_xlim(1e-5, 1e-1)
-    ax.set_ylabel("accuracy: 1 - error / error of zeros")
+    ax.set(ylim=(0, 1.04), xlim=(1e-5, 1e-1), ylabel="accuracy: 1 - error / error of zeros")
     handles = [*own_keys(ax), bar_key("band: 95% of releases", GRAY), line_key("exact expectation", color=GRAY)]
     head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)
 
@@ -295,8 +292,7 @@ def _draw_missing(ax: Axes, numbers: Numbers) -> None:
             style: dict[str, Any] = {"color": color, "linestyle": line, "markersize": size, "markerfacecolor": face}
             label = name if words == "as drawn" else None
             ax.plot([row["epsilon"] for row in rows], gap, marker=marker, label=label, **style)
-    ax.set_yscale("log")
-    ax.set_ylabel("1 - L1 accuracy (log scale)")
+    ax.set(yscale="log", ylabel="1 - L1 accuracy (log scale)")
     gray: dict[str, Any] = {"color": GRAY, "marker": "o"}
     handles = [
         *own_keys(ax),

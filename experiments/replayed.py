@@ -323,8 +323,7 @@ def _draw_changes(ax: Axes, systems: list[dict[str, Any]]) -> None:
         place += 0.5
     promise(ax)
     ax.set_yticks([at for at, _ in ticks], [label for _, label in ticks], fontsize=8)
-    ax.set_ylim(place, -0.8)
-    ax.set_xlim(-0.03, 1.25)
+    ax.set(ylim=(place, -0.8), xlim=(-0.03, 1.25))
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("squared L2 change, in units of the one that noise is scaled to\n(DER: the paper's model of records)")
     handles = [
@@ -347,8 +346,7 @@ def _draw_bugs(ax: Axes, bugs: list[dict[str, Any]]) -> None:
         column(ax, place, bug["kinds"][0] if bug["kinds"] else "missed", 8, ha="left")
     limit: dict[str, Any] = {"color": BLACK, "linewidth": 1.0, "linestyle": ":"}
     ax.axvline(SLOWEST, **limit)
-    ax.set_xscale("log")
-    ax.set_xlim(0.3, 3 * SLOWEST)
+    ax.set(xscale="log", xlim=(0.3, 3 * SLOWEST))
     name_rows(ax, [bug["words"] for bug in bugs], size=8)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("milliseconds until the bug is found, all runs together (log scale)")

@@ -102,13 +102,11 @@ def draw(numbers: Numbers) -> Figure:
         ax.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))  # room for what is rare
         ticks = (0, 0.05, 0.2, 0.5, 1)
         ax.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks], fontsize=8)
-        ax.set_xlim(0, 1)
-        ax.set_ylim(place + 0.8, 0.3)
+        ax.set(xlim=(0, 1), ylim=(place + 0.8, 0.3))
         ax.set_yticks(list(places.values()), [""] * len(places), fontsize=8)
         ax.tick_params(axis="y", length=0, pad=7)
         ax.spines["left"].set_visible(False)
-        ax.set_title(f"confidence {confidence:.0%}")
-        ax.set_xlabel("audits that report a violation\n(square-root scale)")
+        ax.set(title=f"confidence {confidence:.0%}", xlabel="audits that report a violation\n(square-root scale)")
         column(ax, 0.6, "median\nbound", 32)
     axes[0].set_yticks(list(places.values()), [_in_symbols(words) for _, words in places])
     for heading, at in headings.items():

@@ -269,8 +269,7 @@ def draw(numbers: Numbers) -> Figure:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
     figure, (top, below) = page(4.4 + 0.17 * len(rows), 2, 1, heights=[2.5, 0.17 * len(rows) + 0.4])
     plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], top)
-    top.set_xlabel("true loss beyond the promise (log scale)")
-    top.set_ylabel("runs needed (log scale)")
+    top.set(xlabel="true loss beyond the promise (log scale)", ylabel="runs needed (log scale)")
     head(top, "(a) runs for power 0.8", own_keys(top), ncols=4, x=-0.2)
     _draw_differences(below, rows)
     return figure

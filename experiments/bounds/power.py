@@ -265,10 +265,9 @@ def _rounded(runs: float, curve: dict[str, Any]) -> str:
 def draw(numbers: Numbers) -> Figure:
     figure, axes = page(12.2, 4, 2)
     for ax, letter, who in zip(axes, "abcd", ("one person", "a group of 15 or 20") * 2, strict=False):
-        ax.set_title(f"({letter}) {who}")
-        ax.set_xscale("log")
-        ax.set_xlim(900, 1.1e6)
-        ax.set_xlabel("runs, selection included (log scale)")
+        ax.set(
+            title=f"({letter}) {who}", xscale="log", xlim=(900, 1.1e6), xlabel="runs, selection included (log scale)"
+        )
     for ax in axes[:2]:
         ax.set_ylim(0, 1.2)
         ax.axhline(1, color=BLACK, linewidth=0.8, zorder=0)
@@ -322,8 +321,7 @@ def _draw_checked(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_yticks(places, names, fontsize=8)
     ax.set_ylim(place + 0.7, -0.4)
     ax.axvline(0.8, color=BLACK, linewidth=0.8, zorder=0)
-    ax.set_xlim(0.2, 1.0)
-    ax.set_xlabel("share of audits that report a violation")
+    ax.set(xlim=(0.2, 1.0), xlabel="share of audits that report a violation")
     gray: dict[str, Any] = {"marker": "o", "color": GRAY, "linestyle": "none"}
     handles = [
         line_key("likelihood given", **gray),
@@ -343,9 +341,7 @@ def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ):
         runs = [row[bound]["runs"] for row in rows]
         ax.plot(at, runs, marker, color=color, markersize=4.5, label=words)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_ylim(300, 1.2e7)
+    ax.set(xscale="log", yscale="log", ylim=(300, 1.2e7))
     ax.set_xticks([0.025, 0.1, 0.25, 1, 4], ["0.025", "0.1", "0.25", "1", "4"])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("$\\epsilon$ of a geometric count (log scale)")
@@ -358,8 +354,7 @@ def _draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
         ax.plot(across, runs, **CIRCLE | {"markersize": 2.8})
         if row["planned"]:
             ax.plot([place - 0.35, place + 0.35], [row["planned"]] * 2, color=BLACK, linewidth=1.6)
-    ax.set_yscale("log")
-    ax.set_ylim(100, 2e6)
+    ax.set(yscale="log", ylim=(100, 2e6))
     ax.set_xticks(
         range(len(rows)), [f"{row['factor']:g}\n{row['violated']}\nof {len(row['runs'])}" for row in rows], fontsize=8
     )

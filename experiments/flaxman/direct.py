@@ -149,8 +149,7 @@ def draw(numbers: Numbers) -> Figure:
         names += [f"{name}: one person, {one.size:,} runs", f"{name}: {GROUPS[name]} people, 1,000 runs"]
     promise(below)
     name_rows(below, names, size=8)
-    below.set_xlim(0, 1.1)
-    below.set_xlabel("lower bound on the loss of one person, in units of $\\epsilon$")
+    below.set(xlim=(0, 1.1), xlabel="lower bound on the loss of one person, in units of $\\epsilon$")
     handles = [
         bar_key("one person: confidence 99.9%"),
         line_key(f"a group: {len(groups)} audits at 95%", **CIRCLE, markersize=3),
@@ -168,6 +167,4 @@ def _draw_ratios(ax: Axes, curves: dict[str, Any]) -> None:
         ax.errorbar(at + shift, loss, [loss - low, high - loss], label=name, **look)
     for level in (-EPSILON, EPSILON):
         ax.axhline(level, **PROMISE)
-    ax.set_xticks(ERRORS[::2])
-    ax.set_xlabel("k (people), errors of area 0")
-    ax.set_ylabel("log-ratio (nats)")
+    ax.set(xticks=ERRORS[::2], xlabel="k (people), errors of area 0", ylabel="log-ratio (nats)")

@@ -94,8 +94,7 @@ def draw(numbers: Numbers) -> Figure:
         ten = np.array(counts[: len(counts) // 10 * 10]).reshape(-1, 10).sum(axis=1)
         label = f"{name} ($\\epsilon$ = {BUDGETS[name]})"
         left.step(start + 10 * np.arange(ten.size), ten, where="post", **STYLES[name], label=label)
-    left.set_xlabel("released minus exact count (people)")
-    left.set_ylabel("areas per 10 people of error")
+    left.set(xlabel="released minus exact count (people)", ylabel="areas per 10 people of error")
     left.set_ylim(bottom=0)
 
     for name, curve in numbers["curves"].items():

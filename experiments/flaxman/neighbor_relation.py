@@ -95,9 +95,7 @@ def draw(numbers: Numbers) -> Figure:
         ax.plot([row["exact"] / row["epsilon"] for row in rows], [place] * len(rows), **EXACT, zorder=4)
         beside(ax, place, f"{down(min(shares))} to {down(max(shares))}: {audits[0].verdict}", x=1.02, size=8)
     name_rows(ax, list(CASES.values()))
-    ax.set_xlim(0, 2.15)
-    ax.set_xticks([0, 0.5, 1, 1.5, 2])
-    ax.set_xlabel("privacy loss in units of $\\epsilon$")
+    ax.set(xlim=(0, 2.15), xticks=[0, 0.5, 1, 1.5, 2], xlabel="privacy loss in units of $\\epsilon$")
     budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
     handles = keys(
         bound="lower bound, confidence $1 - 10^{-6}$",

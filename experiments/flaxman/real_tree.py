@@ -127,8 +127,7 @@ def draw(numbers: Numbers) -> Figure:
             beside(top, place + 0.36, "exact loss: not computed", x=1.01, size=8)
     promise(top, numbers["epsilon"])
     name_rows(top, list(numbers["rows"]))
-    top.set_xlim(0, 1.12 * numbers["epsilon"])
-    top.set_xlabel("privacy loss for one person added (epsilon, nats)")
+    top.set(xlim=(0, 1.12 * numbers["epsilon"]), xlabel="privacy loss for one person added (epsilon, nats)")
     handles = [
         *keys(
             bound="lower bound, one person",

@@ -139,8 +139,7 @@ def draw(numbers: Numbers) -> Figure:
     for ax, name, letter in zip(axes, ranges, "abcdefgh", strict=False):
         _draw_range(ax, [row for row in numbers["rows"] if row["range"] == name])
         words = RANGES[name][0]
-        ax.set_xlabel(words if ax.get_xscale() == "linear" else f"{words} (log scale)")
-        ax.set_title(f"({letter})")
+        ax.set(xlabel=words if ax.get_xscale() == "linear" else f"{words} (log scale)", title=f"({letter})")
     for ax in axes[::2]:
         ax.set_ylabel("estimate / $\\epsilon$ (log)")
     handles = [line_key(name, **look) for name, look in STYLES.items()]
@@ -171,7 +170,6 @@ def _draw_range(ax: Axes, rows: list[dict[str, Any]]) -> None:
         ax.set_xscale("log")
         ax.set_xticks(at, [f"{value:g}" if value < 10_000 else f"{value / 1e6:g}M" for value in at])
         ax.minorticks_off()
-    ax.set_yscale("log")
-    ax.set_ylim(0.12, 12)
+    ax.set(yscale="log", ylim=(0.12, 12))
     ax.set_yticks([0.25, 0.5, 1, 2, 4, 8], ["1/4", "1/2", "1", "2", "4", "8"])
     ax.minorticks_off()

@@ -120,8 +120,7 @@ def draw(numbers: Numbers) -> Figure:
     right.set_ylabel("total / records")
     head(right, "(b) total of the histogram of most bins", [line_key("as many as there are records", **filled)])
     _draw_over(below, numbers, "distance", 1.0)
-    below.set_ylabel("total variation")
-    below.set_title("(c) distance of 3-way margins of the rows")
+    below.set(ylabel="total variation", title="(c) distance of 3-way margins of the rows")
     default: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": ":"}
     for ax in (left, right, below):
         ax.axvline(math.log(10), **default, zorder=0)

@@ -343,8 +343,7 @@ def draw(numbers: Numbers) -> Figure:
         column(below, at, down(audit["lower_bound"] / audit["promise"], 2), 36)
     promise(below, label="promise")
     name_rows(below, [f"{w}: {a['size']:,} runs, {a['people']} added" for w, a in joint.items()], size=8)
-    below.set_xlim(0, 1.05)
-    below.set_xlabel("lower bound (95%) / promise")
+    below.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
     head(below, "(c) all groups together", [bar_key("lower bound"), *own_keys(below)], x=-0.3)
     return figure
 
@@ -361,8 +360,7 @@ def _draw_utility(ax: Axes, numbers: Numbers) -> None:
     ax.axhline(numbers["public"], color=BLACK, linestyle=":", label="the public half itself")
     ax.axhline(float(np.mean(numbers["floor"])), color=GRAY, linewidth=1.5, label="floor: exact data resampled")
     budget_axis(ax, distances, "epsilon, one record added or removed")
-    ax.set_ylim(0, None)
-    ax.set_ylabel("total variation of 3-way\nmargins (mean, 0 to 1)")
+    ax.set(ylim=(0, None), ylabel="total variation of 3-way\nmargins (mean, 0 to 1)")
     head(ax, f"(a) distance of {numbers['rows']:,} rows from records", own_keys(ax), x=-0.3)
 
 

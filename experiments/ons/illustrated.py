@@ -104,9 +104,7 @@ def draw(numbers: Numbers) -> Figure:
         top.plot(at, np.exp(log_density), color=color, linestyle=line, label=name)
         times = np.exp(np.array(log_density) + numbers["epsilon"])
         top.plot(at, times, color=color, linestyle=":", linewidth=1.0, label=f"$e^\\epsilon$ times that of {name[:8]}")
-    top.set_ylim(0, 0.75)
-    top.set_xlabel("noisy count")
-    top.set_ylabel("probability density")
+    top.set(ylim=(0, 0.75), xlabel="noisy count", ylabel="probability density")
     head(top, f"(a) Laplace noise, $\\epsilon$ = {numbers['epsilon']:g}", own_keys(top), ncols=2)
     below.set_title("(b) the way down; in each box: exact and noisy, then adjusted and (bold) rounded", x=-0.0)
     _draw_levels(below, numbers["levels"])
@@ -129,8 +127,7 @@ def _draw_levels(ax: Axes, levels: list[dict[str, Any]]) -> None:
             exact, noisy, scaled, whole = steps
             words = f"{name}\n{exact:g}, {noisy:z.1f},\n{scaled:.1f}, $\\bf{{{whole:g}}}$"
             ax.text((place + 0.5) * width, -row, words, ha="center", va="center", fontsize=8)
-    ax.set_xlim(-0.2, 1.02)
-    ax.set_ylim(-len(levels) + 0.5, 0.5)
+    ax.set(xlim=(-0.2, 1.02), ylim=(-len(levels) + 0.5, 0.5))
     ax.axis("off")
 
 

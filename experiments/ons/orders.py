@@ -173,6 +173,4 @@ def _draw_after(ax: Axes, numbers: Numbers, order: str, epsilon: float) -> None:
             face = look["color"] if law == "laplace" else "white"
             ax.plot(np.maximum(before[own], 1), ratio[own], **look, markerfacecolor=face)
     ax.axhline(1, color=GRAY, linewidth=0.8)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_ylim(0.1, 2e4)
+    ax.set(xscale="log", yscale="log", ylim=(0.1, 2e4))

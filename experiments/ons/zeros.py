@@ -250,7 +250,5 @@ def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
         ax.semilogx(epsilons, [row["true"] for row in own], **style, label=f"{words}: shown cells with people")
         dotted = {"linestyle": ":", "markerfacecolor": "white", "label": f"{words}: lone people who appear"}
         ax.semilogx(epsilons, [row["shown"] for row in own], **style, **dotted)
-    ax.set_ylim(0, 1.05)
-    ax.set_xlabel("epsilon, one person added or removed (log scale)")
-    ax.set_ylabel("share")
+    ax.set(ylim=(0, 1.05), xlabel="epsilon, one person added or removed (log scale)", ylabel="share")
     head(ax, "(c) what tables of synthetic deaths reveal", own_keys(ax), ncols=2, x=-0.1)

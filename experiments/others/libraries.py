@@ -234,8 +234,7 @@ def draw(numbers: Numbers) -> Figure:
     name_rows(ax, [f"{row['library']}: {row['mechanism']}" for row in rows], top=-1.6, size=8)
     bare_rows(ax)
     longest = max(float(row["audits"][name]["lower_bound"]) / _promised(row) for row in rows for name in LOOKS)
-    ax.set_xlim(0, 1.05 * longest)
-    ax.set_xlabel("lower bound, in units of the promise")
+    ax.set(xlim=(0, 1.05 * longest), xlabel="lower bound, in units of the promise")
     handles = keys(
         bound="upper bar: all attacks",
         pale="lower bar: all but those on precision",

@@ -228,8 +228,7 @@ def draw(numbers: Numbers) -> Figure:
     titles = ("(a) one added or removed", "(b) one person replaced")
     for ax, relation, title in zip(axes, RELATIONS, titles, strict=True):
         _dots(ax, groups, numbers, relation)
-        ax.set_title(title)
-        ax.set_xlabel("spent / promised" + (" (twice rho)" if relation == "replace_one" else " rho"))
+        ax.set(title=title, xlabel="spent / promised" + (" (twice rho)" if relation == "replace_one" else " rho"))
     axes[0].set_yticks(range(len(groups) + 1), [*groups, "whole run, one pair"], fontsize=8)
     axes[0].get_yticklabels()[-1].set_fontweight("bold")
     axes[1].set_yticks(range(len(groups) + 1), [""] * (len(groups) + 1))

@@ -155,8 +155,7 @@ def draw(numbers: Numbers) -> Figure:
         off = [abs(rows[0]["formula"][name] - float(rows[0]["unbounded"])) / ROUNDED for rows in groups]
         label = f"z = {words}: {sum(_same(numbers['rows'], name))} of {len(numbers['rows'])} rows"
         left.plot(off, places, marker=marker, color=color, label=label, **small)
-    left.set_xscale("log")
-    left.set_xlim(0.03, 1e5)
+    left.set(xscale="log", xlim=(0.03, 1e5))
     left.axvspan(left.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
     left.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
     head(left, "(a) budgets of Table 10", own_keys(left), ncols=1)

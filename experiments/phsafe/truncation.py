@@ -123,8 +123,7 @@ def draw(numbers: Numbers) -> Figure:
         head(ax, title, own_keys(ax))
         ax.set_ylabel("error of a cell,\n$\\sqrt{bias^2 + \\sigma^2}$ (people, log)")
     for ax in (top, *others):
-        ax.set_xlabel(r"threshold $\tau$")
-        ax.set_xlim(0, 17)
+        ax.set(xlabel=r"threshold $\tau$", xlim=(0, 17))
     return figure
 
 
@@ -142,5 +141,4 @@ def _errors(ax: Axes, numbers: Numbers, table: str) -> None:
     ax.plot(taus, [row["sigma"] for row in rows], color=BLACK, linewidth=0.9, label="noise alone")
     label = f"threshold in production: {production}"
     ax.axvline(production, color=GRAY, linewidth=1.2, linestyle=":", zorder=0, label=label)
-    ax.set_yscale("log")
-    ax.set_ylim(rows[0]["sigma"] * 0.6, 60 * _row(numbers, table, production)["sigma"])
+    ax.set(yscale="log", ylim=(rows[0]["sigma"] * 0.6, 60 * _row(numbers, table, production)["sigma"]))

@@ -235,8 +235,7 @@ def draw(numbers: Numbers) -> Figure:
     promise(ax)
     column(ax, -0.75, "lower bound", 62, style="italic")
     name_rows(ax, [row["system"] for row in rows], size=8)
-    ax.set_xlim(0, LIMIT)
-    ax.set_xlabel("privacy loss in units of the promise, epsilon or rho (an arrow: beyond the axis)")
+    ax.set(xlim=(0, LIMIT), xlabel="privacy loss in units of the promise, epsilon or rho (an arrow: beyond the axis)")
     handles: list[Any] = [
         *keys(bound="lower bound", exact="exact loss", promise="promise"),
         *(line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **style) for way, style in STYLES.items()),

@@ -312,8 +312,7 @@ def _draw_shares(ax: Axes, shares: list[dict[str, Any]], *, named: bool) -> None
             beside(ax, at - 0.35, "one replaced: no neighbor changes it", x=0.01)
     name_rows(ax, [f"{AREAS[level]}, {query}" if named else "" for level, query in KEYS], size=8)
     lowest = min(min(share["lower_bound"], default=1.0) / share["own"] for share in shares)
-    ax.set_xlim(min(0.76, lowest - 0.01), 1.06)
-    ax.set_xlabel("lower bound (95%) / query's share")
+    ax.set(xlim=(min(0.76, lowest - 0.01), 1.06), xlabel="lower bound (95%) / query's share")
 
 
 def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]], *, named: bool) -> None:
@@ -327,5 +326,4 @@ def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, An
             ax.plot(joint[where], at - 0.26, **EXACT, clip_on=False)
     names = {"paths": "both paths", "all": "all areas"}
     name_rows(ax, [names.get(where, where) if named else "" for where in shown], size=8)
-    ax.set_xlim(0, 1.03)
-    ax.set_xlabel("lower bound (95%) / promise")
+    ax.set(xlim=(0, 1.03), xlabel="lower bound (95%) / promise")

@@ -200,24 +200,21 @@ def draw(numbers: Numbers) -> Figure:
     by_runs.set_xscale("log")
     by_runs.set_xticks(sizes, [f"{size:,}" for size in sizes])
     by_runs.minorticks_off()
-    by_runs.set_xlabel("runs, over both databases (log scale)")
-    by_runs.set_title("(a) TopDown's tables by runs, $\\epsilon$ = 1")
+    by_runs.set(xlabel="runs, over both databases (log scale)", title="(a) TopDown's tables by runs, $\\epsilon$ = 1")
     budget_axis(by_epsilon, EPSILONS, "promise, epsilon")
     by_epsilon.set_title("(b) by promise")
     budget_axis(by_group, GROUPS, "people who move")
     by_group.set_title("(c) by group, $\\epsilon$ = 1")
     for ax in (by_runs, by_epsilon, by_group):
         ax.axhline(1, **PROMISE)
-        ax.set_ylim(0, 1.05)
-        ax.set_ylabel("lower bound (95%) / promise")
+        ax.set(ylim=(0, 1.05), ylabel="lower bound (95%) / promise")
     rows = [(name, stage, value) for name, found in stages(numbers).items() for stage, value in found.items()]
     promise(by_stage)
     for at, (_, _, value) in enumerate(rows):
         bar(by_stage, at, value)
         column(by_stage, at, down(value), 34)
     name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=7.5)
-    by_stage.set_xlim(0, 1.05)
-    by_stage.set_xlabel("lower bound (95%) / promise")
+    by_stage.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
     by_stage.set_title("(d) by stage, $\\epsilon$ = 1", x=-1.0)
     handles: list[Any] = [
         line_key(f"TopDown, {leaves} areas", color=color, linestyle=dashes, marker=marker, markersize=4)

@@ -159,8 +159,7 @@ def draw(numbers: Numbers) -> Figure:
             beside(below, place + shift, down(loss, 2), x=1.01, size=8)
     promise(below, numbers["epsilon"])
     name_rows(below, SYSTEMS)
-    below.set_xlim(0, 1.05 * numbers["epsilon"])
-    below.set_xlabel("loss of one person added (nats)")
+    below.set(xlim=(0, 1.05 * numbers["epsilon"]), xlabel="loss of one person added (nats)")
     handles = [
         *(bar_key(f"lower bound from {words}", color) for words, color in zip(WAYS, (BLUE, PALE), strict=True)),
         line_key("promise", **PROMISE),
