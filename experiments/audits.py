@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from audit.loss import measure_loss
-from audit.results import AuditResult, plain_number
+from audit import AuditResult, measure_loss
+from audit.results import plain_number
 from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check, down, violations
 

@@ -17,9 +17,7 @@ from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
-from audit.attacks import Attack
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import Attack, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
 from experiments.audits import bounds, kept, none_above, run_all

@@ -24,10 +24,7 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.topdown import TopDown
-from audit.loss import measure_loss
-from audit.mechanism import Mechanism
-from audit.neighbors import NeighborPair
-from audit.replay import replay
+from audit import Mechanism, NeighborPair, measure_loss, replay
 from audit.results.plots import BLACK, GRAY, GREEN, PROMISE, PURPLE
 from experiments.audits import kept, run_all
 from experiments.drawing import BOX, beside, column, head, line_key, name_rows, page, promise

@@ -13,14 +13,11 @@ from scipy import special
 
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
+from audit import ApproxDP, Event, GaussianDP, LossDistribution, NeighborPair, measure_loss
 from audit.bounds.discrete_gaussian import discrete_gaussian_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_event_lower
-from audit.claims import ApproxDP, Claim, GaussianDP
-from audit.events import Event
-from audit.exact import LossDistribution
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit.claims import Claim
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
 from experiments.drawing import CIRCLE, beside, foot, line_key, name_rows, page, strip
 from experiments.experiment import Checks, Numbers, between, down, few_misses, near

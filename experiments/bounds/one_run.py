@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
+from audit import Canaries, NeighborPair, measure_loss, measure_loss_one_run
 from audit.results.plots import BLUE, GRAY, PALE
 from experiments.drawing import column, foot, name_rows, own_keys, page, promise
 from experiments.experiment import Checks, Numbers, between, down, few_misses, near

@@ -13,12 +13,22 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, parse_claim
-from audit.events import Event
-from audit.loss import measure_loss, measure_loss_from_outputs
-from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
-from audit.planning import Design, plan_power, plan_size, plan_violation
+from audit import (
+    ZCDP,
+    ApproxDP,
+    Canaries,
+    Event,
+    GaussianDP,
+    NeighborPair,
+    measure_loss,
+    measure_loss_from_outputs,
+    measure_loss_one_run,
+    plan_power,
+    plan_size,
+    plan_violation,
+)
+from audit.claims import Claim, parse_claim
+from audit.planning import Design
 from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
 from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page
 from experiments.experiment import Check, Checks, Numbers, between, most_misses

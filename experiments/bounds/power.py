@@ -16,14 +16,11 @@ from scipy import special
 
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
+from audit import ZCDP, ApproxDP, Event, GaussianDP, Mechanism, NeighborPair, PureDP, measure_loss
 from audit.bounds.game import guessing_game_lower
 from audit.bounds.rectangle import two_sample_lower
-from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
-from audit.events import Event
-from audit.loss import measure_loss
-from audit.mechanism import Mechanism
+from audit.claims import Claim
 from audit.methods import Game
-from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from experiments.bounds.worst_laws import normal_counts
 from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, own_keys, page

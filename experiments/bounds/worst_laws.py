@@ -15,6 +15,20 @@ from scipy import optimize, special
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
+from audit import (
+    ZCDP,
+    ApproxDP,
+    Canaries,
+    GaussianDP,
+    Mechanism,
+    NeighborPair,
+    PureDP,
+    loss_distribution,
+    measure_loss,
+    measure_loss_from_outputs,
+    measure_loss_one_run,
+    search_loss,
+)
 from audit.bounds.anytime import anytime_game_lower, look_confidence
 from audit.bounds.discrete_gaussian import discrete_gaussian_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
@@ -22,13 +36,7 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.bounds.rectangle import delta_lower, score_lower, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
-from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
-from audit.exact import loss_distribution
-from audit.loss import measure_loss, measure_loss_from_outputs
-from audit.mechanism import Mechanism
-from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
-from audit.search import search_loss
+from audit.claims import Claim
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator

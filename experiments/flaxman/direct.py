@@ -11,10 +11,8 @@ from matplotlib.figure import Figure
 
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import uniform_population
-from audit.attacks import Attack
-from audit.estimates.direct import direct_loss
+from audit import Attack, NeighborPair, direct_loss
 from audit.events import cell
-from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, PROMISE
 from experiments.audits import audited, opened, share
 from experiments.drawing import (

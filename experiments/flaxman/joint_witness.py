@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
-from audit.attacks import Attack
+from audit import Attack, LossEstimate, NeighborPair, PureDP, direct_loss, measure_loss
 from audit.attacks.paths import path_statistics
-from audit.claims import PureDP
-from audit.estimates.direct import direct_loss
 from audit.events import cell
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
-from audit.results import LossEstimate
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
 from experiments.audits import audited, opened, share
 from experiments.drawing import bar, beside, extent, head, keys, line_key, name_rows, page, promise

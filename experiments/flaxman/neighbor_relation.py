@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from algorithms.flaxman import GDPC
-from audit.claims import PureDP
-from audit.neighbors import NeighborPair
+from audit import NeighborPair, PureDP
 from audit.results.plots import EXACT, PROMISE
 from experiments.audits import audited, opened
 from experiments.drawing import bar, beside, extent, foot, keys, name_rows, page

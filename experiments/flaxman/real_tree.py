@@ -9,11 +9,8 @@ from matplotlib.figure import Figure
 
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.population import load
-from audit.attacks import Attack
-from audit.estimates.residuals import residual_loss
+from audit import Attack, LossEstimate, NeighborPair, residual_loss
 from audit.events import cell
-from audit.neighbors import NeighborPair
-from audit.results import LossEstimate
 from audit.results.plots import BLUE, ESTIMATE, EXACT, GRAY, PALE, PROMISE
 from experiments.audits import audited, opened
 from experiments.drawing import bar, beside, head, keys, line_key, name_rows, page, promise

@@ -18,11 +18,8 @@ from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
 from algorithms.nist import Groups, NistDp3, choose_groups, marginal_distance
 from algorithms.population import halves, load_income
 from algorithms.schema import CROSS, Schema
-from audit.claims import PureDP
-from audit.events import Event, ThresholdRule, cell
-from audit.loss import measure_loss
-from audit.mechanism import Mechanism
-from audit.neighbors import NeighborPair
+from audit import Event, Mechanism, NeighborPair, PureDP, measure_loss
+from audit.events import ThresholdRule, cell
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
 from experiments.audits import all_or_none, bounds, kept, run_all

@@ -16,9 +16,7 @@ from algorithms.ons import IndependentNoise, unchanged_probability
 from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law, classical_scale
 from algorithms.ons.tables import Table
 from algorithms.schema import Schema
-from audit.claims import GaussianDP
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import GaussianDP, NeighborPair, measure_loss
 from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.audits import all_or_none, median, run_all
 from experiments.drawing import head, line_key, own_keys, page

@@ -13,10 +13,7 @@ from matplotlib.figure import Figure
 
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths, synthetic_deaths
-from audit.attacks import Attack
-from audit.claims import PureDP
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import Attack, NeighborPair, PureDP, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, SERIES
 from experiments.audits import all_or_none, bounds, event_class, kept, median, run_all

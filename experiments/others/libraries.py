@@ -16,10 +16,9 @@ import numpy as np
 from joblib import delayed
 from matplotlib.figure import Figure
 
+from audit import ApproxDP, Attack, GaussianDP, PureDP, measure_loss_from_outputs
 from audit.adapters import opendp
-from audit.attacks import Attack
-from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, claim_from_dict, parse_claim
-from audit.loss import measure_loss_from_outputs
+from audit.claims import Claim, claim_from_dict, parse_claim
 from audit.results.formatting import nearest
 from audit.results.plots import BLUE, PALE
 from experiments.audits import kept, run_all

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.flaxman import GDPC
-from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
-from audit.loss import measure_loss_from_outputs
-from audit.one_run import Canaries, measure_loss_one_run
+from audit import ApproxDP, Canaries, GaussianDP, PureDP, measure_loss_from_outputs, measure_loss_one_run
+from audit.claims import Claim
 
 CONFIDENCE, SELECTION = 0.95, 0.3  # of every bound, one-sided; the share of outputs that choose, where we split them
 OURS = "plaudit"

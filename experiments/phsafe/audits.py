@@ -19,8 +19,9 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
-from audit.claims import ZCDP, Relation
-from audit.results import AuditResult, plain_number
+from audit import ZCDP, AuditResult
+from audit.claims import Relation
+from audit.results import plain_number
 from audit.results.plots import EXACT
 from experiments.audits import audited, opened, share
 from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise

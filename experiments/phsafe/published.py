@@ -14,8 +14,7 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.postprocessing.published import PublishedTables
-from audit.claims import ZCDP, GaussianDP
-from audit.loss import measure_loss_from_outputs
+from audit import ZCDP, GaussianDP, measure_loss_from_outputs
 from audit.results.plots import BLUE, EXACT, PALE
 from experiments.audits import run_all
 from experiments.drawing import bar, column, foot, keys, name_rows, page, promise

@@ -22,9 +22,8 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.systems import systems
-from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import ZCDP, ApproxDP, GaussianDP, NeighborPair, PureDP, measure_loss
+from audit.claims import claim_from_dict
 from audit.results import plain_number
 from audit.results.plots import EXACT
 from experiments.audits import all_or_none, event_class, kept, none_above, run_all

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
-from audit.claims import ZCDP, PureDP, Relation
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import ZCDP, NeighborPair, PureDP, measure_loss
+from audit.claims import Relation
 from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SHADES
 from experiments.audits import all_or_none, event_class, opened, run_all

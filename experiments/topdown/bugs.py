@@ -17,11 +17,8 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from audit.claims import ZCDP, PureDP
-from audit.events import Event, ThresholdRule, weighted_sum
-from audit.loss import measure_loss
-from audit.mechanism import Mechanism
-from audit.neighbors import NeighborPair
+from audit import ZCDP, Event, Mechanism, NeighborPair, PureDP, measure_loss
+from audit.events import ThresholdRule, weighted_sum
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT
 from experiments.audits import all_or_none, bounds, event_class, kept, median, none_above, run_all

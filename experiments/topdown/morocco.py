@@ -15,8 +15,7 @@ from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.mechanism import records_of, tabulate
-from audit.claims import PureDP
-from audit.neighbors import NeighborPair
+from audit import NeighborPair, PureDP
 from audit.results.plots import BLACK, GRAY, SERIES
 from experiments.audits import audited, opened
 from experiments.drawing import budget_axis, head, line_key, own_keys, page

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from algorithms.hierarchy import Hierarchy
 from algorithms.systems import systems
 from algorithms.topdown import TopDown, preset
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import NeighborPair, measure_loss
 from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.audits import all_or_none, kept, run_all
 from experiments.drawing import bar, budget_axis, column, foot, line_key, name_rows, page, promise

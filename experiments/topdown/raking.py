@@ -13,11 +13,8 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from audit.attacks import Attack
-from audit.claims import PureDP
+from audit import Attack, Mechanism, NeighborPair, PureDP
 from audit.events import cell
-from audit.mechanism import Mechanism
-from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, PALE, PROMISE, SERIES
 from experiments.audits import audited, opened, share
 from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, spread
