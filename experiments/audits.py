@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,17 @@ def repeat(
     function: Callable[..., Any],
     settings: Sequence[tuple[Any, ...]],
     streams: Iterable[Any],
-    times: int,
+    times: int | Sequence[int],
     **options: Any,
 ) -> list[list[Any]]:
     """Call a function on every setting so many times, each time with a stream of its own; return results by setting.
 
-    `streams` are seed sequences, one a setting; options are those of `run_all`.
+    `streams` are seed sequences, one a setting, and so may be `times`; options are those of `run_all`.
     """
-    pairs = zip(settings, streams, strict=True)
-    tasks = [delayed(function)(*setting, stream) for setting, own in pairs for stream in own.spawn(times)]
-    found = run_all(tasks, **options)
-    return [found[place * times : (place + 1) * times] for place in range(len(settings))]
+    often = [times] * len(settings) if isinstance(times, int) else times
+    asked = zip(settings, streams, often, strict=True)
+    found = iter(run_all([delayed(function)(*one, s) for one, own, n in asked for s in own.spawn(n)], **options))
+    return [list(islice(found, n)) for n in often]
 
 
 def audited(mechanism: Any, pair: Any, claim: Any, *, size: int, rng: Any, jobs: int, **options: Any) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from algorithms.population import load
 from audit import NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
-from experiments.audits import all_or_none, kept, median, none_above, run_all
+from experiments.audits import all_or_none, kept, median, none_above, repeat
 from experiments.drawing import bar_key, head, line_key, own_keys, page, spread
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
@@ -165,14 +164,10 @@ def _tail(epsilon: float) -> list[list[Any]]:
 def _audited(
     known: dict[str, Any], streams: list[np.random.SeedSequence], times: int, jobs: int
 ) -> dict[str, dict[str, Any]]:
-    tasks = [
-        delayed(_audit)(*known[name], SIZES[name], stream)
-        for name, own in zip(SIZES, streams, strict=False)
-        for stream in own.spawn(times)
-    ]
-    found = run_all(tasks, jobs, "audits of bottom-up")
+    settings = [(*known[name], SIZES[name]) for name in SIZES]
+    found = repeat(_audit, settings, streams[: len(SIZES)], times, jobs=jobs, words="audits of bottom-up")
     rows = {}
-    for place, (name, (mechanism, pair)) in enumerate(known.items()):
+    for (name, (mechanism, pair)), runs in zip(known.items(), found, strict=True):
         law = mechanism.exact_loss(pair)
         assert law is not None  # one count changes
         rows[name] = {
@@ -180,7 +175,7 @@ def _audited(
             "size": SIZES[name],
             "promise": mechanism.claim.epsilon,
             "loss": plain_number(max(law.maximum, law.reverse().maximum)),
-            "runs": found[place * times : (place + 1) * times],
+            "runs": runs,
         }
     return rows
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,49 +83,10 @@ class Case:
         return f"{numbers}{more}{DESIGNS[self.design]}: {self.violation:g} x"
 
 
-CASES = (
-    Case("pure:0.1", 1.2, 0.5),
-    Case("pure:0.1", 1.5, 0.8),
-    Case("pure:0.1", 2.0, 0.95),
-    Case("pure:1", 1.05, 0.8),
-    Case("pure:1", 1.1, 0.5, 3000),
-    Case("pure:1", 1.2, 0.95),
-    Case("pure:3", 1.05, 0.95),
-    Case("pure:3", 1.2, 0.5, 3000),
-    Case("pure:3", 1.2, 0.8),
-    Case("approx:1,1e-6", 1.1, 0.8),
-    Case("approx:1,1e-6", 1.2, 0.5, 3000),
-    Case("approx:1,1e-6", 1.5, 0.95),
-    Case("approx:1,1e-2", 1.1, 0.8),
-    Case("approx:1,1e-2", 1.2, 0.95),
-    Case("approx:1,1e-2", 1.5, 0.5, 3000),
-    Case("gaussian:0.3", 1.2, 0.8),
-    Case("gaussian:0.3", 1.5, 0.5, 3000),
-    Case("gaussian:0.3", 2.0, 0.95),
-    Case("gaussian:1", 1.1, 0.8),
-    Case("gaussian:1", 1.2, 0.5, 3000),
-    Case("gaussian:1", 1.5, 0.95),
-    Case("gaussian:1", 2.0, 0.8),
-    Case("zcdp:0.05", 1.5, 0.8),
-    Case("zcdp:0.05", 2.0, 0.5),
-    Case("zcdp:0.5", 1.2, 0.8),
-    Case("zcdp:0.5", 2.0, 0.95),
-    Case("pure:0.1", 1.2, 0.8, distance=10),
-    Case("gaussian:0.1", 1.5, 0.8, distance=10),
-    Case("pure:1", 1.2, 0.8, share=0.05),
-    Case("pure:1", 3.0, 0.8, design="outputs"),
-    Case("approx:1,1e-2", 1.5, 0.8, design="outputs"),
-    Case("pure:0.5", 1.5, 0.8, design="one_run"),
-    Case("gaussian:1", 3.0, 0.8, design="one_run"),
-)
-KEPT = (Case("pure:1", 1.0, 0.8), Case("gaussian:1", 1.0, 0.8))
-QUICK = (
-    Case("pure:1", 1.2, 0.8, 100),
-    Case("approx:1,1e-2", 1.5, 0.5, 50),
-    Case("gaussian:1", 2.0, 0.8, 50),
-    Case("zcdp:0.5", 2.0, 0.8, 10),
-    Case("pure:0.5", 1.5, 0.8, 100, design="one_run"),
-)
+CASES = {
+    name: tuple(Case(**row) for row in rows)
+    for name, rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
 
 
 @dataclass(frozen=True)
@@ -155,7 +118,7 @@ class Normal:
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Plan, and audit as often as each case says; the quick form has fewer cases and tens of audits."""
-    cases = QUICK if quick else CASES + KEPT
+    cases = CASES["quick"] if quick else CASES["full"] + CASES["kept"]
     streams = np.random.SeedSequence(seed).spawn(len(cases))
     parallel = Parallel(n_jobs=jobs)
     rows = []

@@ -6,13 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.nist import NistDp3, marginal_distance
 from audit.results.plots import BLACK, GRAY, SERIES
-from experiments.audits import run_all
+from experiments.audits import repeat
 from experiments.drawing import foot, head, line_key, page, spread
 from experiments.experiment import Check, Checks, Numbers, between
 from experiments.nist.synthesis import chosen, income
@@ -29,15 +28,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     factors, epsilons, times = (FACTORS[::4], EPSILONS[2:], 1) if quick else (FACTORS, EPSILONS, RELEASES)
     settings = [(epsilon, factor) for epsilon in epsilons for factor in factors]
     margins, *streams = np.random.SeedSequence(seed).spawn(1 + len(settings))
-    tasks = [
-        delayed(_released)(*setting, stream, margins)
-        for setting, own in zip(settings, streams, strict=True)
-        for stream in own.spawn(times)
-    ]
-    found = iter(run_all(tasks, jobs, "cuts of NistDp3", unit="releases"))
+    found = repeat(
+        _released, [(*setting, margins) for setting in settings], streams, times, jobs=jobs, words="cuts of NistDp3"
+    )
     rows: dict[str, dict[str, Any]] = {f"{epsilon:g}": {} for epsilon in epsilons}
-    for epsilon, factor in settings:
-        kept = [next(found) for _ in range(times)]
+    for (epsilon, factor), kept in zip(settings, found, strict=True):
         rows[f"{epsilon:g}"][f"{factor:.4g}"] = {key: float(np.median([one[key] for one in kept])) for key in kept[0]}
     schema, _, protected = income()
     nist = NistDp3(schema, chosen(), 1.0)
@@ -46,7 +41,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _released(
-    epsilon: float, factor: float, stream: np.random.SeedSequence, margins: np.random.SeedSequence
+    epsilon: float, factor: float, margins: np.random.SeedSequence, stream: np.random.SeedSequence
 ) -> dict[str, float]:
     """Return how many bins are left and how many are noise alone, the total of the most bins, and how far rows are."""
     schema, _, protected = income()

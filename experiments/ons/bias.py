@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -18,30 +17,15 @@ from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from audit.results.plots import BLACK, GRAY, SERIES
+from experiments.audits import repeat
 from experiments.drawing import foot, page
 from experiments.experiment import Check, Checks, Numbers, between, published
 
 WITH, WITHOUT = "zeros perturbed", "zeros left alone"
 EPSILONS = (10.0, 2.0, 0.1)
 RARE = ("NA", "S99999999", "N99999999")
-NAMES = {
-    "NA": "unknown",
-    "E12000001": "North East",
-    "E12000002": "North West",
-    "E12000003": "Yorkshire and the Humber",
-    "E12000004": "East Midlands",
-    "E12000005": "West Midlands",
-    "E12000006": "East",
-    "E12000007": "London",
-    "E12000008": "South East",
-    "E12000009": "South West",
-    "N99999999": "Northern Ireland",
-    "S99999999": "Scotland",
-    "W99999999": "Wales",
-}
-
+NAMES: dict[str, str] = published("ONS names of regions")
 PRINTED_REGIONS: dict[str, dict[str, list[int]]] = published("ONS regions")
-
 PRINTED_AREAS: dict[str, dict[str, list[int | None]]] = published("ONS areas")
 MARGIN, FACTOR, NEAR, RANKED = 0.01, 2.0, 1.5, 0.8
 TOTALS = (Table(1, "total"), Table(2, "total"))
@@ -57,12 +41,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         deaths = merged(deaths)
     settings = [(variant, epsilon) for variant in (WITH, WITHOUT) for epsilon in EPSILONS]
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    tasks = [
-        delayed(_released)(deaths, epsilon, variant == WITH, stream)
-        for (variant, epsilon), own in zip(settings, streams, strict=True)
-        for stream in own.spawn(runs)
-    ]
-    found = np.array(Parallel(n_jobs=jobs)(tasks)).reshape(len(settings), runs, -1)
+    asked = [(deaths, epsilon, variant == WITH) for variant, epsilon in settings]
+    made = repeat(_released, asked, streams, runs, jobs=jobs, words="regions of the pilot", unit="releases")
+    found = np.array(made)
     domain = Domain(deaths.tree, deaths.schema)
     cells, regions, areas = domain.tabulate(deaths.histogram, [Table(1, "detailed"), *TOTALS])
     rows: dict[str, dict[str, Any]] = {WITH: {}, WITHOUT: {}}

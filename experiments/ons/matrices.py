@@ -23,20 +23,9 @@ from experiments.experiment import Check, Checks, Numbers, between, published
 from experiments.ons.bias import merged
 
 GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")  # 5,020 and 3,120 cells; one less is printed of each
-BUDGETS: tuple[float, ...] = (
-    0.03,
-    0.1,
-    0.2,
-    0.3,
-    0.5,
-    1.0,
-    2.0,
-    5.0,
-    10.0,
-    20.0,
-    50.0,
-)  # of all levels of the top-down method
-OWN: tuple[float, ...] = (0.03, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 1.0)  # of the table, if noise is independent
+# Epsilons of all levels of the top-down method; of the table, if noise is independent.
+BUDGETS: tuple[float, ...] = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+OWN: tuple[float, ...] = (0.03, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 1.0)
 LAWS: tuple[Law, ...] = ("laplace", "geometric")
 RUNS = 5
 SPREAD = "laplace, fifteen causes added up"  # each cell the sum of as many noisy ones, raised to 0 before

@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from algorithms.ons.laws import PILOT_DELTA, Law
 from algorithms.ons.tables import GEOGRAPHY_FIRST, PILOT_LEVELS, Domain, Table
 from algorithms.ons.top_down import OnsTopDown
 from audit.results.plots import GRAY, GREEN, PURPLE
-from experiments.audits import run_all
+from experiments.audits import repeat
 from experiments.drawing import foot, line_key, page
 from experiments.experiment import Check, Checks, Numbers, between
 from experiments.ons.bias import merged
@@ -34,16 +33,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release all deaths five times in both orders with both laws at three budgets (quick: once at one, merged)."""
     deaths, epsilons, runs = _deaths(quick), EPSILONS[1:2] if quick else EPSILONS, FEW if quick else RUNS
     settings = list(product(ORDERS, LAWS, epsilons))
-    tasks = [
-        delayed(_released)(*setting, quick, stream)
-        for setting, own in zip(settings, np.random.SeedSequence(seed).spawn(len(settings)), strict=True)
-        for stream in own.spawn(runs)
-    ]
-    found = iter(run_all(tasks, jobs, "orders of the top-down method", unit="releases"))
+    streams = np.random.SeedSequence(seed).spawn(len(settings))
+    asked = [(*setting, quick) for setting in settings]
+    found = repeat(_released, asked, streams, runs, jobs=jobs, words="orders of the top-down method", unit="releases")
     names, before = _names(deaths), _margins(deaths, deaths.histogram)
     rows = []
-    for order, law, epsilon in settings:
-        middle = np.median([next(found) for _ in range(runs)], axis=0)
+    for (order, law, epsilon), made in zip(settings, found, strict=True):
+        middle = np.median(made, axis=0)
         rows.append({"order": order, "law": law, "epsilon": epsilon, "after": middle.tolist()})
     return {"names": names, "before": before.tolist(), "rows": rows, "runs": runs}
 

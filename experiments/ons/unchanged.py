@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -18,17 +17,13 @@ from algorithms.ons.tables import Table
 from algorithms.schema import Schema
 from audit import GaussianDP, NeighborPair, measure_loss
 from audit.results.plots import GRAY, PROMISE, SERIES
-from experiments.audits import all_or_none, median, run_all
+from experiments.audits import all_or_none, median, repeat
 from experiments.drawing import head, line_key, own_keys, page
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, published
 
 LAWS: tuple[Law, ...] = ("laplace", "gaussian", "geometric")
 EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
-PRINTED = {
-    "laplace": (0.0488, 0.3935, 0.6321, 0.9179, 0.9933),
-    "gaussian": (0.0157, 0.1562, 0.3065, 0.6755, 0.9512),
-    "geometric": (0.05, 0.4621, 0.7616, 0.9866, 0.9999),
-}  # Tables 1, 2 and 3 of the pilot
+PRINTED: dict[str, list[float]] = published("ONS tables 1 to 3")
 GRID = np.geomspace(0.1, 20.0, 80)
 BETWEEN = 7.0  # an epsilon at which rounding does not mend the textbook's scale
 RUNS, SIZE, LARGE, AUDITS = 1_000_000, 20_000, 16_000_000, 20
@@ -48,18 +43,14 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         exact = None if law == "gaussian" else noise.exact_loss([1])
         row = {"law": law, "epsilon": epsilon, "formula": unchanged_probability(law, epsilon), "runs": runs}
         rows.append({**row, "same": same, "low": low, "high": high, "loss": None if exact is None else exact.maximum})
-    settings = product(("classical", "least"), EPSILONS)
-    tasks = [
-        delayed(_audit)(name, epsilon, stream)
-        for (name, epsilon), own in zip(settings, audits.spawn(10), strict=True)
-        for stream in own.spawn(times)
-    ]
+    settings = list(product(("classical", "least"), EPSILONS))
+    found = repeat(_audit, settings, audits.spawn(10), times, jobs=jobs, words="scales of Gaussian noise")
     return {
         "rows": rows,
         "curves": {law: [unchanged_probability(law, epsilon) for epsilon in GRID] for law in LAWS},
         "deltas": [deltas(epsilon) for epsilon in GRID],
         "gaussian": [deltas(epsilon) for epsilon in (*EPSILONS, BETWEEN)],
-        "audits": run_all(tasks, jobs, "scales of Gaussian noise"),
+        "audits": [audit for own in found for audit in own],
         "times": times,
     }
 

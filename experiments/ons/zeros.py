@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from typing import Any, Literal, get_args
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,7 +15,7 @@ from algorithms.ons.deaths import few_deaths, synthetic_deaths
 from audit import Attack, NeighborPair, PureDP, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, SERIES
-from experiments.audits import all_or_none, bounds, event_class, kept, median, run_all
+from experiments.audits import all_or_none, bounds, event_class, kept, median, repeat
 from experiments.drawing import bar, extent, head, keys, name_rows, own_keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
@@ -104,16 +103,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     asked = tasks(quick)
     listed = [task for part in asked.values() for task in part]
     *streams, last = np.random.SeedSequence(seed).spawn(len(listed) + 1)
-    work = [
-        delayed(_audit)(task, stream)
-        for task, own in zip(listed, streams, strict=True)
-        for stream in own.spawn(task.times)
-    ]
-    found = iter(run_all(work, jobs, "loss of the pilot"))
-    rows = {
-        key: [{**_about(task), "audits": list(islice(found, task.times))} for task in part]
-        for key, part in asked.items()
-    }
+    settings, times = [(task,) for task in listed], [task.times for task in listed]
+    found = iter(repeat(_audit, settings, streams, times, jobs=jobs, words="loss of the pilot"))
+    rows = {key: [{**_about(task), "audits": next(found)} for task in part] for key, part in asked.items()}
     return {**rows, "deaths": _deaths(30_000 if quick else None, np.random.default_rng(last)), "quick": quick}
 
 

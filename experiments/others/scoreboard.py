@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -20,7 +18,7 @@ from algorithms.flaxman import GDPC
 from audit import Attack, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, BROWN, CYAN, GRAY, GREEN, PURPLE
-from experiments.audits import all_or_none, bounds, kept, median, run_all
+from experiments.audits import all_or_none, bounds, kept, median, repeat
 from experiments.drawing import BOX, bare_rows, beside, column, foot, line_key, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, between, down, few_misses, published
 
@@ -101,13 +99,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
                 if not (quick and panel == "classic" and mode == OUTPUTS):
                     most = SIZE if panel == "classic" and mode == OUTPUTS else case.size
                     size = case.size // QUICK if quick else min(case.size, most)
-                    tasks.append((panel, mode, case, size, stream.spawn(audits)))
-    work = [delayed(_audit)(mode, case, size, s) for _, mode, case, size, each in tasks for s in each]
-    audits_made = iter(run_all(work, jobs, "scoreboard"))
+                    tasks.append((panel, mode, case, size, stream, audits))
+    settings = [(mode, case, size) for _, mode, case, size, *_ in tasks]
+    *_, parents, times = zip(*tasks, strict=True)
+    found = repeat(_audit, settings, parents, times, jobs=jobs, words="scoreboard")
     rows = []
-    for panel, mode, case, size, each in tasks:
+    for (panel, mode, case, size, *_), own in zip(tasks, found, strict=True):
         row = {"panel": panel, "name": case.name, "mode": mode, "claim": case.mechanism.claim.budget}
-        own = list(islice(audits_made, len(each)))
         rows.append({**row, "loss": plain_number(case.loss), "size": size, "audits": own})
     return {"rows": rows, "quick": quick}
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, get_args
+import tomllib
+from pathlib import Path
+from typing import Any, cast, get_args
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,45 +27,9 @@ MODELS: tuple[Model, ...] = get_args(Model)
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 TIMES = {"add_remove": 1, "replace_one": 2}  # what a run promises, in its budget
 
-# Squared L2 changes: of levels with all people, then of levels by race and origin; a third number is for states. In VAL
-# they are the largest that a search of structured households found, in DER and API the largest possible. Sources: the
-# best pairs are made in `algorithms.phsafe.neighbors.worst`, which says what is proved.
-EXPECTED: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {
-    ("VAL", "add_remove"): {
-        **{"PH1_num": (2, 2), "PH2": (200,), "PH3": (72, 72), "PH4": (4, 4), "PH6": (72,), "PH7": (1, 1)},
-        **{"PH1_denom": (1, 1), "PH5_denom": (1, 1), "PH8_denom": (1, 1)},
-    },
-    ("VAL", "replace_one"): {
-        **{"PH1_num": (8, 200), "PH2": (400,), "PH3": (144, 144), "PH4": (10, 200), "PH6": (144,), "PH7": (2, 200)},
-        **{"PH1_denom": (1, 2, 2), "PH5_denom": (1, 2, 2), "PH8_denom": (2, 2)},
-    },
-    ("DER", "add_remove"): {
-        **{"PH1_num": (100, 200), "PH2": (200,), "PH3": (72, 72), "PH4": (100, 200), "PH6": (72,), "PH7": (200, 200)},
-        **{"PH1_denom": (1, 2), "PH5_denom": (1, 2), "PH8_denom": (2, 2)},
-    },
-    ("DER", "replace_one"): {
-        **{"PH1_num": (400, 800), "PH2": (800,), "PH3": (288, 288), "PH4": (400, 800), "PH6": (288,)},
-        **{"PH7": (800, 800), "PH1_denom": (4, 8), "PH5_denom": (4, 8), "PH8_denom": (8, 8)},
-    },
-    ("API", "add_remove"): {
-        **{"PH1_num": (442, 442), "PH2": (441,), "PH3": (170, 170), "PH4": (442, 442), "PH6": (170,)},
-        **{"PH7": (441, 441), "PH1_denom": (4, 4), "PH5_denom": (4, 4), "PH8_denom": (4, 4)},
-    },
-    ("API", "replace_one"): {
-        **{"PH1_num": (1768, 1768), "PH2": (1682,), "PH3": (680, 680), "PH4": (1768, 1768), "PH6": (680,)},
-        **{"PH7": (1682, 1682), "PH1_denom": (16, 16), "PH5_denom": (16, 16), "PH8_denom": (16, 16)},
-    },
-}
-JOINT: dict[tuple[Model, Relation, bool], float] = {  # rho that one pair spends over all 46 queries; in place or not
-    ("VAL", "add_remove", False): 0.26176,
-    ("VAL", "replace_one", False): 0.52427,
-    ("VAL", "replace_one", True): 0.46463,
-    ("DER", "add_remove", False): 0.47256,
-    ("DER", "replace_one", False): 1.89023,
-    ("API", "add_remove", False): 1.11237,
-    ("API", "replace_one", False): 4.17194,
-}
-MAXIMA = {"DER add_remove": 0.48048, "DER replace_one": 1.92193, "API add_remove": 1.117}  # of all queries, added up
+KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
+EXPECTED: dict[str, dict[str, list[int]]] = KNOWN["squared"]  # by model and relation, then by table
+JOINT: dict[str, float] = KNOWN["joint"]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -91,15 +57,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
                 row["pair"][case] = pair.label
         rows.append(row)
     joint = {}
-    for model, relation, in_place in JOINT:
-        pair = joint_pair(model, relation, config, in_place=in_place)
+    for case in JOINT:
+        key, _, where = case.partition(", ")
+        model, relation = cast(tuple[Model, Relation], key.split())
+        pair = joint_pair(model, relation, config, in_place=bool(where))
         spent = rho_spent(change(pair), config, relation=relation)
-        joint[_case(model, relation, in_place)] = {"rho": spent.rho, "pair": pair.label}
+        joint[case] = {"rho": spent.rho, "pair": pair.label}
     return {"rows": rows, "joint": joint, "searched": _searched(config, quick=quick), "quick": quick}
-
-
-def _case(model: str, relation: str, in_place: bool) -> str:
-    return f"{model} {relation}{', in place' * in_place}"
 
 
 def _searched(config: Config, *, quick: bool) -> dict[str, Any]:
@@ -112,22 +76,22 @@ def _searched(config: Config, *, quick: bool) -> dict[str, Any]:
 
 def check(numbers: Numbers) -> Checks:
     rows, joint = numbers["rows"], numbers["joint"]
-    for (model, relation), tables in EXPECTED.items():
-        case = f"{model} {relation}"
+    for case, tables in EXPECTED.items():
         wrong = [row for row in rows if row["squared"][case] != _expected(tables, row)]
         words = f"{case}: largest squared L2 changes as expected: {len(rows) - len(wrong)} of {len(rows)}"
         yield Check(words, len(rows) == 46 and not wrong)
-    below = [_searched_size(numbers, relation, row) for row in rows for relation in RELATIONS]
+    searched = numbers["searched"]
+    below = [searched[f"{relation} {row['table']} {row['level']}"]["size"] for row in rows for relation in RELATIONS]
     known = [row["squared"][f"VAL {relation}"] for row in rows for relation in RELATIONS]
     same = sum(a == b for a, b in zip(below, known, strict=True))
     words = f"VAL: levels at which the search found what is known, and no more: {same} of {len(known)}"
     yield Check(words, below == known)
     for relation in RELATIONS:
-        share = numbers["searched"][f"{relation} all all"]["size"] / joint[f"VAL {relation}"]["rho"]
+        share = searched[f"{relation} all all"]["size"] / joint[f"VAL {relation}"]["rho"]
         yield between(f"VAL {relation}: searched / known, all queries", share, 0.98, 1 + 1e-9)
-    for key, rho in JOINT.items():
-        yield near(f"{_case(*key)}: rho of one pair", joint[_case(*key)]["rho"], rho, 5e-6)
-    for case, rho in MAXIMA.items():
+    for case, rho in JOINT.items():
+        yield near(f"{case}: rho of one pair", joint[case]["rho"], rho, 5e-6)
+    for case, rho in KNOWN["maxima"].items():
         yield near(f"{case}: rho of maxima", _maxima(rows, case), rho, 5e-4)
     for model in ("VAL", "DER"):
         most = max(row["rows"][f"{model} add_remove"] / (2 * row["tau"]) for row in rows if row["tau"])
@@ -143,15 +107,11 @@ def check(numbers: Numbers) -> Checks:
     yield near("rho with the tight sensitivity", _tight(rows), 0.48841, 5e-5)
 
 
-def _expected(tables: dict[str, tuple[int, ...]], row: dict[str, Any]) -> int:
+def _expected(tables: dict[str, list[int]], row: dict[str, Any]) -> int:
     values = tables[row["table"]]
     if row["level"] == "state_*" and len(values) == 3:
         return values[2]
     return values[0 if row["level"].endswith("*") else 1]
-
-
-def _searched_size(numbers: Numbers, relation: str, row: dict[str, Any]) -> int:
-    return int(numbers["searched"][f"{relation} {row['table']} {row['level']}"]["size"])
 
 
 def _shares(rows: list[dict[str, Any]], case: str) -> list[float]:

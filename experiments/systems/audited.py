@@ -5,12 +5,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.figure import Figure
 
 from algorithms.bottom_up import BottomUp
@@ -26,7 +24,7 @@ from audit import ZCDP, ApproxDP, GaussianDP, NeighborPair, PureDP, measure_loss
 from audit.claims import claim_from_dict
 from audit.results import plain_number
 from audit.results.plots import EXACT
-from experiments.audits import all_or_none, event_class, kept, none_above, run_all
+from experiments.audits import all_or_none, event_class, kept, none_above, repeat
 from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down
 from experiments.nist import synthesis as nist_synthesis
@@ -130,12 +128,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit thirteen systems, most with 200,000 runs, four of them 100 times (quick: two, a tenth of the runs)."""
     known = [case for case in cases() if not quick or case.system in ("GDPC", "ONS, top-down, zeros kept")]
     times = [1 if quick else case.about["times"] for case in known]
-    tasks = []
-    for case, own, number in zip(known, np.random.SeedSequence(seed).spawn(len(known)), times, strict=True):
-        sizes = [case.about["size"] // (10 if quick or place else 1) for place in range(number)]
-        tasks += [delayed(_audit)(case.system, *task) for task in zip(sizes, own.spawn(number), strict=True)]
-    audits = iter(run_all(tasks, jobs, "systems of the papers"))
-    rows = [{**_about(case), "audits": list(islice(audits, number))} for case, number in zip(known, times, strict=True)]
+    streams = np.random.SeedSequence(seed).spawn(len(known))
+    found = repeat(
+        _audit, [(case.system, quick) for case in known], streams, times, jobs=jobs, words="systems of the papers"
+    )
+    rows = [{**_about(case), "audits": audits} for case, audits in zip(known, found, strict=True)]
     return {"rows": rows, "confidence": CONFIDENCE}
 
 
@@ -170,8 +167,9 @@ def _exact(case: Case, claim: Any, pair: NeighborPair) -> float:
     return max(float(law.maximum), float(law.reverse().maximum))
 
 
-def _audit(system: str, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
+def _audit(system: str, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
     case = next(case for case in cases() if case.system == system)
+    size = case.about["size"] // (10 if quick or stream.spawn_key[-1] else 1)  # of audits after the first a tenth
     mechanism = (case.released or case.measured)()
     result = measure_loss(mechanism, case.pair(), _claim(case), size=size, confidence=CONFIDENCE, rng=stream)
     about = {"size": size, "class": event_class(result.event), "detectable": plain_number(result.detectable)}

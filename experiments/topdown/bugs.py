@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,7 +19,7 @@ from audit import ZCDP, Event, Mechanism, NeighborPair, PureDP, measure_loss
 from audit.events import ThresholdRule, weighted_sum
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT
-from experiments.audits import all_or_none, bounds, event_class, kept, median, none_above, run_all
+from experiments.audits import all_or_none, bounds, event_class, kept, median, none_above, repeat
 from experiments.drawing import INFINITE, bar, beside, column, extent, foot, keys, line_key, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, violations
 
@@ -103,18 +101,10 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     if quick:
         correct = [replace(case, size=case.size // 20) for case in found if case.expected == NEVER]
         found = [case for case in found if case.expected in (COUNTS, WITNESS) and case.size <= 20_000] + correct
-    streams = np.random.SeedSequence(seed).spawn(len(found))
-    tasks = [
-        delayed(_audit)(case, stream)
-        for case, own in zip(found, streams, strict=True)
-        for stream in own.spawn(1 if quick else AUDITS)
-    ]
-    audits = iter(run_all(tasks, jobs, "bugs of TopDown"))
-    each = len(tasks) // len(found)
-    return {
-        "rows": [{**_about(case), "audits": list(islice(audits, each))} for case in found],
-        "confidence": CONFIDENCE,
-    }
+    settings, streams = [(case,) for case in found], np.random.SeedSequence(seed).spawn(len(found))
+    audits = repeat(_audit, settings, streams, 1 if quick else AUDITS, jobs=jobs, words="bugs of TopDown")
+    rows = [{**_about(case), "audits": own} for case, own in zip(found, audits, strict=True)]
+    return {"rows": rows, "confidence": CONFIDENCE}
 
 
 def _about(case: Case) -> dict[str, Any]:

@@ -13,16 +13,12 @@ from algorithms.topdown import preset
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.population import Population1940, homogeneity, synthetic_1940
 from audit.estimates.residuals import residual_loss
-from audit.results.plots import BLACK, ESTIMATE, GRAY, SERIES
-from experiments.drawing import budget_axis, head, line_key, own_keys, page, spread
-from experiments.experiment import Check, Checks, Numbers, between
+from audit.results.plots import BLACK, ESTIMATE, GRAY
+from experiments.drawing import budget_axis, head, line_key, own_keys, page, spread, styles
+from experiments.experiment import Check, Checks, Numbers, between, published
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-# Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
-# tradeoff", 2019: an evaluation of the Bureau's test, and none of the five papers whose systems are here.
-MEDIAN, P95 = (56, 29, 15, 8, 4, 2), (190, 100, 52, 27, 14, 7)  # of total counts of districts
-RESIDUAL = (0.017, 0.033, 0.064, 0.116, 0.219, 0.381)  # the largest of the curve, of total counts of districts
-BIAS = {8: (-17.2,), 16: (-8.5,), 22: (8.7, 5.4, 3.6, 2.3, 1.5, 0.9)}  # by empty strata; epsilons as far as printed
+PUBLISHED = published("TopDown 1940")
 SEEDS, RUNS = 24, 4  # runs at each epsilon: pooled for residuals; as many as were published for errors
 SETTINGS: dict[str, Any] = {"method": "kde", "bandwidth": 0.1, "percentile": 95, "multiplier": 1.0}  # theirs
 MIXED, SAME = 12, 20  # empty strata, of 24: at most, at least
@@ -80,7 +76,8 @@ def _mean(errors: NDArray[np.int64]) -> list[float]:
 
 def _published() -> dict[str, tuple[int, int, float]]:
     """Return the published median, percentile and largest residual estimate, by epsilon."""
-    return dict(zip(map("{:g}".format, EPSILONS), zip(MEDIAN, P95, RESIDUAL, strict=True), strict=True))
+    columns = zip(*(PUBLISHED[name] for name in ("median", "p95", "residual")), strict=True)
+    return dict(zip(map("{:g}".format, EPSILONS), columns, strict=True))
 
 
 def check(numbers: Numbers) -> Checks:
@@ -118,31 +115,28 @@ def draw(numbers: Numbers) -> Figure:
     cited: dict[str, Any] = {"marker": "x", "color": GRAY, "markersize": 7, "linestyle": "none", "zorder": 5}
 
     def curve(ax: Axes, name: str, words: str, **style: Any) -> None:
-        ax.loglog(epsilons, [row[name] for row in rows.values()], label=words, markersize=4, **style)
+        ax.loglog(epsilons, [row[name] for row in rows.values()], label=words, **{"markersize": 4, **style})
 
-    for name, theirs, words, (color, dashes, marker) in zip(
-        ("median", "p95"), (MEDIAN, P95), ("median", "95th percentile"), SERIES, strict=False
-    ):
-        curve(left, name, words, color=color, linestyle=dashes, marker=marker)
-        left.loglog(EPSILONS, theirs, **cited)
+    for (name, words), look in styles((("median", "median"), ("p95", "95th percentile"))).items():
+        curve(left, name, words, **look)
+        left.loglog(EPSILONS, PUBLISHED[name], **cited)
     left.plot([], [], **cited, label="published")
     left.set_ylabel("|error| of a district's total\n(people, log scale)")
     curve(right, "largest", "largest of the curve", **ESTIMATE, marker="o")
     curve(right, "middle", "its median", **ESTIMATE, marker="s", linestyle="--", markerfacecolor="white")
-    right.loglog(EPSILONS, RESIDUAL, **cited, label="published (largest)")
+    right.loglog(EPSILONS, PUBLISHED["residual"], **cited, label="published (largest)")
     right.set_ylabel("estimate for one person\n(nats, log scale)")
     for ax, title in ((left, "(a) error"), (right, "(b) estimates from residuals")):
         budget_axis(ax, EPSILONS, "epsilon, one person replaced")
         head(ax, title, own_keys(ax), ncols=2)
     shown = [epsilon for epsilon in ("0.25", "1", "4") if epsilon in rows] or list(rows)
-    for epsilon, (color, dashes, marker) in zip(shown, SERIES, strict=False):
+    for epsilon, look in styles(shown).items():
         bias = {int(k): value for k, value in rows[epsilon]["bias"].items() if numbers["index"][k] >= 5}
         heights, spreads = np.array(list(bias.values())).T
-        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
-        below.errorbar(list(bias), heights, 2 * spreads, **style, label=f"epsilon {epsilon}")
+        below.errorbar(list(bias), heights, 2 * spreads, **look, label=f"epsilon {epsilon}")
         at = EPSILONS.index(float(epsilon))
-        printed = {k: values[at] for k, values in BIAS.items() if at < len(values)}
-        below.plot(list(printed), list(printed.values()), **cited | {"color": color})
+        printed = {int(k): values[at] for k, values in PUBLISHED["bias"].items() if at < len(values)}
+        below.plot(list(printed), list(printed.values()), **cited | {"color": look["color"]})
     below.axhline(0, color=BLACK, linewidth=0.8)
     below.set_yscale("symlog", linthresh=10)
     below.set_xticks(range(6, 24, 2))
