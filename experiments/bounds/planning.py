@@ -31,8 +31,8 @@ from audit import (
 )
 from audit.claims import Claim, parse_claim
 from audit.planning import Design
-from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
-from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page
+from audit.results.plots import BLACK, GRAY, plot_plan
+from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, most_misses
 
 Rng = np.random.Generator
@@ -44,7 +44,7 @@ CURVES = ("pure:1", "approx:0.3,1e-6", "gaussian:1", "zcdp:0.5")
 LAW = 0.5  # excess up to which its square is the law, or nearly
 COUNT, NOISE = 120, 10.0  # of the people in the count with normal noise, and of its deviation
 BATCH = 25  # audits that a worker makes in one go
-STYLES = dict(zip(("pure", "approx", "gaussian", "zcdp"), SERIES, strict=True))
+STYLES = styles(("pure", "approx", "gaussian", "zcdp"), linestyle="none")
 DESIGNS = {"coins": "", "outputs": ", given outputs", "one_run": ", one run"}
 
 
@@ -252,10 +252,9 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.axvspan(-100 * WITHIN, 100 * WITHIN, color=GRAY, alpha=0.25, linewidth=0)  # the expectation
     ax.axvline(0, color=BLACK, linewidth=0.9)
     for place, row in enumerate(rows):
-        color, _, marker = STYLES[row["kind"]]
         error = 200 * math.sqrt(row["planned"] * (1 - row["planned"]) / row["audits"])
         apart = 100 * (row["seen"] / row["audits"] - row["planned"])
-        ax.errorbar(apart, place, xerr=error, fmt=marker, color=color, markersize=4, linewidth=1)
+        ax.errorbar(apart, place, xerr=error, **STYLES[row["kind"]], linewidth=1)
         column(ax, place, f"{row['power']:g}", 40)
         column(ax, place, f"{row['size']:,}", 84)
     for words, points in (("power", 40), ("runs", 84)):
@@ -263,6 +262,6 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
     beside(ax, -1.2, "promise, and the true loss in units of it", x=-0.02, size=8, ha="right", style="italic")
     name_rows(ax, [row["case"] for row in rows], top=-1.8, size=8)
     handles: list[Any] = [bar_key(f"as expected: within {100 * WITHIN:g} points", "#E0E0E0")]
-    handles += [line_key(kind, color=color, marker=marker) for kind, (color, _, marker) in STYLES.items()]
+    handles += [line_key(kind, **look) for kind, look in STYLES.items()]
     head(ax, "(b) simulated power less planned power", handles, ncols=5, x=-0.4)
     ax.set_xlabel("percentage points (bars: 2 standard errors)")

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.nist import NistDp3, marginal_distance
-from audit.results.plots import BLACK, GRAY, SERIES
+from audit.results.plots import BLACK, GRAY
 from experiments.audits import repeat
-from experiments.drawing import foot, head, line_key, page, spread
+from experiments.drawing import foot, head, line_key, page, spread, styles
 from experiments.experiment import Check, Checks, Numbers, between
 from experiments.nist.synthesis import chosen, income
 
@@ -20,7 +20,7 @@ FACTORS = (0.0, 0.5, 1.0, 1.5, math.log(10), 3.0, 4.0)
 EPSILONS = (8.0, 1.0, 0.3)
 ROWS, MARGINALS, RELEASES = 200_000, 60, 5
 BINS = (200, 500, 1000, 2000, 5000)  # ticks
-STYLES = dict(zip(("8", "1", "0.3"), SERIES, strict=False))
+STYLES = styles(("8", "1", "0.3"))
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -120,16 +120,11 @@ def draw(numbers: Numbers) -> Figure:
     for ax in (left, right, below):
         ax.axvline(math.log(10), **default, zorder=0)
         ax.set_xlabel("factor of the cut")
-    handles = [
-        line_key(f"epsilon {epsilon}", color=color, linestyle=dashes, marker=marker, markersize=4)
-        for epsilon, (color, dashes, marker) in STYLES.items()
-    ]
+    handles = [line_key(f"epsilon {epsilon}", **look) for epsilon, look in STYLES.items()]
     foot(figure, [*handles, line_key("default factor", **default)], words="one record added or removed")
     return figure
 
 
 def _draw_over(ax: Axes, numbers: Numbers, what: str, unit: float) -> None:
     for epsilon, rows in numbers["rows"].items():
-        color, dashes, marker = STYLES[epsilon]
-        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
-        ax.plot([float(factor) for factor in rows], [row[what] / unit for row in rows.values()], **style)
+        ax.plot([float(factor) for factor in rows], [row[what] / unit for row in rows.values()], **STYLES[epsilon])

@@ -16,9 +16,8 @@ from algorithms.ons.laws import Law
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix
-from audit.results.plots import SERIES
 from experiments.audits import run_all
-from experiments.drawing import foot, own_keys, page
+from experiments.drawing import foot, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, published
 from experiments.ons.bias import merged
 
@@ -177,15 +176,8 @@ def draw(numbers: Numbers) -> Figure:
             epsilon, _ = _best(fits, method)
             _draw_matrix(ax, _matrix(numbers, method, epsilon, table))
             ax.set_title(f"({letter}) {words}, epsilon {epsilon:g}: nearest")
-        for (method, found), (color, dashes, marker) in zip(fits.items(), SERIES, strict=True):
-            style: dict[str, Any] = {
-                "color": color,
-                "linestyle": dashes,
-                "marker": marker,
-                "markersize": 5,
-                "fillstyle": "none",
-            }
-            panels[3].plot(list(found), list(found.values()), **style, label=method)
+        for method, look in styles(fits, markersize=5, fillstyle="none").items():
+            panels[3].plot(list(fits[method]), list(fits[method].values()), **look, label=method)
         panels[3].set_xscale("log")
         panels[3].set_ylim(0, 1)
         panels[3].set_xlabel("epsilon of the table (log scale);\ntop-down: of all levels")

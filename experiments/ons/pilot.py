@@ -23,8 +23,8 @@ from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
-from audit.results.plots import BLACK, SERIES
-from experiments.drawing import foot, line_key, page
+from audit.results.plots import BLACK
+from experiments.drawing import foot, line_key, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, published
 from experiments.ons.bias import merged
 
@@ -44,6 +44,7 @@ GROUPS = {  # of Table 4
     "areas by one": slice(5, 10),
     "regions by two": slice(10, 14),
 }
+STYLES = styles(GROUPS, markersize=3.5)
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -296,10 +297,7 @@ def draw(numbers: Numbers) -> Figure:
     ratios = np.array([_against(numbers, "Brazil, top-down", "Brazil, laplace", epsilon) for epsilon in epsilons])
     for column, marker in zip(ratios.T, "os^", strict=True):
         axes[4].plot([float(epsilon) for epsilon in epsilons], column, **brazil, marker=marker)
-    handles = [
-        line_key(f"{words} (median of tables)", color=color, linestyle=dashes, marker=marker, markersize=3.5)
-        for words, (color, dashes, marker) in zip(GROUPS, SERIES, strict=True)
-    ]
+    handles = [line_key(f"{words} (median of tables)", **look) for words, look in STYLES.items()]
     for level, marker in zip(("regions", "states", "cities"), "os^", strict=True):
         handles.append(line_key(f"(e) Brazil: {level} by month", **brazil, marker=marker))
     foot(figure, handles, ncols=2)
@@ -308,7 +306,6 @@ def draw(numbers: Numbers) -> Figure:
 
 def _draw_groups(ax: Axes, epsilons: list[str], values: NDArray[np.float64]) -> None:
     """Draw the median of each group of tables, from one row an epsilon and one column a table."""
-    for group, (color, dashes, marker) in zip(GROUPS.values(), SERIES, strict=True):
-        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 3.5}
-        ax.plot([float(epsilon) for epsilon in epsilons], np.median(values[:, group], axis=1), **style)
+    for group, look in STYLES.items():
+        ax.plot([float(epsilon) for epsilon in epsilons], np.median(values[:, GROUPS[group]], axis=1), **look)
     ax.set_xscale("log")

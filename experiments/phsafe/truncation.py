@@ -16,8 +16,8 @@ from algorithms.phsafe.explore import choose
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from audit.results.plots import BLACK, GRAY, SERIES
-from experiments.drawing import head, own_keys, page
+from audit.results.plots import BLACK, GRAY
+from experiments.drawing import head, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, near
 
 TAUS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
@@ -72,7 +72,7 @@ def check(numbers: Numbers) -> Checks:
     for table in SHOWN:
         best = [_best(numbers, table, size)["tau"] for size in SIZES]
         smaller = best == sorted(best) and best[0] < production[table]
-        yield Check(f"{table}: best tau for {_people(SIZES)} people: {best}", smaller)
+        yield Check(f"{table}: best tau for {', '.join(f'{size:,}' for size in SIZES)} people: {best}", smaller)
 
 
 def _row(numbers: Numbers, table: str, tau: int) -> dict[str, Any]:
@@ -87,10 +87,6 @@ def _error(row: dict[str, Any], size: int) -> float:
 def _best(numbers: Numbers, table: str, size: int) -> dict[str, Any]:
     rows = [row for row in numbers["rows"] if row["table"] == table]
     return min(rows, key=lambda row: _error(row, size))
-
-
-def _people(sizes: tuple[int, ...]) -> str:
-    return ", ".join(f"{size:,}" for size in sizes)
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
@@ -109,11 +105,10 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def draw(numbers: Numbers) -> Figure:
     figure, (top, *others) = page(8.4, 3, 1)
-    for (table, words), (color, dashes, marker) in zip(UNIVERSES.items(), SERIES, strict=True):
+    for (table, words), look in styles(UNIVERSES.items()).items():
         rows = [row for row in numbers["rows"] if row["table"] == table]
         shares = [row["lost"] / row["people"] if row["lost"] else math.nan for row in rows]
-        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
-        top.plot([row["tau"] for row in rows], shares, label=words, **style)
+        top.plot([row["tau"] for row in rows], shares, label=words, **look)
     top.set_yscale("log")
     top.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
     top.set_ylabel("left out (log scale)")
@@ -132,11 +127,10 @@ def _errors(ax: Axes, numbers: Numbers, table: str) -> None:
     taus = [row["tau"] for row in rows]
     production = numbers["production"][table]
     hollow: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none"}
-    for size, (color, dashes, marker) in zip(SIZES[1:], SERIES, strict=False):
-        style: dict[str, Any] = {"color": color, "linestyle": dashes, "linewidth": 1.4}
-        ax.plot(taus, [_error(row, size) for row in rows], label=f"cell of {size:,} people", **style)
-        best = _best(numbers, table, size)
-        ax.plot(best["tau"], _error(best, size), marker=marker, color=color, markersize=8, **hollow)
+    for size, look in styles(SIZES[1:], linewidth=1.4).items():
+        errors, best = [_error(row, size) for row in rows], _best(numbers, table, size)
+        ax.plot(taus, errors, label=f"cell of {size:,} people", **look | {"marker": ""})
+        ax.plot(best["tau"], _error(best, size), **look | hollow | {"markersize": 8})
     ax.plot([], [], marker="o", color=GRAY, markersize=7, label="best threshold of each", **hollow)
     ax.plot(taus, [row["sigma"] for row in rows], color=BLACK, linewidth=0.9, label="noise alone")
     label = f"threshold in production: {production}"
