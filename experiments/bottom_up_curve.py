@@ -237,7 +237,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         loss = "infinite" if np.isinf(float(row["loss"])) else f"{float(row['loss']):g}"
         rows.append((name, f"{row['size']:,}", loss, down(median(row["runs"])), times))
     sample, factor = _takes(numbers, SAMPLE), np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))
-    return {"takes": takes, "exact": exact, "last": last, "factor": factor, "sample": sample, "rows": rows}
+    return locals()
 
 
 def _takes(numbers: Numbers, words: str) -> dict[str, str]:

@@ -102,8 +102,8 @@ class Part:
     def functions(self) -> Any:
         """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick.
 
-        Of these `check` yields the outcome of every expectation, `facts` returns what the templates name and the
-        rows of the table, `draw` the figure.
+        Of these `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what the
+        templates name, the rows of the table among it: its own names for them, so that it may return `locals()`.
         """
         return importlib.import_module(f"experiments.{self.module}")
 

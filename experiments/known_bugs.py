@@ -163,15 +163,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append((words, str(len(kind)), f"{sum(found)} of {len(found)}"))
     counted = [row for row in numbers["rows"] if row["expected"] == "counts"]
     closest = min(counted, key=lambda row: min(bounds(row["audits"])) / row["claim"])
-    return {
-        "always": always,
-        "bad": bad,
-        "good": good,
-        "closest": closest,
-        "audits": sum(len(row["audits"]) for row in bad),
-        "narrowest": down(min(bounds(closest["audits"])) / closest["claim"]),
-        "rows": rows,
-    }
+    audits = sum(len(row["audits"]) for row in bad)
+    narrowest = down(min(bounds(closest["audits"])) / closest["claim"])
+    return locals()
 
 
 HEADINGS = {BUGS: "(a) known bugs", FAULTY: "(b) faulty benchmarks", CORRECT: "(c) correct algorithms"}

@@ -278,17 +278,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append(
             (bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", f"at least {shown}")
         )
-    return {
-        "once": once,
-        "bugs": bugs,
-        "beyond": beyond,
-        "systems": systems,
-        "twins": twins,
-        "known": known,
-        "others": len(found) - len(once),
-        "shown_once": known.count(1),
-        "rows": rows,
-    }
+    others = len(found) - len(once)
+    shown_once = known.count(1)
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

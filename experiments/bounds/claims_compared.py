@@ -121,7 +121,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         (what, f"{truth:.4g}", down(np.median(bounds)), f"{np.mean(np.array(bounds) > truth):.0%}")
         for what, truth, bounds in found
     ]
-    return {"shares": shares, "wrong": wrong, "rows": rows}
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

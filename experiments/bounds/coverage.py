@@ -73,15 +73,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             cells.append(f"{worst['misses']} of {worst['audits']:,} ({allowed(worst)})" if worst else "")
         lines.append((group, str(sum(case.group == group for case in CASES)), *cells))
     mistakes = ", ".join(case.words for case in CASES if case.group == MISTAKES)
-    return {
-        "above": above,
-        "valid": valid,
-        "nearest": nearest,
-        "wrong": wrong,
-        "mistakes": mistakes,
-        "limit": allowed(nearest),
-        "rows": lines,
-    }
+    limit = allowed(nearest)
+    rows = lines
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -107,12 +107,10 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         (row["algorithm"], f"{row['epsilon']:g}", str(row["people"]), *(down(np.median(row[kind])) for kind in KINDS))
         for row in numbers["rows"]
     ]
-    return {
-        "alone": medians["GDPC", 1.0, 1],
-        "group": medians["GDPC", 0.1, 20],
-        "leaves": medians["RDPC", 0.1, 80],
-        "rows": rows,
-    }
+    alone = medians["GDPC", 1.0, 1]
+    group = medians["GDPC", 0.1, 20]
+    leaves = medians["RDPC", 0.1, 80]
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

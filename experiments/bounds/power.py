@@ -249,7 +249,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     ]
     lowest = min(row["seen"] / row["audits"] for row in numbers["checked"])
     double = next(row for row in numbers["early"] if row["factor"] == 2)
-    return {"one": one, "group": group, "alone": alone, "many": many, "lowest": lowest, "double": double, "rows": rows}
+    return locals()
 
 
 def _rounded(runs: float, curve: dict[str, Any]) -> str:

@@ -120,12 +120,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for name, events in numbers["paper"].items()
     ]
-    return {
-        "one": one,
-        "sizes": sizes,
-        "narrowest": _narrowest(numbers["paper"]["GDPC"]["at_least"]["curve"]),
-        "rows": rows,
-    }
+    narrowest = _narrowest(numbers["paper"]["GDPC"]["at_least"]["curve"])
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -78,13 +78,10 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         (name, f"{BUDGETS[name]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
         for name, medians in numbers["medians"].items()
     ]
-    return {
-        "larger": larger,
-        "middle": ", ".join(medians),
-        "near": np.interp(25, at, exact),
-        "far": np.interp(100, at, exact),
-        "rows": rows,
-    }
+    middle = ", ".join(medians)
+    near = np.interp(25, at, exact)
+    far = np.interp(100, at, exact)
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

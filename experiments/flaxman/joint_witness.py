@@ -159,14 +159,11 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for (case, row), words in zip(numbers["rows"].items(), CASES.values(), strict=True)
     ]
-    return {
-        "bound": bound,
-        "lost": moved["exact"] / MOVED_EPSILON,
-        "verdict": opened(moved["audit"]).verdict,
-        "runs": opened(numbers["rows"]["moved"]["audit"]).size,
-        "direct": _at_group(numbers) / EPSILON,
-        "rows": rows,
-    }
+    lost = moved["exact"] / MOVED_EPSILON
+    verdict = opened(moved["audit"]).verdict
+    runs = opened(numbers["rows"]["moved"]["audit"]).size
+    direct = _at_group(numbers) / EPSILON
+    return locals()
 
 
 def _at_group(numbers: Numbers) -> float:

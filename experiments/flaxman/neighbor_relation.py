@@ -72,7 +72,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for epsilon in shares["added"]
     ]
-    return {"least": least, "rows": rows}
+    return locals()
 
 
 def _shares(numbers: Numbers, case: str) -> dict[float, float]:

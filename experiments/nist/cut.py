@@ -91,11 +91,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for factor, row in numbers["rows"]["0.3"].items()
     ]
-    return {
-        "none": none,
-        "factors": ", ".join((f"{factor} at epsilon {epsilon}" for epsilon, factor in best.items())),
-        "rows": rows,
-    }
+    factors = ", ".join((f"{factor} at epsilon {epsilon}" for epsilon, factor in best.items()))
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

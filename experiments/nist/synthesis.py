@@ -320,14 +320,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append((f"lower bound / promise, {what}", down(audit["lower_bound"] / audit["promise"])))
     for what in numbers["people"]:
         rows.append((f"violations, {what}", f"{violations(_of(numbers, what))} of {len(_of(numbers, what))}"))
-    return {
-        "grouped": grouped,
-        "epsilon": epsilon,
-        "least": least,
-        "correct": correct,
-        "independent": np.mean(numbers["distance"]["independent"][epsilon]),
-        "rows": rows,
-    }
+    independent = np.mean(numbers["distance"]["independent"][epsilon])
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

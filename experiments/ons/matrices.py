@@ -150,17 +150,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     printed, row = np.array(published("ONS table 6"), float), CLASSES.index("51-100")
     kept = [printed, *(_matrix(numbers, kind, _best(good, kind)[0], "good") for kind in ("laplace", "top-down"))]
     told, laplace, topdown = (f"{matrix[row, row] / matrix[row].sum():.0%}" for matrix in kept)
-    return {
-        "epsilon": epsilon,
-        "apart": apart,
-        "named": named,
-        "near": near,
-        "own": own,
-        "told": told,
-        "laplace": laplace,
-        "topdown": topdown,
-        "rows": rows,
-    }
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -122,16 +122,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             after = [_own(numbers, order, law, EPSILON_TOLD)[place].sum() for order in reversed(ORDERS)]
             rows.append((words, law.capitalize(), f"{before[place].sum():,.0f}", *(f"{count:,.0f}" for count in after)))
     names = ", ".join(f"{kind} {name}" for (kind, name), one in zip(numbers["names"], rare, strict=True) if one)
-    return {
-        "names": names,
-        "region_before": before[smallest],
-        "region_first": first[smallest],
-        "region_pilot": pilots[smallest],
-        "rare_before": before[rare].sum(),
-        "rare_first": first[rare].sum(),
-        "rare_pilot": pilots[rare].sum(),
-        "rows": rows,
-    }
+    region_before = before[smallest]
+    region_first = first[smallest]
+    region_pilot = pilots[smallest]
+    rare_before = before[rare].sum()
+    rare_first = first[rare].sum()
+    rare_pilot = pilots[rare].sum()
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -241,16 +241,11 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         _against(numbers, "top-down, equal", "top-down, pilot", last),
     ]
     brazil = _against(numbers, "Brazil, top-down", "Brazil, laplace", at)
-    return {
-        "at": at,
-        "seconds": seconds,
-        "last": last,
-        "brazil": brazil,
-        "worse": (ratio > 1).sum(),
-        "in_regions": _span(coarse),
-        "in_areas": _span(fine),
-        "rows": [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()],
-    }
+    worse = (ratio > 1).sum()
+    in_regions = _span(coarse)
+    in_areas = _span(fine)
+    rows = [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()]
+    return locals()
 
 
 def _first(numbers: Numbers) -> str:

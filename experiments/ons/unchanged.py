@@ -120,15 +120,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     ]
     own = _own(numbers, "classical", EPSILONS[-1])
     least = [audit for audit in numbers["audits"] if audit["scale"] == "least"]
-    return {
-        "rounded": rounded,
-        "last": last,
-        "own": own,
-        "least": least,
-        "largest": EPSILONS[-1],
-        "proved": down(median(own), 4),
-        "rows": rows,
-    }
+    largest = EPSILONS[-1]
+    proved = down(median(own), 4)
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

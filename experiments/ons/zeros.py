@@ -186,14 +186,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         what = row["name"].removeprefix("zeros kept: ")
         rows.append((what, "kept", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), times))
     published = [audit for row in numbers["published"] for audit in row["audits"]]
-    return {
-        "least": least,
-        "zeros": zeros,
-        "seen": seen,
-        "published": published,
-        "confidence": _sure(numbers),
-        "rows": rows,
-    }
+    confidence = _sure(numbers)
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

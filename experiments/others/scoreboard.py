@@ -187,18 +187,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     finite = [name for name in CLASSIC_PEERS if name not in UNBOUNDED]
     more = sum(median(ours(numbers, name)["audits"]) > float(_best(name)) for name in finite)
     bugs = [audit for name in FOUND[:2] for audit in ours(numbers, name)["audits"]]
-    return {
-        "proved": proved,
-        "theirs": theirs,
-        "misses": misses,
-        "audits": audits,
-        "finite": finite,
-        "more": more,
-        "bugs": bugs,
-        "proved_of_sums": _proved(numbers, "PrefixSum"),
-        "best_of_sums": _best("PrefixSum"),
-        "rows": rows,
-    }
+    proved_of_sums = _proved(numbers, "PrefixSum")
+    best_of_sums = _best("PrefixSum")
+    return locals()
 
 
 def _proved(numbers: Numbers, name: str) -> str:

@@ -93,7 +93,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for row, shown in zip(numbers["rows"], _shares(numbers), strict=True)
     ]
-    return {"shares": shares, "rows": rows}
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -145,7 +145,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     }
     rows = [(what, *(f"{share[f'{model} {relation}']:.1%}" for relation in RELATIONS)) for model, what in words.items()]
     promised, needed = (f"{ZCDP(rho).epsilon_at(DELTA):.2f}" for rho in (total, tight))
-    return {"share": share, "total": total, "tight": tight, "needed": needed, "promised": promised, "rows": rows}
+    return locals()
 
 
 def _joint_shares(numbers: Numbers) -> dict[str, float]:

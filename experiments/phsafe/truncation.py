@@ -100,7 +100,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             least = _best(numbers, name, size)
             errors = f"{_error(least, size):.3g}", f"{_error(own, size):.3g}"
             rows.append((name.removesuffix("_num"), f"{size:,}", str(least["tau"]), *errors))
-    return {"large": large, "best": best, "persons": persons, "children": children, "rows": rows}
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

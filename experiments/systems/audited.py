@@ -207,7 +207,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
                 " ".join(filter(None, (case.about["lesson"], case.about.get("assumed", "").format(**_deltas())))),
             )
         )
-    return {"keep": keep, "fine": fine, "break_it": break_it, "found": found, "rows": rows}
+    return locals()
 
 
 def _deltas() -> dict[str, Any]:

@@ -251,16 +251,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
     worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
     detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
-    return {
-        "exact": exact,
-        "measured": measured,
-        "rounded": rounded,
-        "worst": worst,
-        "published": published,
-        "detectable": detectable,
-        "uncovered": uncovered,
-        "rows": rows,
-    }
+    return locals()
 
 
 def _shown(numbers: Numbers, joint: dict[str, Any]) -> dict[str, float]:

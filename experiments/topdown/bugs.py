@@ -166,12 +166,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         by = f"{row['expected']} ({_classes(row)})" if row["expected"] in (COUNTS, WITNESS) else row["expected"]
         true = "infinite" if np.isinf(loss) else f"{loss:.1f}"
         rows.append((row["words"], f"{row['size']:,} runs, {row['stage']}", down(_share(row)), true, by))
-    return {
-        "correct": correct,
-        "times": sum(map(caught, found)),
-        "audits": sum(len(row["audits"]) for row in found),
-        "rows": rows,
-    }
+    times = sum(map(caught, found))
+    audits = sum(len(row["audits"]) for row in found)
+    return locals()
 
 
 def _share(row: dict[str, Any]) -> float:

@@ -133,14 +133,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         (epsilon, *(f"{error:.0f}" for error in row["median"][1:]), f"{row['bias']['2']:+.1f}, {row['bias']['0']:+.1f}")
         for epsilon, row in numbers["rows"].items()
     ]
-    return {
-        "epsilon": epsilon,
-        "errors": errors,
-        "audit": audit,
-        "exact": exact,
-        "runs": opened(numbers["audit"]["tables"]).size,
-        "rows": rows,
-    }
+    runs = opened(numbers["audit"]["tables"]).size
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

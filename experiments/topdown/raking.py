@@ -120,15 +120,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     ]
     size = opened(systems[0]["one area"]).size
     words = f"Of {counts.size} areas, a fifth of them empty; bounds are from {size:,} runs."
-    return {
-        "one": one,
-        "every": every,
-        "rdpc": rdpc,
-        "words": words,
-        "rdpc_error": rdpc["rmse"][-1],
-        "topdown_error": topdown["rmse"][-1],
-        "rows": rows,
-    }
+    rdpc_error = rdpc["rmse"][-1]
+    topdown_error = topdown["rmse"][-1]
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:
