@@ -219,7 +219,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _missing(numbers: Numbers, words: str) -> NDArray[np.float64]:
-    """Return what is missing of L1 accuracy to one, at each epsilon."""
     return np.array([1 - row["l1"]["accuracy"] for row in numbers["curves"][f"{FINEST}, {words}"]])
 
 
@@ -241,7 +240,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def _takes(numbers: Numbers, words: str) -> dict[str, str]:
-    """Return the epsilon that the target takes, by norm."""
     found = numbers["chosen"][words]
     return {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in found.items()}
 

@@ -57,7 +57,6 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return all that is audited: the known bugs, the faulty benchmarks, and what is correct."""
     found = []
     for name, bug in known_bugs().items():
         pair = NeighborPair.declared(bug.x, bug.y, bug.relation)
@@ -96,7 +95,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def audited(case: Case, streams: list[np.random.SeedSequence]) -> dict[str, Any]:
-    """Audit one case once for each stream."""
     return {
         "group": case.group,
         "name": case.name,

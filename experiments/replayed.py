@@ -99,7 +99,6 @@ def nist_cases(quick: bool) -> Iterator[Case]:
 
 
 def pipeline_case(name: str, bug: PipelineBug) -> Case:
-    """Return a known bug of a small pipeline."""
     if bug.records.dtype.kind == "f":  # NaN, which equals no other record
         y = np.append(bug.records, bug.record)
         pair = NeighborPair.declared(bug.records, y, "add_remove", unit="record", label="1 record added")
@@ -145,7 +144,6 @@ def _phsafe(name: str, pair: HouseholdPair, queries: dict[str, Any], seed: int) 
 
 
 def _system(name: str, mechanism: Mechanism, pair: NeighborPair, seed: int) -> dict[str, Any]:
-    """Return the changes of a system's queries, and what they cost."""
     found = replay(mechanism, pair, rng=seed, released=True)
     claim = found.claim
     assert claim is not None  # all three promise something

@@ -148,7 +148,6 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def _strips(ax: Axes, rows: dict[str, NDArray[np.float64]], truth: float, *, wrong: tuple[str, ...]) -> None:
-    """Draw a row of points for each set of bounds, with its median."""
     ax.axvline(truth, color=GRAY, linewidth=0.8, zorder=0)
     for place, (words, bounds) in enumerate(rows.items()):
         style = ESTIMATE | {"marker": "x"} if words in wrong else {}

@@ -45,7 +45,6 @@ def _rows(place: int, share: float, audits: int, stream: np.random.SeedSequence)
 
 
 def allowed(row: dict[str, Any]) -> int:
-    """Return how many bounds of a row may be above the promise."""
     return most_misses(row["audits"], row["confidence"])
 
 

@@ -145,7 +145,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _detected(case: Case, size: int, audits: int, root: np.random.SeedSequence) -> int:
-    """Return how many audits of a mechanism that loses so much report a violation."""
     return sum(_audit(case, size, stream) for stream in root.spawn(audits))
 
 

@@ -104,7 +104,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _narrowest(curve: dict[str, Any]) -> float:
-    """Return the width of the narrowest interval of an estimate, in budgets."""
     return float(np.nanmin(np.array(curve["high"], float) - np.array(curve["low"], float))) / EPSILON
 
 

@@ -76,7 +76,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def _shares(numbers: Numbers, case: str) -> dict[float, float]:
-    """Return the lower bounds of a case over epsilon, by epsilon."""
     rows = [row for row in numbers["rows"] if row["case"] == case]
     return {row["epsilon"]: opened(row["audit"]).measured.budget / row["epsilon"] for row in rows}
 

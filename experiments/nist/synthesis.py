@@ -71,7 +71,6 @@ def chosen() -> Groups:
 
 
 def mechanism(law: str = "laplace", epsilon: float = PROMISE) -> NistDp3:
-    """Return what is audited."""
     return NistDp3(income()[0], chosen(), epsilon, rows=AUDITED_ROWS, law=law)  # type: ignore[arg-type]
 
 
@@ -254,13 +253,11 @@ def _of(numbers: Numbers, what: str) -> list[dict[str, Any]]:
 
 
 def _shares(numbers: Numbers, law: str, group: str) -> NDArray[np.float64]:
-    """Return the lower bounds on the loss of a group, in units of its share."""
     own = [audit for audit in _of(numbers, EACH) if (audit["law"], audit["group"]) == (law, group)]
     return np.array([audit["lower_bound"] for audit in own], np.float64) / float(numbers["share"])
 
 
 def _joint(numbers: Numbers) -> dict[str, dict[str, Any]]:
-    """Return the audits of all groups together, by what is released."""
     return {what: audit for what in (MEASURED, CUT, SYNTHETIC) for audit in _of(numbers, what)}
 
 

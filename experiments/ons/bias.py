@@ -156,7 +156,6 @@ def _shown(table: dict[str, Any], name: str, epsilon: str) -> float:
 
 
 def _changes(numbers: Numbers, variant: str, epsilon: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Return how much regions changed here, and in print."""
     before, after = numbers["regions"], numbers["rows"][variant][epsilon]["regions"]
     return (
         {region: after[region] - before[region] for region in before},
@@ -205,7 +204,6 @@ def _odd_totals(people: int) -> str:
 
 
 def _loser(numbers: Numbers) -> str:
-    """Return the region that loses most at the smallest epsilon."""
     before: dict[str, int] = numbers["regions"]
     after = list(numbers["rows"][WITH].values())[-1]["regions"]
     return min(before, key=lambda region: float(after[region] - before[region]))

@@ -96,7 +96,6 @@ def _apart(matrix: ArrayLike, printed: ArrayLike) -> float:
 
 
 def _fits(numbers: Numbers, name: str) -> dict[str, dict[float, float]]:
-    """Return how far the matrices of each method are from the printed one, by epsilon."""
     printed = published({"good": "ONS table 6", "poor": "ONS table 7"}[name])
     found: dict[str, dict[float, float]] = {}
     for row in numbers["rows"]:
@@ -105,7 +104,6 @@ def _fits(numbers: Numbers, name: str) -> dict[str, dict[float, float]]:
 
 
 def _best(fits: dict[str, dict[float, float]], method: str) -> tuple[float, float]:
-    """Return the epsilon at which a method comes nearest, and how near."""
     return min(fits[method].items(), key=lambda item: item[1])
 
 
@@ -180,7 +178,6 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def _draw_matrix(ax: Axes, matrix: NDArray[np.float64]) -> None:
-    """Draw the share of each row's cells that go to each class, with numbers of cells."""
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-9)
     ax.imshow(np.sqrt(shares), cmap="Greys", vmin=0, vmax=1.2, aspect="auto")
     for (row, column), cells in np.ndenumerate(matrix):

@@ -138,7 +138,6 @@ def _lift(noise: CountNoise, counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _matrix(deaths: Deaths, table: Table, epsilon: float, stream: np.random.SeedSequence) -> list[list[int]]:
-    """Return the transition matrix of a table after one release by the top-down method."""
     top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon)
     people = top_down(deaths.histogram, 1, np.random.default_rng(stream))[0]
     before, after = (top_down.domain.tabulate(data, [table])[0] for data in (deaths.histogram, people))
@@ -218,7 +217,6 @@ def _apart(sparsity: ArrayLike) -> float:
 
 
 def _kept(matrix: ArrayLike) -> float:
-    """Return the share of cells that stay in their class."""
     cells = np.asarray(matrix)
     return float(np.trace(cells) / cells.sum())
 
@@ -249,7 +247,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def _first(numbers: Numbers) -> str:
-    """Return the epsilon of which the finding speaks."""
     kinds = numbers["kinds"]["laplace"]
     return "1" if "1" in kinds else next(iter(kinds))
 
@@ -300,7 +297,6 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def _draw_groups(ax: Axes, epsilons: list[str], values: NDArray[np.float64]) -> None:
-    """Draw the median of each group of tables, from one row an epsilon and one column a table."""
     for group, look in STYLES.items():
         ax.plot([float(epsilon) for epsilon in epsilons], np.median(values[:, GROUPS[group]], axis=1), **look)
     ax.set_xscale("log")

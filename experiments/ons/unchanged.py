@@ -102,7 +102,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _own(numbers: Numbers, scale: str, epsilon: float) -> list[dict[str, Any]]:
-    """Return the audits of one scale at one epsilon."""
     return [audit for audit in numbers["audits"] if (audit["scale"], audit["epsilon"]) == (scale, epsilon)]
 
 

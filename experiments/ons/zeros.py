@@ -14,9 +14,9 @@ from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths, synthetic_deaths
 from audit import Attack, NeighborPair, PureDP, measure_loss
 from audit.results import plain_number
-from audit.results.plots import BLUE, EXACT, PALE, SERIES
+from audit.results.plots import BLUE, PALE, SERIES
 from experiments.audits import all_or_none, bounds, event_class, kept, median, repeat
-from experiments.drawing import bar, extent, head, keys, name_rows, own_keys, page, promise
+from experiments.drawing import head, keys, losses, name_rows, own_keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 FEW = few_deaths()
@@ -47,17 +47,14 @@ class Task:
 
 
 def method_1(epsilon: float) -> IndependentNoise:
-    """Return the fourteen tables with equal shares of a budget."""
     return IndependentNoise(FEW.tree, FEW.schema, epsilon)
 
 
 def method_2(epsilon: float, *, perturb_zeros: bool = True) -> OnsTopDown:
-    """Return the top-down method with the pilot's levels and shares."""
     return OnsTopDown(FEW.tree, FEW.schema, epsilon, perturb_zeros=perturb_zeros)
 
 
 def tasks(quick: bool) -> dict[str, list[Task]]:
-    """Return all audits: of single shares, of stages, of what is published, and with zeros kept or not."""
     tables, levels = method_1(TABLES_EPSILON), method_2(LEVELS_EPSILON)
     parts: list[Any] = [*tables.components(), *levels.stage("measurements").components()]  # type: ignore[union-attr]
     names = [f"method 1, {table}" for table in tables.tables] + [f"method 2, {level}" for level in levels.levels]
@@ -166,7 +163,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _share(row: dict[str, Any]) -> float:
-    """Return the median lower bound over the promise."""
     return median(row["audits"]) / float(row["promise"])
 
 
@@ -212,10 +208,8 @@ def _draw_parts(ax: Axes, rows: list[dict[str, Any]]) -> None:
     names = []
     for at, row in enumerate(rows):
         values = np.array(bounds(row["audits"])) / row["promise"]
-        bar(ax, at, float(np.median(values)), color=BLUE if row["name"].startswith("method 1") else PALE)
-        extent(ax, values, at)
-        if row.get("exact") is not None:
-            ax.plot(row["exact"] / row["promise"], at, **EXACT, clip_on=False, zorder=5)
+        exact = None if row.get("exact") is None else row["exact"] / row["promise"]
+        losses(ax, at, values, exact, color=BLUE if row["name"].startswith("method 1") else PALE)
         people = "1 person" if row["people"] == 1 else f"{row['people']} people"
         names.append(f"{row['name'].partition(', ')[2]} ({people})")
     promise(ax)

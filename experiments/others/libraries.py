@@ -108,7 +108,6 @@ def _of_files() -> list[Case]:
 
 
 def _saved(pair: tuple[Any, Any], runs: int) -> tuple[Any, Any]:
-    """Return outputs that were saved, all of them."""
     return pair
 
 
@@ -174,7 +173,6 @@ def _of_numpy() -> list[Case]:
 
 
 def _both(mechanism: Any, x: Any, y: Any, runs: int) -> tuple[Any, Any]:
-    """Return outputs on both databases, half of the runs on either."""
     rng = np.random.default_rng(7)
     return mechanism(x, runs // 2, rng), mechanism(y, runs // 2, rng)
 
@@ -192,7 +190,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _refuted(row: dict[str, Any]) -> str:
-    """Return by which look a row is refuted, or nothing."""
     whole, less = (row["audits"][name]["verdict"] == "violated" for name in LOOKS)
     return ANY if less else BITS if whole else ""
 

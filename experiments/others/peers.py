@@ -83,28 +83,23 @@ def ask(folder: Path, question: dict[str, Any], python: Path, script: Path) -> d
 
 
 def above(row: dict[str, Any], who: str) -> tuple[int, int]:
-    """Return how many values of an auditor exceed the truth, and how many there are."""
     values = row["auditors"][who]["values"]
     return sum(value > row["truth"] for value in values), len(values)
 
 
 def middle(row: dict[str, Any], who: str) -> float:
-    """Return an auditor's median, over the truth where there is one."""
     return float(np.median(row["auditors"][who]["values"])) / (row["truth"] or 1.0)
 
 
 def few(row: dict[str, Any]) -> bool:
-    """Return whether a case is one of many small audits."""
     return bool(row["outputs"] == 2 * SMALL)
 
 
 def is_ours(who: str) -> bool:
-    """Return whether an auditor is ours."""
     return who.startswith(OURS)
 
 
 def best(row: dict[str, Any]) -> tuple[str, float]:
-    """Return the peer whose guaranteed bound has the largest median, and that."""
     peers = [name for name, said in row["auditors"].items() if not is_ours(name) and said["kind"] == BOUND]
     return max(((name, middle(row, name)) for name in peers), key=lambda pair: pair[1])
 
@@ -136,7 +131,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def label(row: dict[str, Any]) -> str:
-    """Return a case in words."""
     truth = f"{row['truth']:.4g}" if row["truth"] else "0, the same law twice"
     unit = "canaries" if row["one_run"] else "outputs"
     return f"{row['name']} (truth {truth}), {row['outputs']:,} {unit}"
@@ -253,7 +247,6 @@ def _draw_row(ax: Axes, at: int, row: dict[str, Any], who: str, rows: list[dict[
 
 
 def _draw_cited(ax: Axes, at: int, row: dict[str, Any], who: str) -> None:
-    """Draw what others have published of other outputs."""
     shares = sorted(bound / row["truth"] for bound in CITED[who][row["cited"]])
     for share in shares:
         _mark(ax, at, share, CITING)

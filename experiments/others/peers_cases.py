@@ -68,7 +68,6 @@ class Case:
 
 
 def small(case: Case, **changed: Any) -> Case:
-    """Return many audits of few outputs."""
     return replace(case, each=SMALL, audits=MANY, cited="", **changed)
 
 
@@ -113,7 +112,6 @@ class Ours:
 
 
 def repeated(case: Case, stream: np.random.SeedSequence) -> Ours:
-    """Audit outputs of repeated runs."""
     made, looking = stream.spawn(2)
     rng = np.random.default_rng(made)
     x, y = (case.noisy(np.array([count]), case.each, rng).ravel() for count in (0, case.apart))
@@ -125,7 +123,6 @@ def repeated(case: Case, stream: np.random.SeedSequence) -> Ours:
 
 
 def one_run(case: Case, stream: np.random.SeedSequence) -> Ours:
-    """Audit one release."""
     counts, seen = np.full(CANARIES, PEOPLE), []
 
     def release(data: Any, size: int, rng: np.random.Generator) -> Any:

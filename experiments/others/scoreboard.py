@@ -120,7 +120,6 @@ def _audits(panel: str, mode: str, name: str, quick: bool) -> int:
 
 
 def _audit(mode: str, case: Case, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return what one audit says, on one core."""
     mechanism = case.mechanism if mode == TOLD else _OutputsOnly(case.mechanism)
     claim = case.mechanism.claim
     result = measure_loss(mechanism, case.pair, claim, attack=LAWS, size=size, confidence=CONFIDENCE, rng=stream)
@@ -160,7 +159,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _misses(numbers: Numbers) -> tuple[int, int]:
-    """Return how many lower bounds are above the true loss, and how many there are."""
     found = [(value, float(row["loss"])) for row in numbers["rows"] for value in bounds(row["audits"])]
     return sum(value > loss for value, loss in found), len(found)
 
@@ -197,7 +195,6 @@ def _proved(numbers: Numbers, name: str) -> str:
 
 
 def _best(name: str) -> str:
-    """Return the largest published bound; nothing where there is none."""
     found = [bound for bounds_ in _cited(name).values() for bound in bounds_]
     return f"{max(found):g}" if found else ""
 
@@ -296,7 +293,6 @@ def _draw_row(ax: Axes, numbers: Numbers, name: str, at: int) -> None:
 
 
 def _cited(name: str) -> dict[str, Sequence[float]]:
-    """Return the bounds of others, in nats."""
     if name not in CLASSIC_PEERS:
         return {who: given[name] for who, given in SCALAR_PEERS.items() if name in given}
     logistic, network, verified, _ = CLASSIC_PEERS[name]

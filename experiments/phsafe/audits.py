@@ -22,9 +22,8 @@ from algorithms.tables.frames import Frame
 from audit import ZCDP, AuditResult
 from audit.claims import Relation
 from audit.results import plain_number
-from audit.results.plots import EXACT
 from experiments.audits import audited, opened, share
-from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise
+from experiments.drawing import beside, column, foot, keys, losses, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down
 
 PH3, PH8 = ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
@@ -192,10 +191,6 @@ def draw(numbers: Numbers) -> Figure:
 
 def _row(ax: Axes, audit: AuditResult, spent: float, height: float) -> None:
     promised, bound = audit.claim.budget, audit.measured.budget / audit.claim.budget
-    bar(ax, height, bound, violated=audit.verdict == "violated", end=LIMIT)
+    losses(ax, height, [bound], spent / promised, end=LIMIT, violated=audit.verdict == "violated")
     column(ax, height, down(bound, 2 if bound < 1 else 3), 38)
     column(ax, height, f"{spent / promised:.2f}" if np.isfinite(spent) else "$\\infty$", 70)
-    if np.isfinite(spent):
-        ax.plot(spent / promised, height, **EXACT)
-    else:
-        ax.plot(LIMIT, height, **INFINITE, clip_on=False, zorder=5)

@@ -78,7 +78,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _shares(numbers: Numbers) -> list[float]:
-    """Return the lower bound of each published table over that of its noisy counts."""
     return [row["published"]["mu"] / max(row["counts"]["mu"], 1e-9) for row in numbers["rows"]]
 
 

@@ -115,7 +115,6 @@ def _expected(tables: dict[str, list[int]], row: dict[str, Any]) -> int:
 
 
 def _shares(rows: list[dict[str, Any]], case: str) -> list[float]:
-    """Return the share of the promise that each query's worst pair spends."""
     times = TIMES[case.split()[1]]
     return [row["squared"][case] / row["stability"] ** 2 / times for row in rows]
 
@@ -149,13 +148,11 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def _joint_shares(numbers: Numbers) -> dict[str, float]:
-    """Return the share of the promise that the worst pair of all queries spends, by model and relation."""
     total = _total(numbers)
     return {case: one["rho"] / total / TIMES[case.split(",")[0].split()[1]] for case, one in numbers["joint"].items()}
 
 
 def _total(numbers: Numbers) -> float:
-    """Return the promised rho of all queries."""
     return math.fsum(row["budget"] for row in numbers["rows"])
 
 

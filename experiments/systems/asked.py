@@ -45,7 +45,6 @@ class Asked:
 
 
 def morocco(make: Callable[[Hierarchy], Any]) -> Asked:
-    """Return a mechanism on the communes of Morocco, and one person more in the first."""
     tree, counts = load("morocco")
     return Asked(make(tree), NeighborPair.add_people(counts, 0))
 
@@ -59,13 +58,11 @@ def blocks() -> tuple[Hierarchy, NeighborPair]:
 
 
 def topdown_measured(**budget: Any) -> Asked:
-    """Return TopDown's noisy measurements."""
     tree, pair = blocks()
     return Asked(preset("micro", tree, **budget).stage("measurements"), pair)
 
 
 def topdown_published() -> Asked:
-    """Return TopDown's rounded tables of the blocks."""
     tree, pair = blocks()
     topdown = preset("micro", tree, epsilon=EPSILON)
     paths = topdown.stage("rounded", paths=(0, tree.n_leaves - 1))

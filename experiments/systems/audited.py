@@ -23,9 +23,8 @@ from algorithms.systems import systems
 from audit import ZCDP, ApproxDP, GaussianDP, NeighborPair, PureDP, measure_loss
 from audit.claims import claim_from_dict
 from audit.results import plain_number
-from audit.results.plots import EXACT
 from experiments.audits import all_or_none, event_class, kept, none_above, repeat
-from experiments.drawing import INFINITE, bar, beside, column, foot, keys, page, promise
+from experiments.drawing import beside, column, foot, keys, losses, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down
 from experiments.nist import synthesis as nist_synthesis
 from experiments.ons import unchanged as ons_unchanged
@@ -72,7 +71,6 @@ def deaths(cell: tuple[int, int] = ons_zeros.AMONG) -> NeighborPair:
 
 
 def cases() -> list[Case]:
-    """Return all systems, paper by paper, each with its variants."""
     promise, nist = PureDP(1.0, "replace_one"), nist_synthesis.mechanism
     tables, levels = ons_zeros.method_1, ons_zeros.method_2
 
@@ -137,7 +135,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _about(case: Case) -> dict[str, Any]:
-    """Return what is known of a system before any run."""
     claim, pair = _claim(case), case.pair()
     return {
         "system": case.system,
@@ -228,11 +225,7 @@ def draw(numbers: Numbers) -> Figure:
     for at, row in zip(places, rows, strict=True):
         budget, audit = claim_from_dict(row["promise"]).budget, row["audits"][0]
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
-        bar(ax, at, bound, violated=audit["verdict"] == "violated", end=LIMIT)
-        if np.isfinite(exact):
-            ax.plot(exact, at, **EXACT, zorder=4)
-        else:
-            ax.plot(LIMIT, at, **INFINITE, clip_on=False, zorder=5)
+        losses(ax, at, [bound], exact, end=LIMIT, violated=audit["verdict"] == "violated")
         column(ax, at, down(bound), 52)
         column(ax, at, "" if audit["witness"] is None else f"{audit['witness']:.1g}", 96)
     promise(ax)

@@ -49,7 +49,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, Any]:
-    """Ask one system in every way."""
     asked = SYSTEMS[name]()
     claim = asked.promise or asked.mechanism.claim
     audits, estimates = stream.spawn(2)
@@ -71,12 +70,10 @@ def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, An
 
 
 def direct_runs(size: int) -> int:
-    """Return how many runs a direct estimate gets where an audit has so many."""
     return min(MOST_DIRECT, max(LEAST_DIRECT, size // 10))
 
 
 def _foreign(method: str, *, zcdp: bool) -> str:
-    """Return why a way is not for a promise, if it is not."""
     if method == "slope":
         return "" if zcdp else NO_RHO
     return NO_LIMIT if zcdp else ""
@@ -193,7 +190,6 @@ def promised_and_lost(row: dict[str, Any]) -> list[str]:
 
 
 def short_table(numbers: Numbers) -> MarkdownTable:
-    """Return the table without the estimates."""
     rows = [promised_and_lost(row) for row in numbers["rows"]]
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 

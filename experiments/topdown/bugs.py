@@ -20,7 +20,7 @@ from audit.events import ThresholdRule, weighted_sum
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT
 from experiments.audits import all_or_none, bounds, event_class, kept, median, none_above, repeat
-from experiments.drawing import INFINITE, bar, beside, column, extent, foot, keys, line_key, page, promise
+from experiments.drawing import INFINITE, beside, column, foot, keys, line_key, losses, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, violations
 
 FANOUT, DEPTH = 3, 2
@@ -56,7 +56,6 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return all audits: what has a bug first."""
     two, share, pruned, silent = MissingFactorTwo, WrongLevelShare, PrunedByTruth, SilentTotals
     factor, shares = "noise without the factor 2", "shares of 1/2 for three levels"
     return [
@@ -108,7 +107,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _about(case: Case) -> dict[str, Any]:
-    """Return what is known of a case before any run."""
     pair, mechanism = neighbors(case.pair), case.mechanism
     law = mechanism.stage("measurements").exact_loss(pair)
     assert law is not None  # a handful of answers change
@@ -172,12 +170,10 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def _share(row: dict[str, Any]) -> float:
-    """Return the median lower bound over the promise."""
     return median(row["audits"]) / float(row["promise"])
 
 
 def _classes(row: dict[str, Any]) -> str:
-    """Return the most frequent kind of event."""
     kinds = Counter(str(audit["class"]) for audit in row["audits"])
     return max(sorted(kinds), key=kinds.__getitem__)
 
@@ -217,19 +213,14 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
-    values = np.array(bounds(row["audits"])) / row["promise"]
-    bar(ax, at, float(np.median(values)), violated=2 * violations(row["audits"]) > len(values), end=LIMIT)
-    extent(ax, np.minimum(values, LIMIT), at)
-    loss = float(row["loss"]) / row["promise"]
+    values, loss = np.array(bounds(row["audits"])) / row["promise"], float(row["loss"]) / row["promise"]
+    times = violations(row["audits"])
+    losses(ax, at, values, loss if np.isinf(loss) else None, end=LIMIT, violated=2 * times > len(values))
     if np.isfinite(loss):
         ax.plot(loss, at, **EXACT, markerfacecolor="white" if row["stage"] == TABLES else BLACK, zorder=4)
-    else:
-        ax.plot(LIMIT, at, **INFINITE, clip_on=False, zorder=5)
-    times = f"{violations(row['audits'])} of {len(row['audits'])}"
-    _columns(ax, at, (f"{row['size']:,}", times, _classes(row)))
+    _columns(ax, at, (f"{row['size']:,}", f"{times} of {len(values)}", _classes(row)))
 
 
 def _columns(ax: Axes, at: float, texts: tuple[str, str, str], style: str = "normal") -> None:
-    """Write three texts to the right of the axis, at fixed distances."""
     for text, points, side in zip(texts, (42, 80, 88), ("right", "right", "left"), strict=True):
         column(ax, at, text, points, ha=side, style=style, fontsize=7.5)

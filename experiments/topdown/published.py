@@ -107,7 +107,6 @@ def _audit(task: Task, confidence: float, stream: np.random.SeedSequence) -> dic
 
 
 def shares(numbers: Numbers, **wanted: Any) -> list[float]:
-    """Return the lower bounds of audits over their promises, a person."""
     rows = [row for row in numbers["audits"] if wanted.items() <= row.items()]
     return [float(row["lower_bound"]) / row["epsilon"] for row in rows]
 
@@ -120,7 +119,6 @@ def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
 
 
 def by_budget(numbers: Numbers, leaves: int) -> list[float]:
-    """Return the share that one person shows in tables, by epsilon."""
     (size,) = {row["size"] for row in numbers["audits"] if row["leaves"] == leaves and row["epsilon"] == EPSILONS[0]}
     asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "people": 1, "size": size}
     return [shares(numbers, **asked, epsilon=epsilon)[0] for epsilon in EPSILONS]
