@@ -36,9 +36,7 @@ FAR = 25.0  # scales of Laplace noise: exceeded once in 7e10 draws
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release all deaths 201 times at each budget, in both variants (quick: once, with most areas merged)."""
-    deaths, runs = synthetic_deaths(0), 1 if quick else RUNS
-    if quick:
-        deaths = merged(deaths)
+    deaths, runs = all_deaths(quick), 1 if quick else RUNS
     settings = [(variant, epsilon) for variant in (WITH, WITHOUT) for epsilon in EPSILONS]
     streams = np.random.SeedSequence(seed).spawn(len(settings))
     asked = [(deaths, epsilon, variant == WITH) for variant, epsilon in settings]
@@ -66,6 +64,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
             for epsilon in EPSILONS
         },
     }
+
+
+def all_deaths(quick: bool) -> Deaths:
+    """Return the deaths; of the quick form with most areas merged."""
+    return merged(synthetic_deaths(0)) if quick else synthetic_deaths(0)
 
 
 def merged(deaths: Deaths) -> Deaths:

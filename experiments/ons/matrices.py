@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.ons.deaths import Deaths
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import Law
 from algorithms.ons.tables import Domain, Table
@@ -19,7 +19,7 @@ from algorithms.ons.utility import CLASSES, transition_matrix
 from experiments.audits import run_all
 from experiments.drawing import foot, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, published
-from experiments.ons.bias import merged
+from experiments.ons.bias import all_deaths
 
 GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")  # 5,020 and 3,120 cells; one less is printed of each
 # Epsilons of all levels of the top-down method; of the table, if noise is independent.
@@ -41,17 +41,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     rows = [
         {"method": method, "epsilon": epsilon, **made} for (method, epsilon), made in zip(settings, found, strict=True)
     ]
-    return {"rows": rows, "runs": runs, "people": int(_deaths(quick).histogram.sum())}
-
-
-def _deaths(quick: bool) -> Deaths:
-    deaths = synthetic_deaths(0)
-    return merged(deaths) if quick else deaths
+    return {"rows": rows, "runs": runs, "people": int(all_deaths(quick).histogram.sum())}
 
 
 def _matrices(method: str, epsilon: float, runs: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
     """Return the mean transition matrices of both tables, negative values raised to 0."""
-    deaths, rng = _deaths(quick), np.random.default_rng(stream)
+    deaths, rng = all_deaths(quick), np.random.default_rng(stream)
     domain = Domain(deaths.tree, deaths.schema)
     exact = domain.tabulate(deaths.histogram, [GOOD, POOR])
     sums = [np.zeros((len(CLASSES), len(CLASSES))) for _ in exact]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.ons.deaths import Deaths
 from algorithms.ons.laws import PILOT_DELTA, Law
 from algorithms.ons.tables import GEOGRAPHY_FIRST, PILOT_LEVELS, Domain, Table
 from algorithms.ons.top_down import OnsTopDown
@@ -18,7 +18,7 @@ from audit.results.plots import GRAY, GREEN, PURPLE
 from experiments.audits import repeat
 from experiments.drawing import foot, line_key, page
 from experiments.experiment import Check, Checks, Numbers, between
-from experiments.ons.bias import merged
+from experiments.ons.bias import all_deaths
 
 ORDERS = {"demography first": PILOT_LEVELS, "geography first": GEOGRAPHY_FIRST}
 LAWS: tuple[Law, ...] = ("laplace", "gaussian")
@@ -31,7 +31,7 @@ EPSILON_TOLD = 2.0  # of which the finding speaks
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release all deaths five times in both orders with both laws at three budgets (quick: once at one, merged)."""
-    deaths, epsilons, runs = _deaths(quick), EPSILONS[1:2] if quick else EPSILONS, FEW if quick else RUNS
+    deaths, epsilons, runs = all_deaths(quick), EPSILONS[1:2] if quick else EPSILONS, FEW if quick else RUNS
     settings = list(product(ORDERS, LAWS, epsilons))
     streams = np.random.SeedSequence(seed).spawn(len(settings))
     asked = [(*setting, quick) for setting in settings]
@@ -42,11 +42,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         middle = np.median(made, axis=0)
         rows.append({"order": order, "law": law, "epsilon": epsilon, "after": middle.tolist()})
     return {"names": names, "before": before.tolist(), "rows": rows, "runs": runs}
-
-
-def _deaths(quick: bool) -> Deaths:
-    deaths = synthetic_deaths(0)
-    return merged(deaths) if quick else deaths
 
 
 def _names(deaths: Deaths) -> list[list[str]]:
@@ -62,7 +57,7 @@ def _margins(deaths: Deaths, people: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _released(order: str, law: Law, epsilon: float, quick: bool, stream: np.random.SeedSequence) -> NDArray[np.int64]:
-    deaths = _deaths(quick)
+    deaths = all_deaths(quick)
     options: dict[str, Any] = {"law": law, "delta": PILOT_DELTA if law == "gaussian" else 0.0}
     top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon, ORDERS[order], **options)
     return _margins(deaths, top_down(deaths.histogram, 1, np.random.default_rng(stream))[0])

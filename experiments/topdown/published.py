@@ -13,9 +13,9 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.systems import systems
 from algorithms.topdown import TopDown, preset
 from audit import NeighborPair, measure_loss
-from audit.results.plots import GRAY, PROMISE, SERIES
+from audit.results.plots import GRAY, PROMISE
 from experiments.audits import all_or_none, kept, run_all
-from experiments.drawing import bar, budget_axis, column, foot, line_key, name_rows, page, promise
+from experiments.drawing import bar, budget_axis, column, foot, keys, line_key, name_rows, page, promise, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, up
 from experiments.systems.asked import TREE_500
 
@@ -113,21 +113,19 @@ def shares(numbers: Numbers, **wanted: Any) -> list[float]:
 
 def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
     """Return the shares that one person shows in tables at epsilon 1, by the number of runs."""
-    asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "people": 1}
     part = SIZES[0] // min(row["size"] for row in numbers["audits"] if row["leaves"] == leaves)
+    asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "people": 1}
     return {size // part: shares(numbers, **asked, size=size // part) for size in SIZES}
 
 
 def by_budget(numbers: Numbers, leaves: int) -> list[float]:
-    (size,) = {row["size"] for row in numbers["audits"] if row["leaves"] == leaves and row["epsilon"] == EPSILONS[0]}
-    asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "people": 1, "size": size}
+    asked = {"leaves": leaves, "stage": TABLES, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
     return [shares(numbers, **asked, epsilon=epsilon)[0] for epsilon in EPSILONS]
 
 
 def in_groups(numbers: Numbers, leaves: int) -> list[float]:
-    """Return the share that a person shows in tables at epsilon 1, by the number of people who move."""
-    (size,) = {row["size"] for row in numbers["audits"] if row["leaves"] == leaves and row["people"] == GROUPS[-1]}
-    asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "size": size}
+    """Return the share that a person shows in tables at epsilon 1, by the number of people who move; medians."""
+    asked = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
     return [float(np.median(shares(numbers, **asked, people=people))) for people in GROUPS]
 
 
@@ -171,28 +169,26 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         sizes, found = ", ".join(f"{size:,}" for size in by_size), map(np.median, by_size.values())
         rows.append((f"TopDown, {leaves} areas, {sizes} runs", "", ", ".join(map(down, found))))
         people = ", ".join(map(str, GROUPS))
-        rows.append(
-            (f"{leaves} areas, groups of {people} people", "", ", ".join(map(down, in_groups(numbers, leaves))))
-        )
+        grouped = ", ".join(map(down, in_groups(numbers, leaves)))
+        rows.append((f"{leaves} areas, groups of {people} people", "", grouped))
     return {"tables": tables, "runs": BUDGETS // PARTS[numbers["quick"]], "hidden": up(1 - tables), "rows": rows}
 
 
-STYLES = dict(zip(TREES, SERIES, strict=False))
+STYLES = styles(TREES)
 
 
 def draw(numbers: Numbers) -> Figure:
     figure, (by_runs, by_epsilon, by_group, by_stage) = page(6.6, 2, 2)
-    for leaves, (color, dashes, marker) in STYLES.items():
-        style: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker, "markersize": 4}
+    for leaves, look in STYLES.items():
         if not shares(numbers, leaves=leaves):
             continue
-        by_epsilon.plot(EPSILONS, by_budget(numbers, leaves), **style)
+        by_epsilon.plot(EPSILONS, by_budget(numbers, leaves), **look)
         if leaves in GROWING:
             found = grown(numbers, leaves)
-            by_runs.plot(list(found), [np.median(each) for each in found.values()], **style)
+            by_runs.plot(list(found), [np.median(each) for each in found.values()], **look)
             for size, each in found.items():
-                by_runs.plot([size] * len(each), each, ".", color=color, markersize=3)
-            by_group.plot(GROUPS, in_groups(numbers, leaves), **style)
+                by_runs.plot([size] * len(each), each, ".", color=look["color"], markersize=3)
+            by_group.plot(GROUPS, in_groups(numbers, leaves), **look)
     sizes = list(grown(numbers, 9))
     by_runs.set_xscale("log")
     by_runs.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -213,12 +209,9 @@ def draw(numbers: Numbers) -> Figure:
     name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=7.5)
     by_stage.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
     by_stage.set_title("(d) by stage, $\\epsilon$ = 1", x=-1.0)
-    handles: list[Any] = [
-        line_key(f"TopDown, {leaves} areas", color=color, linestyle=dashes, marker=marker, markersize=4)
-        for leaves, (color, dashes, marker) in STYLES.items()
-    ]
+    handles = [line_key(f"TopDown, {leaves} areas", **look) for leaves, look in STYLES.items()]
     handles += [
-        line_key("promise", **PROMISE),
+        *keys(promise="promise"),
         line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none"),
     ]
     foot(figure, handles, ncols=3)
