@@ -20,7 +20,7 @@ from audit import NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
 from experiments.audits import all_or_none, kept, median, none_above, repeat
-from experiments.drawing import bar_key, head, line_key, own_keys, page, spread
+from experiments.drawing import bar_key, head, line_key, own_keys, page, spread, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
@@ -246,10 +246,14 @@ def _takes(numbers: Numbers, words: str) -> dict[str, str]:
 
 def draw(numbers: Numbers) -> Figure:
     figure, axes = page(10.2, 3, 2)
-    for part, ax in zip(
-        (_draw_curves, _draw_missing, _draw_reach, _draw_witness, _draw_tails), spread(axes), strict=True
-    ):
-        part(ax, numbers)
+    curves, missing, reach, witness, tails = spread(axes)
+    _draw_curves(curves, numbers)
+    _draw_missing(missing, numbers)
+    words = "largest noise from 53 bits\n(people, log scale)"
+    _draw_inverse(reach, numbers, "reach", words, "(c) inverse CDF: where the noise ends")
+    words = "probability of an impossible\noutput (log scale)"
+    _draw_inverse(witness, numbers, "witness", words, "(d) inverse CDF: chance of a proof")
+    _draw_tails(tails, numbers)
     for ax in axes[:4]:
         ax.set(xscale="log", xlabel="$\\varepsilon$, one person added or removed (log scale)")
     return figure
@@ -294,32 +298,19 @@ def _draw_missing(ax: Axes, numbers: Numbers) -> None:
     head(ax, "(b) by level (calibrated states: exact)", handles, ncols=2)
 
 
-def _draw_reach(ax: Axes, numbers: Numbers) -> None:
+def _draw_inverse(ax: Axes, numbers: Numbers, what: str, words: str, title: str) -> None:
     rows = numbers["inverse"]
-    ax.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)
-    ax.set_yscale("log")
-    ax.set_ylabel("largest noise from 53 bits\n(people, log scale)")
-    ax.set_title("(c) inverse CDF: where the noise ends")
-
-
-def _draw_witness(ax: Axes, numbers: Numbers) -> None:
-    rows = numbers["inverse"]
-    ax.plot([row["epsilon"] for row in rows], [row["witness"] for row in rows], color=GREEN, marker="o", markersize=4)
-    ax.set_yscale("log")
-    ax.set_ylabel("probability of an impossible\noutput (log scale)")
-    ax.set_title("(d) inverse CDF: chance of a proof")
+    ax.plot([row["epsilon"] for row in rows], [row[what] for row in rows], color=GREEN, marker="o", markersize=4)
+    ax.set(yscale="log", ylabel=words, title=title)
 
 
 def _draw_tails(ax: Axes, numbers: Numbers) -> None:
     top = max(float(loss) for rows in numbers["tails"].values() for _, loss in rows if np.isfinite(float(loss))) * 3
-    for row, ((epsilon, rows), (color, dashes, marker)) in enumerate(
-        zip(numbers["tails"].items(), SERIES, strict=False)
-    ):
-        at, loss = np.array([(place, float(value)) for place, value in rows]).T
-        finite = np.isfinite(loss)
-        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 3.5}
-        ax.plot(at[finite], loss[finite], linestyle=dashes, label=f"$\\varepsilon$ = {epsilon}", **style)
-        ax.plot(at[~finite], np.full((~finite).sum(), top * 1.6**row), linestyle="none", **style)
+    for row, (epsilon, look) in enumerate(styles(numbers["tails"], markersize=3.5).items()):
+        at, loss = np.array([(place, float(value)) for place, value in numbers["tails"][epsilon]]).T
+        finite, beyond = np.isfinite(loss), look | {"linestyle": "none"}
+        ax.plot(at[finite], loss[finite], label=f"$\\varepsilon$ = {epsilon}", **look)
+        ax.plot(at[~finite], np.full((~finite).sum(), top * 1.6**row), **beyond)
     ax.axhspan(top / 1.5, top * 5, color=GRAY, alpha=0.15, linewidth=0, zorder=0)
     ax.axhline(1, **PROMISE, zorder=0)
     ax.set_yscale("log")

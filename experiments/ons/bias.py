@@ -16,9 +16,9 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
-from audit.results.plots import BLACK, GRAY, SERIES
+from audit.results.plots import BLACK, GRAY
 from experiments.audits import repeat
-from experiments.drawing import foot, page
+from experiments.drawing import foot, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, published
 
 WITH, WITHOUT = "zeros perturbed", "zeros left alone"
@@ -233,11 +233,10 @@ def _draw_regions(ax: Axes, numbers: Numbers, variant: str) -> None:
     ax.hlines(places, np.min([actual, *ends], axis=0), np.max([actual, *ends], axis=0), color=GRAY, linewidth=0.8)
     ax.plot(actual, places, "|", color=BLACK, markersize=12, markeredgewidth=1.6, label="actual (Table 8)")
     ax.plot([], [], " ", label=" ")  # below "actual" in the legend
-    for epsilon, end, (color, _, marker) in zip(rows, ends, SERIES, strict=False):
+    for (epsilon, look), end in zip(styles(rows, markersize=5, linestyle="none").items(), ends, strict=True):
         shown = [_shown(PRINTED_REGIONS[variant], region, epsilon) for region in order]
-        style: dict[str, Any] = {"marker": marker, "color": color, "markersize": 5, "linestyle": "none"}
-        ax.plot(end, places, **style, label=f"epsilon {epsilon}, here")
-        ax.plot(shown, places - 0.3, **style, fillstyle="none", label=f"epsilon {epsilon}, printed")
+        ax.plot(end, places, **look, label=f"epsilon {epsilon}, here")
+        ax.plot(shown, places - 0.3, **look, fillstyle="none", label=f"epsilon {epsilon}, printed")
     ax.set_xscale("function", functions=(np.sqrt, np.square))  # rare and frequent regions are both told apart
     ax.set_xlim(0, 90_000)
     ax.set_xticks(TICKS, [f"{tick / 1000:g}" for tick in TICKS])

@@ -16,9 +16,9 @@ from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law, classical_scale
 from algorithms.ons.tables import Table
 from algorithms.schema import Schema
 from audit import GaussianDP, NeighborPair, measure_loss
-from audit.results.plots import GRAY, PROMISE, SERIES
+from audit.results.plots import GRAY, PROMISE
 from experiments.audits import all_or_none, median, repeat
-from experiments.drawing import head, line_key, own_keys, page
+from experiments.drawing import head, line_key, own_keys, page, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, published
 
 LAWS: tuple[Law, ...] = ("laplace", "gaussian", "geometric")
@@ -127,13 +127,11 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 def draw(numbers: Numbers) -> Figure:
     figure, (left, right) = page(4.4, 1, 2)
     names = {"laplace": "Laplace, rounded", "gaussian": "Gaussian, rounded", "geometric": "geometric"}
-    for law, (color, dashes, marker) in zip(LAWS, SERIES, strict=False):
-        style: dict[str, Any] = {"color": color, "linestyle": "none"}
-        left.semilogx(GRID, numbers["curves"][law], color=color, linestyle=dashes, linewidth=1.2)
-        hollow = {"marker": marker, "markersize": 7, "fillstyle": "none", "label": names[law]}
-        left.semilogx(EPSILONS, PRINTED[law], **style, **hollow)
-        own = [row for row in numbers["rows"] if row["law"] == law]
-        left.semilogx(EPSILONS, [row["same"] / row["runs"] for row in own], marker=".", **style)
+    for law, look in styles(LAWS, linewidth=1.2, markersize=7).items():
+        own, points = [row for row in numbers["rows"] if row["law"] == law], look | {"linestyle": "none"}
+        left.semilogx(GRID, numbers["curves"][law], **look | {"marker": ""})
+        left.semilogx(EPSILONS, PRINTED[law], **points, fillstyle="none", label=names[law])
+        left.semilogx(EPSILONS, [row["same"] / row["runs"] for row in own], **points | {"marker": ".", "markersize": 6})
     left.set_xlabel("epsilon of a count (log scale)\none person added or removed")
     left.set_ylabel("share of counts left as they are")
     gray: dict[str, Any] = {"color": GRAY, "linestyle": "none"}
@@ -144,9 +142,9 @@ def draw(numbers: Numbers) -> Figure:
         line_key("printed", **gray, marker="o", fillstyle="none"),
     ]
     head(left, "(a) counts left unchanged", handles, ncols=2)
-    for when, (color, dashes, _) in zip(("before", "after"), SERIES, strict=False):
+    for when, look in styles(("before", "after"), marker="").items():
         deltas = [row[when] for row in numbers["deltas"]]
-        right.loglog(GRID, deltas, color=color, linestyle=dashes, label=f"textbook's scale, {when} rounding")
+        right.loglog(GRID, deltas, **look, label=f"textbook's scale, {when} rounding")
     right.axhline(PILOT_DELTA, **PROMISE, label="promise")
     right.axvline(1, color=GRAY, linewidth=1.2, linestyle=":", label="the textbook's theorem ends here")
     right.set_ylim(1e-4, 1)

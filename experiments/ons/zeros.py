@@ -14,9 +14,9 @@ from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths, synthetic_deaths
 from audit import Attack, NeighborPair, PureDP, measure_loss
 from audit.results import plain_number
-from audit.results.plots import BLUE, PALE, SERIES
+from audit.results.plots import BLUE, PALE
 from experiments.audits import all_or_none, bounds, event_class, kept, median, repeat
-from experiments.drawing import head, keys, losses, name_rows, own_keys, page, promise
+from experiments.drawing import head, keys, losses, name_rows, own_keys, page, promise, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 FEW = few_deaths()
@@ -218,14 +218,11 @@ def _draw_parts(ax: Axes, rows: list[dict[str, Any]]) -> None:
 
 
 def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    for perturb_zeros, words, (color, _, marker) in zip(
-        (False, True), ("zeros kept", "noise on zeros"), SERIES, strict=False
-    ):
+    for (perturb_zeros, words), look in styles(((False, "zeros kept"), (True, "noise on zeros")), markersize=6).items():
         own = [row for row in rows if row["perturb_zeros"] == perturb_zeros]
-        epsilons = [row["epsilon"] for row in own]
-        style = {"color": color, "marker": marker}
-        ax.semilogx(epsilons, [row["true"] for row in own], **style, label=f"{words}: shown cells with people")
-        dotted = {"linestyle": ":", "markerfacecolor": "white", "label": f"{words}: lone people who appear"}
-        ax.semilogx(epsilons, [row["shown"] for row in own], **style, **dotted)
+        for name, seen, line in (("true", "shown cells with people", "-"), ("shown", "lone people who appear", ":")):
+            style = look | {"linestyle": line, "markerfacecolor": look["color"] if name == "true" else "white"}
+            values = [row[name] for row in own]
+            ax.semilogx([row["epsilon"] for row in own], values, **style, label=f"{words}: {seen}")
     ax.set(ylim=(0, 1.05), xlabel="epsilon, one person added or removed (log scale)", ylabel="share")
     head(ax, "(c) what tables of synthetic deaths reveal", own_keys(ax), ncols=2, x=-0.1)

@@ -15,9 +15,9 @@ from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from audit import Attack, Mechanism, NeighborPair, PureDP
 from audit.events import cell
-from audit.results.plots import BLACK, BLUE, PALE, PROMISE, SERIES
+from audit.results.plots import BLACK, BLUE, PALE, PROMISE
 from experiments.audits import audited, opened, share
-from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, spread
+from experiments.drawing import bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, spread, styles
 from experiments.experiment import Check, Checks, Numbers, between, down
 
 EPSILON, FANOUT, DEPTH, TYPICAL = 1.0, 4, 3, 40
@@ -129,10 +129,10 @@ def draw(numbers: Numbers) -> Figure:
     figure, axes = page(5.6, 2, 2)
     left, right, below = spread(axes)
     counts = np.array(numbers["counts"])
-    for (name, row), (color, dashes, marker) in zip(numbers["systems"].items(), SERIES, strict=False):
-        left.plot(range(len(row["rmse"])), row["rmse"], color=color, linestyle=dashes, marker=marker, label=name)
-        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 3.5, "linestyle": "none"}
-        right.plot(counts, row["bias"], **style, label=name, alpha=0.8)
+    for name, look in styles(numbers["systems"], markersize=6).items():
+        row = numbers["systems"][name]
+        left.plot(range(len(row["rmse"])), row["rmse"], **look, label=name)
+        right.plot(counts, row["bias"], **look | {"markersize": 3.5, "linestyle": "none"}, label=name, alpha=0.8)
     left.set_xticks(range(DEPTH + 1), ["root", *(f"level {j}" for j in range(1, DEPTH)), "leaves"], fontsize=8)
     left.set_ylim(0)
     left.set_ylabel("root mean squared error (people)")
