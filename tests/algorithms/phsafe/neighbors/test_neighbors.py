@@ -46,7 +46,7 @@ def change_of(pair):
 
 
 @pytest.mark.slow  # the quick form of the experiment holds the same changes against the same numbers
-@pytest.mark.parametrize(("model", "relation"), map(str.split, EXPECTED))
+@pytest.mark.parametrize(("model", "relation"), [case.split() for case in EXPECTED])
 def test_every_pair_reaches_its_number(model, relation):
     for name, query in QUERIES.items():
         for level in query.levels:
