@@ -145,8 +145,6 @@ def coin_of(rho: float, order: float) -> tuple[float, float]:
 
 
 def variational(rho: float, order: float, runs: int) -> Draw:
-    """Bound a divergence by the exact likelihood ratio of a coin."""
-
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         p, q = coin_of(share * rho, order)
         y, x = rng.multinomial(runs, [p, q], audits), rng.multinomial(runs, [q, p], audits)
@@ -207,8 +205,6 @@ def audited_counts(mechanism: Mechanism, claim: Claim, size: int, *, people: int
 
 
 def given(runs_x: int, runs_y: int, mechanism: Mechanism, claim: Claim, *, selection: float = 0.3) -> Draw:
-    """Run `measure_loss_from_outputs` on counts."""
-
     def audit(confidence: float, seed: int) -> float:
         rng = np.random.default_rng(seed)
         x, y = (mechanism(np.array([count]), runs, rng) for count, runs in ((120, runs_x), (121, runs_y)))
@@ -241,12 +237,10 @@ def leaky_counts(counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
 
 
 def laplace_counts(counts: ArrayLike, size: int, rng: Rng) -> Floats:
-    """Release counts with Laplace noise of scale 1."""
     return np.asarray(counts) + Laplace(1.0).sample((size, np.size(counts)), rng)
 
 
 def normal_counts(mu: float) -> Mechanism:
-    """Return counts with normal noise of deviation 1 / mu."""
     return lambda counts, size, rng: np.asarray(counts) + rng.standard_normal((size, np.size(counts))) / mu
 
 
@@ -310,7 +304,6 @@ def with_delta(epsilon: float) -> tuple[float, float]:
 
 
 def of_three(*counts: int, confidence: float) -> float:
-    """Return the mu of one step of three."""
     return float(gaussian_lower(*counts, confidence=confidence)) / 3
 
 
@@ -332,9 +325,7 @@ LOOKING, ONE_RUN = "At 50 looks, the largest bound counts", "One run"
 SILENT = (1 + math.exp(-1)) / 2  # share of runs in which Laplace noise does not fall between the two true counts
 DISCRETE = "zero-concentrated: discrete Gaussian, rho 0.5"
 OF_TWENTY: dict[str, Any] = {"delta": 1e-3, "guessed": 0.5, "distance": 20}
-
 GIVEN = ((8, 8, 0.5), (20, 30, 0.3), (49, 51, 0.3), (60, 2000, 0.3), (300, 300, 0.3), (20_000, 300, 0.3))
-
 CASES = (
     Case(PURE, "guessing game, geometric, epsilon 0.1", game(0.1, 10_000)),
     Case(PURE, "guessing game, geometric, epsilon 1", game(1.0, 1000)),
