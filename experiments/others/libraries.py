@@ -97,13 +97,13 @@ def _of_files() -> list[Case]:
         if not path.exists():
             raise FileNotFoundError(f"{path} must hold outputs: run `make libraries`")
         with np.load(path, allow_pickle=False) as saved:
-            told = json.loads(str(saved["told"]))
-            for number, row in enumerate(told["rows"]):
+            header = json.loads(str(saved["told"]))
+            for number, row in enumerate(header["rows"]):
                 pair = saved[f"x{number}"], saved[f"y{number}"]
-                library = "opendp 0.3.0" if told["library"] == "opendp" else told["library"]
+                library = "opendp 0.3.0" if header["library"] == "opendp" else header["library"]
                 claim = parse_claim(row["promise"], row["relation"])
                 case = partial(Case, outputs=partial(_saved, pair), lines=row["lines"], seconds=row["seconds"])
-                cases.append(case(library, told["version"], row["mechanism"], claim))
+                cases.append(case(library, header["version"], row["mechanism"], claim))
     return cases
 
 

@@ -54,7 +54,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return what is said of a case: ours first, then the peers on the files that it leaves."""
+    """Return what every auditor says of a case: ours first, then the peers on the files that it leaves."""
     case = CASES[number]
     ours: dict[str, Any] = {}
     with TemporaryDirectory() as made:
@@ -62,12 +62,12 @@ def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, 
         for audit, of_audit in enumerate(stream.spawn(FEW if quick else case.audits)):
             found = (one_run if case.one_run else repeated)(case, of_audit)
             for name, (bound, seconds) in found.bounds.items():
-                said = ours.setdefault(name, {"kind": BOUND, "values": [], "seconds": []})
-                said["values"].append(bound)
-                said["seconds"].append(seconds)
+                entry = ours.setdefault(name, {"kind": BOUND, "values": [], "seconds": []})
+                entry["values"].append(bound)
+                entry["seconds"].append(seconds)
             np.savez(folder / f"{audit:04}.npz", x=found.x, y=found.y)
-        heard = {"versions": {}, "rows": {}, "besides": []} if quick else ask(folder, case.asked(), PYTHON, SCRIPT)
-    return {**case.told(), "auditors": {**ours, **heard.pop("rows")}, **heard}
+        answers = {"versions": {}, "rows": {}, "besides": []} if quick else ask(folder, case.asked(), PYTHON, SCRIPT)
+    return {**case.saved(), "auditors": {**ours, **answers.pop("rows")}, **answers}
 
 
 def ask(folder: Path, question: dict[str, Any], python: Path, script: Path) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def is_ours(who: str) -> bool:
 
 
 def best(row: dict[str, Any]) -> tuple[str, float]:
-    peers = [name for name, said in row["auditors"].items() if not is_ours(name) and said["kind"] == BOUND]
+    peers = [name for name, entry in row["auditors"].items() if not is_ours(name) and entry["kind"] == BOUND]
     return max(((name, middle(row, name)) for name in peers), key=lambda pair: pair[1])
 
 
@@ -108,8 +108,8 @@ def check(numbers: Numbers) -> Checks:
     quick = numbers["quick"]
     for place, row in enumerate(numbers["rows"]):
         where, value = label(row), middle(row, OURS)
-        for who, said in row["auditors"].items():
-            if said["kind"] == BOUND:
+        for who, entry in row["auditors"].items():
+            if entry["kind"] == BOUND:
                 yield few_misses(f"{where}: {who}", *above(row, who), numbers["confidence"])
         if not quick:
             times = len(row["auditors"]) - 1
@@ -160,12 +160,12 @@ def _of_others(numbers: Numbers) -> str:
     """Say how often the others are above the truth, and what could not be had of them."""
     counted: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
     for row in numbers["rows"]:
-        for who, said in row["auditors"].items():
+        for who, entry in row["auditors"].items():
             if not is_ours(who):
-                counted[said["kind"] == BOUND].append(above(row, who))
+                counted[entry["kind"] == BOUND].append(above(row, who))
     (misses, bounds), (wrong, estimates) = (map(sum, zip(*counted[bound], strict=True)) for bound in (True, False))
-    besides = [said for row in numbers["rows"] for said in row["besides"]]
-    ended = dict.fromkeys(said["what"] for said in besides if isinstance(said["answer"], str))
+    besides = [entry for row in numbers["rows"] for entry in row["besides"]]
+    ended = dict.fromkeys(entry["what"] for entry in besides if isinstance(entry["answer"], str))
     return (
         f"Above the truth are {misses} of {bounds:,} of their bounds, and {wrong:,} of {estimates:,} of their "
         f"estimates, which carry no guarantee. {'; '.join(ended)} ended in an error; DP-Auditorium, StatDP, DP-Sniper "
@@ -229,21 +229,21 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _draw_row(ax: Axes, at: int, row: dict[str, Any], who: str, rows: list[dict[str, Any]]) -> None:
-    said = row["auditors"][who]
-    shares = np.array(said["values"]) / row["truth"]
-    color = BLUE if said["kind"] == BOUND else ORANGE
+    entry = row["auditors"][who]
+    shares = np.array(entry["values"]) / row["truth"]
+    color = BLUE if entry["kind"] == BOUND else ORANGE
     ax.plot(np.clip([shares.min(), shares.max()], LOW, HIGH), [at, at], color=color, linewidth=1.2, clip_on=False)
     for end in (shares.min(), shares.max()):
         if not LOW <= end <= HIGH:
             _mark(ax, at, float(end), MARKER | {"color": color, "markersize": 4})
     _mark(ax, at, float(np.median(shares)), MARKER | {"color": color})
-    words = {"median": down(middle(row, who), 3), "seconds": f"{np.median(said['seconds']):.2f}"}
+    words = {"median": down(middle(row, who), 3), "seconds": f"{np.median(entry['seconds']):.2f}"}
     words[f"of {AUDITS}"] = str(above(row, who)[0])
     for other in rows:
         if few(other) and other["name"] == row["name"] and row["truth"] == 1 and who in other["auditors"]:
             words[f"of {MANY}" if other["truth"] else "no loss"] = str(above(other, who)[0])
-    for name, told in words.items():
-        column(ax, at, told, COLUMNS[name])
+    for name, text in words.items():
+        column(ax, at, text, COLUMNS[name])
 
 
 def _draw_cited(ax: Axes, at: int, row: dict[str, Any], who: str) -> None:

@@ -194,10 +194,10 @@ def besides(asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def answers(folder: Path) -> dict[str, Any]:
     """Return what every auditor says of every file of outputs in a folder."""
-    told = read(folder / "asked.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
-    wanted = told.pop("besides")
-    asked = partial(Asked, **told)
-    named = auditors(told["parameter"], told["threshold"] is not None)
+    question = read(folder / "asked.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
+    wanted = question.pop("besides")
+    asked = partial(Asked, **question)
+    named = auditors(question["parameter"], question["threshold"] is not None)
     rows: dict[str, Any] = {name: {"kind": kind, "values": [], "seconds": []} for name, (kind, _) in named.items()}
     files = sorted(folder.glob("*.npz"))
     if not files:
@@ -210,15 +210,15 @@ def answers(folder: Path) -> dict[str, Any]:
             begun = time.process_time()
             rows[name]["values"].append(bound(given))
             rows[name]["seconds"].append(time.process_time() - begun)
-    said = []
+    entries = []
     for what, ask in besides(asked(seed=0, **read(files[0], loaded))) if wanted else ():
         begun = time.process_time()
         try:
             answer: Any = float(ask())
         except Exception as error:  # which one is the answer
             answer = f"{type(error).__name__}: {error}"
-        said.append({"what": what, "answer": answer, "seconds": time.process_time() - begun})
-    return {"versions": {name: version(name) for name in PACKAGES}, "rows": rows, "besides": said}
+        entries.append({"what": what, "answer": answer, "seconds": time.process_time() - begun})
+    return {"versions": {name: version(name) for name in PACKAGES}, "rows": rows, "besides": entries}
 
 
 def loaded(path: Path) -> dict[str, Any]:

@@ -57,14 +57,14 @@ class Case:
 
     def asked(self) -> dict[str, Any]:
         """Return the question, as peers read it."""
-        told = {"parameter": self.claim.parameter, "delta": self.delta, "threshold": self.threshold}
-        return {**told, "confidence": CONFIDENCE, "selection": SELECTION, "besides": self.besides}
+        question = {"parameter": self.claim.parameter, "delta": self.delta, "threshold": self.threshold}
+        return {**question, "confidence": CONFIDENCE, "selection": SELECTION, "besides": self.besides}
 
-    def told(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, Any]:
         """Return the question and its answer, as they are saved."""
-        told = {"name": self.name, "parameter": self.claim.parameter, "truth": self.truth, "delta": self.delta}
+        about = {"name": self.name, "parameter": self.claim.parameter, "truth": self.truth, "delta": self.delta}
         outputs = self.each if self.one_run else 2 * self.each
-        return {**told, "outputs": outputs, "one_run": self.one_run, "cited": self.cited}
+        return {**about, "outputs": outputs, "one_run": self.one_run, "cited": self.cited}
 
 
 def small(case: Case, **changed: Any) -> Case:

@@ -129,8 +129,8 @@ def check(numbers: Numbers) -> Checks:
         exact, system = float(row["exact"]), row["system"]
         yield none_above(system, [row["audit"]], exact)
         yield Check(f"{system}: {row['audit']['verdict']}, expected no violation", not violations([row["audit"]]))
-        asked = {way: told for way, told in row["ways"].items() if "value" in told}
-        known = all("value" in told or told.get("why") for told in row["ways"].values())
+        asked = {way: estimate for way, estimate in row["ways"].items() if "value" in estimate}
+        known = all("value" in estimate or estimate.get("why") for estimate in row["ways"].values())
         yield Check(f"{system}: every way has a number or a reason", known)
         if system in ("RDPC", "ADPC"):
             yield between(f"{system}: KDE / exact loss", asked["kde"]["value"] / exact, 0.1, 0.5)
@@ -159,13 +159,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     for row in numbers["rows"]:
         audit = row["audit"]
         cells = [*promised_and_lost(row), f"{audit['class']}, {audit['size']:,} runs"]
-        for told in row["ways"].values():
-            if "why" in told and told["why"] not in reasons:
-                reasons.append(told["why"])
+        for estimate in row["ways"].values():
+            if "why" in estimate and estimate["why"] not in reasons:
+                reasons.append(estimate["why"])
             cells.append(
-                f"({chr(97 + reasons.index(told['why']))})"
-                if "why" in told
-                else f"{told['value']:.3g} [{told['low']:.3g}, {told['high']:.3g}]"
+                f"({chr(97 + reasons.index(estimate['why']))})"
+                if "why" in estimate
+                else f"{estimate['value']:.3g} [{estimate['low']:.3g}, {estimate['high']:.3g}]"
             )
         rows.append((*cells, ABOUT[row["system"]]["lesson"]))
     worst = max(abs(one["mean"] / one["rho"] - 1) for one in numbers["known_rho"])
@@ -214,10 +214,10 @@ def draw(numbers: Numbers) -> Figure:
         ax.plot(float(row["exact"]) / budget, at - 0.3, **EXACT, zorder=5)
         column(ax, at - 0.3, down(bound), 62)
         for place, (way, style) in enumerate(STYLES.items()):
-            told, height = row["ways"][way], at - 0.1 + 0.13 * place
-            if "why" in told:
+            estimate, height = row["ways"][way], at - 0.1 + 0.13 * place
+            if "why" in estimate:
                 continue
-            value, low, high = (told[key] / budget for key in ("value", "low", "high"))
+            value, low, high = (estimate[key] / budget for key in ("value", "low", "high"))
             ax.plot(np.minimum([low, high], LIMIT), [height, height], color=style["color"], linewidth=1)
             if high > LIMIT:
                 ax.plot(LIMIT, height, **style | {"marker": ">"}, markersize=4, clip_on=False)
