@@ -77,25 +77,25 @@ mutation: .venv/installed-dev
 
 # Libraries that plaudit shares no environment with: their outputs are files, of which the experiment makes audits.
 LIBRARIES := build/libraries
-$(LIBRARIES)/outputs: experiments/libraries.txt experiments/libraries_outputs.py
+$(LIBRARIES)/outputs: experiments/others/libraries.txt experiments/others/libraries_outputs.py
 	@$(PYTHON) -m venv $(LIBRARIES)/environment
-	@$(LIBRARIES)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/libraries.txt \
-	  $(if $(TORCH),--requirement experiments/libraries_torch.txt) --editable . pytest hypothesis
+	@$(LIBRARIES)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/others/libraries.txt \
+	  $(if $(TORCH),--requirement experiments/others/libraries_torch.txt) --editable . pytest hypothesis
 	$(LIBRARIES)/environment/bin/python -m pytest tests/audit/adapters
-	$(LIBRARIES)/environment/bin/python -P experiments/libraries_outputs.py $@  # -P: experiments/coverage.py is none of theirs
+	$(LIBRARIES)/environment/bin/python -P experiments/others/libraries_outputs.py $@  # -P: what stands beside it is none of theirs
 
 libraries: .venv/installed-dev $(LIBRARIES)/outputs
 	$(BIN)/python -m experiments run libraries
 
 # Auditors of others, in an environment of their own: the experiment gives them outputs in files, and reads their bounds.
 PEERS := build/peers
-$(PEERS)/installed: experiments/peers.txt
+$(PEERS)/installed: experiments/others/peers.txt
 	@$(PYTHON) -m venv $(PEERS)/environment
-	@$(PEERS)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/peers.txt
+	@$(PEERS)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/others/peers.txt
 	@touch $@
 
 peers: .venv/installed-dev $(PEERS)/installed
-	$(BIN)/python -m experiments run peers
+	$(BIN)/python -m experiments run other_auditors
 
 figures: .venv/installed-dev $(LIBRARIES)/outputs $(PEERS)/installed
 	$(BIN)/python -m experiments run all --jobs 2

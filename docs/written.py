@@ -104,28 +104,27 @@ def write_project(folder: Path) -> None:
 
 
 def write_findings(folder: Path) -> None:
-    """One page an experiment: the answer, the figure, its numbers, what was expected, how to have it again."""
+    """One page an experiment: each part's answer, figure, numbers and expectation, and how to have it again."""
+    (folder / "findings").mkdir(parents=True, exist_ok=True)
     cards = []
     for name in NAMES:
-        experiment, numbers = find(name), load_numbers(name, FIGURES)
-        answer = experiment.finding(numbers)
-        parts = [
-            f"# {experiment.QUESTION}",
-            answer,
-            f"![Figure of {name}: {_in_brackets(answer)}]({name}.svg)",
-            "## The numbers",
-            str(experiment.table(numbers)),
-            "## What was expected",
-            experiment.EXPECTATION,
-            "## Have it again",
-            f"```\npython -m experiments run {name}\npython -m experiments check {name}\n```",
-            f"All numbers are in {{download}}`{name}.json`.",
-        ]
-        _write(folder / "findings" / f"{name}.md", *parts)
-        for ending in ("svg", "json"):
-            shutil.copy(FIGURES / f"{name}.{ending}", folder / "findings")
+        experiment = find(name)
+        parts, answers = [f"# {experiment.question}"], []
+        for part, numbers in experiment.of_parts(load_numbers(name, FIGURES)):
+            figure, answer = experiment.figure_name(part), part.finding(numbers)
+            answers.append((figure, answer))
+            below = "##" if len(experiment.parts) == 1 else "###"
+            parts += [f"## {part.question}"] if below == "###" else []
+            parts += [answer, f"![Figure of {part.name}: {_in_brackets(answer)}]({figure}.svg)"]
+            parts += [f"{below} The numbers", str(part.table(numbers))]
+            parts += [f"{below} What was expected", part.expectation]
+            shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
+        parts += ["## Have it again", f"```\npython -m experiments run {name}\npython -m experiments check {name}\n```"]
+        _write(folder / "findings" / f"{name}.md", *parts, f"All numbers are in {{download}}`{name}.json`.")
+        shutil.copy(FIGURES / f"{name}.json", folder / "findings")
+        figure, answer = answers[0]
         cards.append(
-            f":::{{grid-item-card}} {experiment.QUESTION}\n:link: {name}\n:link-type: doc\n:img-bottom: {name}.svg\n"
+            f":::{{grid-item-card}} {experiment.question}\n:link: {name}\n:link-type: doc\n:img-bottom: {figure}.svg\n"
             f":img-alt: Figure of {name}\n\n{answer}\n:::"
         )
     _write(

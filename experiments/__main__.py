@@ -14,7 +14,7 @@ from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, find, load_numbers, run_experiment
+from experiments.experiment import NAMES, find, find_part, load_numbers, load_part, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
@@ -47,7 +47,7 @@ def list_experiments() -> int:
     """List the experiments with their questions."""
     width = max(map(len, NAMES))
     for name in NAMES:
-        print(f"{name:{width}}  {find(name).QUESTION}")
+        print(f"{name:{width}}  {find(name).question}")
     return HOLDS
 
 
@@ -72,7 +72,7 @@ def run(
     check_writable(folder)
     context.with_resource(on_backend(backend, address, jobs))
     for number, name in enumerate(wanted):
-        print(f"{name}: {find(name).QUESTION}", flush=True)
+        print(f"{name}: {find(name).question}", flush=True)
         try:
             run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs)
             _draw(name, folder)
@@ -81,7 +81,8 @@ def run(
                 interrupt.add_note(f"{number} of {len(wanted)} experiments finished before that, saved in {folder}")
             raise
         _report(name, folder)
-        print(f"  {find(name).finding(load_numbers(name, folder))}")
+        for part, numbers in find(name).of_parts(load_numbers(name, folder)):
+            print(f"  {part.finding(numbers)}")
     _write_page(folder)
     print(f"Saved in {folder}/: numbers, figures and the page of findings.")
     return HOLDS
@@ -91,7 +92,8 @@ def run(
 def draw(names: Annotated[list[str], typer.Argument(help="Names from the list, or all.")], out: Folder = None) -> int:
     """Draw figures from saved numbers, and from nothing else."""
     for name in _known(names):
-        print(_draw(name, out or FIGURES))
+        for path in _draw(name, out or FIGURES):
+            print(path)
     _write_page(out or FIGURES)
     return HOLDS
 
@@ -114,12 +116,12 @@ def papers() -> int:
 
 
 def _write_papers() -> Path:
-    from experiments.papers import FIVE  # it imports what the papers name, tests among them
-    from experiments.papers.item import page
+    from experiments.papers.index import load_papers, page  # it imports what experiments of the pilot do
 
-    for item in (item for paper in FIVE for item in paper.items):
+    papers = load_papers()
+    for item in (item for paper in papers for item in paper.items):
         item.check()
-    write_atomically(PAPERS, page(FIVE, cache(lambda name: load_numbers(name, FIGURES))))
+    write_atomically(PAPERS, page(papers, cache(lambda part: load_part(part, FIGURES))))
     return PAPERS
 
 
@@ -130,29 +132,34 @@ def _known(names: list[str]) -> list[str]:
     return wanted
 
 
-def _draw(name: str, folder: Path) -> Path:
-    path = folder / f"{name}.svg"
+def _draw(name: str, folder: Path) -> list[Path]:
+    paths = []
     with house_style():
-        figure = find(name).draw(load_numbers(name, folder))
-    save_figure(figure, path)
-    return path
+        for figure_name, figure in find(name).figures(load_numbers(name, folder)):
+            paths.append(folder / f"{figure_name}.svg")
+            save_figure(figure, paths[-1])
+    return paths
 
 
 def _write_page(folder: Path) -> None:
     """Write the page of findings: every number in it comes from the saved numbers."""
-    parts = ["# What was found", "Written by `python -m experiments draw all` from the numbers beside it; do not edit."]
+    lines = ["# What was found", "Written by `python -m experiments draw all` from the numbers beside it; do not edit."]
     for name in NAMES:
         if (folder / f"{name}.json").exists():
-            experiment, numbers = find(name), load_numbers(name, folder)
-            parts += [f'<a id="{name}"></a>', f"## {experiment.QUESTION}", experiment.finding(numbers)]
-            parts += [f"![{name}]({name}.svg)", str(experiment.table(numbers))]
-            parts += [f"Expected: {experiment.EXPECTATION} Numbers: [{name}.json]({name}.json)."]
-    write_atomically(folder / "README.md", "\n\n".join(parts) + "\n")
-    if folder.resolve() == FIGURES.resolve() and (folder / "ways_of_asking.json").exists():
-        from experiments import ways_of_asking  # it imports every system
+            experiment = find(name)
+            lines += [f'<a id="{name}"></a>', f"## {experiment.question}"]
+            for part, numbers in experiment.of_parts(load_numbers(name, folder)):
+                if len(experiment.parts) > 1:
+                    lines += [f'<a id="{part.name}"></a>', f"### {part.question}"]
+                lines += [part.finding(numbers), f"![{part.name}]({experiment.figure_name(part)}.svg)"]
+                lines += [str(part.table(numbers)), f"Expected: {part.expectation}"]
+            lines[-1] += f" Numbers: [{name}.json]({name}.json)."
+    write_atomically(folder / "README.md", "\n\n".join(lines) + "\n")
+    if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
+        from experiments.systems import ways_of_asking  # it imports every system
 
-        numbers = load_numbers("ways_of_asking", folder)
-        for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, ways_of_asking.table)):
+        numbers = load_part("ways_of_asking", folder)
+        for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, find_part("ways_of_asking").table)):
             before, _, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
             _, _, after = rest.partition(TABLE_ENDS)
             write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from joblib import Parallel
+from joblib import Parallel, delayed
 
-from audit.loss import measure_loss
-from audit.results import AuditResult, plain_number
-from audit.results.formatting import at_least, at_most
+from audit import AuditResult, measure_loss
+from audit.results import plain_number
 from audit.sampling.progress import progress_bar
-from experiments.experiment import CONFIDENCE, Check
+from experiments.experiment import CONFIDENCE, Check, down, violations
 
 
 def run_all(tasks: Sequence[Any], jobs: int, words: str, unit: str = "audits") -> list[Any]:
@@ -23,6 +23,23 @@ def run_all(tasks: Sequence[Any], jobs: int, words: str, unit: str = "audits") -
             found.append(result)
             advance(1)
     return found
+
+
+def repeat(
+    function: Callable[..., Any],
+    settings: Sequence[tuple[Any, ...]],
+    streams: Iterable[Any],
+    times: int | Sequence[int],
+    **options: Any,
+) -> list[list[Any]]:
+    """Call a function on every setting so many times, each time with a stream of its own; return results by setting.
+
+    `streams` are seed sequences, one a setting, and so may be `times`; options are those of `run_all`.
+    """
+    often = [times] * len(settings) if isinstance(times, int) else times
+    asked = zip(settings, streams, often, strict=True)
+    found = iter(run_all([delayed(function)(*one, s) for one, own, n in asked for s in own.spawn(n)], **options))
+    return [list(islice(found, n)) for n in often]
 
 
 def audited(mechanism: Any, pair: Any, claim: Any, *, size: int, rng: Any, jobs: int, **options: Any) -> dict[str, Any]:
@@ -59,21 +76,6 @@ def bounds(audits: Iterable[dict[str, Any]]) -> list[float]:
 def median(audits: Iterable[dict[str, Any]]) -> float:
     """Return the median lower bound of many audits, in the unit of the claim."""
     return float(np.median(bounds(audits)))
-
-
-def violations(audits: Iterable[dict[str, Any]]) -> int:
-    """Return how many audits report a violation."""
-    return sum(audit["verdict"] == "violated" for audit in audits)
-
-
-def down(value: float, digits: int = 3) -> str:
-    """Return a lower bound as it is printed: rounded down."""
-    return at_least(float(value), digits)
-
-
-def up(value: float, digits: int = 3) -> str:
-    """Return a minimum detectable loss as it is printed: rounded up."""
-    return at_most(float(value), digits)
 
 
 def all_or_none(what: str, audits: Sequence[dict[str, Any]], *, violated: bool) -> Check:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -18,23 +16,12 @@ from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
-from experiments.audits import all_or_none, down, kept, median, none_above, run_all, violations
-from experiments.drawing import bar_key, head, line_key, page, spread
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, between, near
-
-QUESTION = "How does the bottom-up mechanism's accuracy grow with epsilon, and does its noise keep the promise?"
-EXPECTATION = (
-    "Without calibration both accuracies rise to one at every level, as the exact expectation says; for county by race "
-    "L2 rises first. In a weighted sample about as many times more is missing to one as its largest weight says. "
-    "Calibrated, both end at one too, and state totals are exact throughout; where noise exceeds a state nothing is "
-    "expected. The exact sampler is never called violated. The inverse distribution function at 53 "
-    "bits is bounded: it has a witness at every epsilon from 0.001 on. Ignored weights, fractional counts and "
-    "undeclared totals are found in all audits. A pair that changes a published total is refused."
-)
+from experiments.audits import all_or_none, kept, median, none_above, repeat
+from experiments.drawing import bar_key, head, line_key, own_keys, page, spread, styles
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
 TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
@@ -79,7 +66,7 @@ def long_form(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np
     return np.column_stack([cells, np.round(rng.uniform(LIGHTEST, HEAVIEST, cells.size), 2)])
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Replicate 200 times at 19 epsilons (quick: 20 times at 4), and audit five cases 20 times (quick: once)."""
     tree, counts = load("midwest")
     *streams, sampling = np.random.SeedSequence(seed).spawn(len(SIZES) + 2)
@@ -177,14 +164,10 @@ def _tail(epsilon: float) -> list[list[Any]]:
 def _audited(
     known: dict[str, Any], streams: list[np.random.SeedSequence], times: int, jobs: int
 ) -> dict[str, dict[str, Any]]:
-    tasks = [
-        delayed(_audit)(*known[name], SIZES[name], stream)
-        for name, own in zip(SIZES, streams, strict=False)
-        for stream in own.spawn(times)
-    ]
-    found = run_all(tasks, jobs, "audits of bottom-up")
+    settings = [(*known[name], SIZES[name]) for name in SIZES]
+    found = repeat(_audit, settings, streams[: len(SIZES)], times, jobs=jobs, words="audits of bottom-up")
     rows = {}
-    for place, (name, (mechanism, pair)) in enumerate(known.items()):
+    for (name, (mechanism, pair)), runs in zip(known.items(), found, strict=True):
         law = mechanism.exact_loss(pair)
         assert law is not None  # one count changes
         rows[name] = {
@@ -192,7 +175,7 @@ def _audited(
             "size": SIZES[name],
             "promise": mechanism.claim.epsilon,
             "loss": plain_number(max(law.maximum, law.reverse().maximum)),
-            "runs": found[place * times : (place + 1) * times],
+            "runs": runs,
         }
     return rows
 
@@ -201,8 +184,7 @@ def _audit(mechanism: Any, pair: NeighborPair, size: int, stream: np.random.Seed
     return kept(measure_loss(mechanism, pair, mechanism.claim, size=size, confidence=CONFIDENCE, rng=stream))
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
-    """Hold curves against expectations, the inverse against its ends, and audits against the known bugs."""
+def check(numbers: Numbers) -> Checks:
     for name, rows in numbers["curves"].items():
         for norm in ("l1", "l2"):
             accuracies = [row[norm]["accuracy"] for row in rows]
@@ -236,8 +218,7 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
     yield near("exact sampler, exact loss", exact_loss, numbers["audits"][EXACT]["promise"], 1e-9)
 
 
-def _missing(numbers: dict[str, Any], words: str) -> NDArray[np.float64]:
-    """Return what is missing of L1 accuracy to one, at each epsilon."""
+def _missing(numbers: Numbers, words: str) -> NDArray[np.float64]:
     return np.array([1 - row["l1"]["accuracy"] for row in numbers["curves"][f"{FINEST}, {words}"]])
 
 
@@ -245,20 +226,9 @@ def _score(norm: dict[str, Any], replicates: int) -> float:
     return float(abs(norm["accuracy"] - norm["expected"]) / (norm["deviation"] / np.sqrt(replicates)))
 
 
-def finding(numbers: dict[str, Any]) -> str:
-    """Return where the curves reach their target, and whether the noise keeps the promise."""
+def facts(numbers: Numbers) -> dict[str, Any]:
     takes = _takes(numbers, DRAWN)
     exact, last = numbers["audits"][EXACT], numbers["inverse"][-1]
-    return (
-        f"{TARGET:.0%} of L1 accuracy takes {takes['l1']}, of L2 {takes['l2']} (one person added or removed). The "
-        f"exact sampler keeps its promise: {violations(exact['runs'])} of {len(exact['runs'])} audits report a "
-        "violation, at confidence 1 - 1e-6. The authors' inverse distribution function breaks it if its uniforms have "
-        f"53 bits, which they do not say: noise ends at {last['reach']} at epsilon {last['epsilon']:g}."
-    )
-
-
-def table(numbers: dict[str, Any]) -> MarkdownTable:
-    """Return what audits of the samplers and of known bugs find."""
     rows = []
     for name, row in numbers["audits"].items():
         times = f"{violations(row['runs'])} of {len(row['runs'])}"
@@ -266,35 +236,30 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
         loss = "infinite" if np.isinf(float(row["loss"])) else f"{float(row['loss']):g}"
         rows.append((name, f"{row['size']:,}", loss, down(median(row["runs"])), times))
     sample, factor = _takes(numbers, SAMPLE), np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))
-    return MarkdownTable(
-        ("of epsilon 1", "runs", "exact loss", "lower bound", "audits that report a violation"),
-        rows,
-        f"In a weighted sample of {numbers['records']:,} records noise leaves {factor:.2f} times as much missing to "
-        f"one, and {TARGET:.0%} takes {sample['l1']} (L1) and {sample['l2']} (L2). A few large counts decide L2: the "
-        f"mean is {numbers['mean']:,.0f}, the median {numbers['median']:,.0f}.",
-    )
+    return locals()
 
 
-def _takes(numbers: dict[str, Any], words: str) -> dict[str, str]:
-    """Return the epsilon that the target takes, by norm."""
+def _takes(numbers: Numbers, words: str) -> dict[str, str]:
     found = numbers["chosen"][words]
     return {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in found.items()}
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw the curves to choose epsilon by, what is missing to one by level, and the ends of the inverse."""
+def draw(numbers: Numbers) -> Figure:
     figure, axes = page(10.2, 3, 2)
-    for part, ax in zip(
-        (_draw_curves, _draw_missing, _draw_reach, _draw_witness, _draw_tails), spread(axes), strict=True
-    ):
-        part(ax, numbers)
+    curves, missing, reach, witness, tails = spread(axes)
+    _draw_curves(curves, numbers)
+    _draw_missing(missing, numbers)
+    words = "largest noise from 53 bits\n(people, log scale)"
+    _draw_inverse(reach, numbers, "reach", words, "(c) inverse CDF: where the noise ends")
+    words = "probability of an impossible\noutput (log scale)"
+    _draw_inverse(witness, numbers, "witness", words, "(d) inverse CDF: chance of a proof")
+    _draw_tails(tails, numbers)
     for ax in axes[:4]:
-        ax.set_xscale("log")
-        ax.set_xlabel("$\\varepsilon$, one person added or removed (log scale)")
+        ax.set(xscale="log", xlabel="$\\varepsilon$, one person added or removed (log scale)")
     return figure
 
 
-def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_curves(ax: Axes, numbers: Numbers) -> None:
     looks = {"l2": ("L2: squared", SERIES[0]), "l1": ("L1: absolute", SERIES[1])}
     for norm, (words, (color, _, marker)) in looks.items():
         for data, face, line in ((DRAWN, color, "-"), (SAMPLE, "white", ":")):
@@ -308,18 +273,12 @@ def _draw_curves(ax: Axes, numbers: dict[str, Any]) -> None:
             label = words if data == DRAWN else f"{words.split(':')[0]}, weighted sample"
             ax.plot(epsilons, accuracies, label=label, color=color, **points)
     ax.axhline(1, color=GRAY, linewidth=0.8, zorder=0)
-    ax.set_ylim(0, 1.04)
-    ax.set_xlim(1e-5, 1e-1)
-    ax.set_ylabel("accuracy: 1 - error / error of zeros")
-    handles = [
-        *ax.get_legend_handles_labels()[0],
-        bar_key("band: 95% of releases", GRAY),
-        line_key("exact expectation", color=GRAY),
-    ]
+    ax.set(ylim=(0, 1.04), xlim=(1e-5, 1e-1), ylabel="accuracy: 1 - error / error of zeros")
+    handles = [*own_keys(ax), bar_key("band: 95% of releases", GRAY), line_key("exact expectation", color=GRAY)]
     head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)
 
 
-def _draw_missing(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_missing(ax: Axes, numbers: Numbers) -> None:
     for name, (color, _, marker) in zip(("county x race", "county", "state"), SERIES, strict=False):
         for words, line, face, size in (("as drawn", "-", color, 3), ("calibrated", ":", "none", 6)):
             rows = numbers["curves"][f"{name}, {words}"]
@@ -329,52 +288,34 @@ def _draw_missing(ax: Axes, numbers: dict[str, Any]) -> None:
             style: dict[str, Any] = {"color": color, "linestyle": line, "markersize": size, "markerfacecolor": face}
             label = name if words == "as drawn" else None
             ax.plot([row["epsilon"] for row in rows], gap, marker=marker, label=label, **style)
-    ax.set_yscale("log")
-    ax.set_ylabel("1 - L1 accuracy (log scale)")
+    ax.set(yscale="log", ylabel="1 - L1 accuracy (log scale)")
     gray: dict[str, Any] = {"color": GRAY, "marker": "o"}
     handles = [
-        *ax.get_legend_handles_labels()[0],
+        *own_keys(ax),
         line_key("as drawn", **gray, markersize=3),
         line_key("calibrated", **gray, linestyle=":", markersize=6, markerfacecolor="none"),
     ]
     head(ax, "(b) by level (calibrated states: exact)", handles, ncols=2)
 
 
-def _draw_reach(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_inverse(ax: Axes, numbers: Numbers, what: str, words: str, title: str) -> None:
     rows = numbers["inverse"]
-    ax.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)
-    ax.set_yscale("log")
-    ax.set_ylabel("largest noise from 53 bits\n(people, log scale)")
-    ax.set_title("(c) inverse CDF: where the noise ends")
+    ax.plot([row["epsilon"] for row in rows], [row[what] for row in rows], color=GREEN, marker="o", markersize=4)
+    ax.set(yscale="log", ylabel=words, title=title)
 
 
-def _draw_witness(ax: Axes, numbers: dict[str, Any]) -> None:
-    rows = numbers["inverse"]
-    ax.plot([row["epsilon"] for row in rows], [row["witness"] for row in rows], color=GREEN, marker="o", markersize=4)
-    ax.set_yscale("log")
-    ax.set_ylabel("probability of an impossible\noutput (log scale)")
-    ax.set_title("(d) inverse CDF: chance of a proof")
-
-
-def _draw_tails(ax: Axes, numbers: dict[str, Any]) -> None:
+def _draw_tails(ax: Axes, numbers: Numbers) -> None:
     top = max(float(loss) for rows in numbers["tails"].values() for _, loss in rows if np.isfinite(float(loss))) * 3
-    for row, ((epsilon, rows), (color, dashes, marker)) in enumerate(
-        zip(numbers["tails"].items(), SERIES, strict=False)
-    ):
-        at, loss = np.array([(place, float(value)) for place, value in rows]).T
-        finite = np.isfinite(loss)
-        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 3.5}
-        ax.plot(at[finite], loss[finite], linestyle=dashes, label=f"$\\varepsilon$ = {epsilon}", **style)
-        ax.plot(at[~finite], np.full((~finite).sum(), top * 1.6**row), linestyle="none", **style)
+    for row, (epsilon, look) in enumerate(styles(numbers["tails"], markersize=3.5).items()):
+        at, loss = np.array([(place, float(value)) for place, value in numbers["tails"][epsilon]]).T
+        finite, beyond = np.isfinite(loss), look | {"linestyle": "none"}
+        ax.plot(at[finite], loss[finite], label=f"$\\varepsilon$ = {epsilon}", **look)
+        ax.plot(at[~finite], np.full((~finite).sum(), top * 1.6**row), **beyond)
     ax.axhspan(top / 1.5, top * 5, color=GRAY, alpha=0.15, linewidth=0, zorder=0)
     ax.axhline(1, **PROMISE, zorder=0)
     ax.set_yscale("log")
     ax.set_ylim(0.6, top * 5)
     ax.set_xlabel("distance of the output from the count, $|k|\\,\\varepsilon$")
     ax.set_ylabel("largest exact loss there,\nin $\\varepsilon$ (log scale)")
-    handles = [
-        *ax.get_legend_handles_labels()[0],
-        line_key("promise", **PROMISE),
-        bar_key("gray band: infinite", "#DDDDDD"),
-    ]
+    handles = [*own_keys(ax), line_key("promise", **PROMISE), bar_key("gray band: infinite", "#DDDDDD")]
     head(ax, "(e) inverse distribution function (CDF): loss in the tails", handles, ncols=5)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,20 @@ from matplotlib.gridspec import GridSpecBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from audit.results.plots import BLACK, BLUE, BOUND, PAGE, PROMISE, RED, VIOLATED, break_mark, new_figure
+from audit.results.plots import (
+    BLACK,
+    BLUE,
+    BOUND,
+    EXACT,
+    PAGE,
+    PALE,
+    PROMISE,
+    RED,
+    SERIES,
+    VIOLATED,
+    break_mark,
+    new_figure,
+)
 
 CIRCLE: dict[str, Any] = {"marker": "o", "color": BLUE, "linestyle": "none"}
 TIGHT: dict[str, Any] = {"handletextpad": 0.5, "columnspacing": 1.2}  # of legends
@@ -79,6 +93,21 @@ def foot(figure: Figure, handles: Sequence[Any], *, ncols: int = 4, words: str |
     figure.legend(handles=handles, fontsize=8, ncols=ncols, **place, **TIGHT)
 
 
+def losses(
+    ax: Axes, at: float, bounds: Sequence[float], exact: float | None = None, *, end: float = math.inf, **style: Any
+) -> None:
+    """Draw a row: a bar at the median lower bound, a line from the least to the largest, and the exact loss.
+
+    Nothing is longer than `end`; an infinite loss is an arrow there. Further arguments are those of `bar`.
+    """
+    bar(ax, at, float(np.median(bounds)), end=end, **style)
+    if len(bounds) > 1:
+        extent(ax, np.minimum(bounds, end), at)
+    if exact is not None:
+        place = (exact, EXACT) if math.isfinite(exact) else (end, INFINITE)
+        ax.plot(place[0], at, **place[1], clip_on=False, zorder=5)
+
+
 def extent(ax: Axes, values: Iterable[float], at: float, color: str = BLACK) -> None:
     """Draw a line from the smallest to the largest of some values."""
     given = list(values)
@@ -125,6 +154,31 @@ def strip(ax: Axes, values: Sequence[float], at: float, width: float, **style: A
     ax.plot(values, at + np.linspace(-width, width, len(values)), **(CIRCLE | {"markersize": 2.5} | style))
     ax.plot([middle] * 2, [at - width - 0.08, at + width + 0.08], color=BLACK, linewidth=1.8)
     return middle
+
+
+def styles(names: Iterable[Any], **more: Any) -> dict[Any, dict[str, Any]]:
+    """Return the looks of lines by name: each has a color, dashes and a marker of its own."""
+    looks = ({"color": color, "linestyle": dashes, "marker": marker} for color, dashes, marker in SERIES)
+    return {name: {**look, "markersize": 4, **more} for name, look in zip(names, looks, strict=False)}
+
+
+def keys(**labels: str) -> list[Any]:
+    """Return entries of a legend, by what they show in all figures."""
+    looks: dict[str, Callable[[str], Any]] = {
+        "bound": bar_key,
+        "pale": partial(bar_key, color=PALE),
+        "violated": partial(bar_key, violated=True),
+        "extent": partial(line_key, color=BLACK, linewidth=1.1),
+        "exact": partial(line_key, **EXACT),
+        "infinite": partial(line_key, **INFINITE),
+        "promise": partial(line_key, **PROMISE),
+    }
+    return [looks[kind](label) for kind, label in labels.items()]
+
+
+def own_keys(ax: Axes) -> list[Any]:
+    """Return the entries of a legend that a panel's lines have labels for."""
+    return list(ax.get_legend_handles_labels()[0])
 
 
 def line_key(label: str, **style: Any) -> Line2D:

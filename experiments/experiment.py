@@ -1,65 +1,31 @@
-"""What an experiment is, how its numbers are saved, and how they are held against what was expected."""
+"""What an experiment is, how its numbers are saved, and how they are compared with what was expected."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, cast
+from string import Formatter
+from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
 from audit.results.files import read_json, write_json
-from audit.results.formatting import at_least
+from audit.results.formatting import at_least, at_most
 from audit.results.provenance import provenance
 
 CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
 FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_misses`
-NAMES = (
-    "flaxman_figure1",
-    "flaxman_direct",
-    "flaxman_sweep",
-    "neighbor_relation",
-    "real_tree",
-    "joint_witness",
-    "one_run",
-    "claims_compared",
-    "known_bugs",
-    "scoreboard",
-    "coverage",
-    "power",
-    "phsafe_table10",
-    "phsafe_slack",
-    "phsafe_truncation",
-    "phsafe_audit",
-    "phsafe_published",
-    "topdown_1940",
-    "topdown_audit",
-    "published_tables",
-    "topdown_vs_rdpc",
-    "topdown_bugs",
-    "topdown_real",
-    "ons_unchanged",
-    "ons_pilot",
-    "ons_bias",
-    "ons_matrices",
-    "ons_orders",
-    "ons_illustrated",
-    "ons_zeros",
-    "bottom_up_curve",
-    "nist_synthesis",
-    "nist_cut",
-    "planning",
-    "replayed",
-    "seeds_audited",
-    "ways_of_asking",
-    "libraries",
-    "peers",
-)
+QUESTIONS = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+NAMES = tuple(QUESTIONS)
+Numbers = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -68,6 +34,9 @@ class Check:
 
     words: str
     holds: bool
+
+
+Checks = Iterator[Check]
 
 
 @dataclass(frozen=True)
@@ -85,38 +54,128 @@ class MarkdownTable:
         return f"{written}\n\n{self.note}" if self.note else written
 
 
-class Experiment(Protocol):
-    """A module with a question, an expectation, and five functions; only `run` sees more than the saved numbers."""
+def down(value: float, digits: int = 3) -> str:
+    """Return a lower bound as it is printed: rounded down."""
+    return at_least(float(value), digits)
 
-    QUESTION: str
-    EXPECTATION: str
 
-    def run(self, *, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
-        """Return numbers for JSON; the quick form is small enough for a test."""
-        ...
+def up(value: float, digits: int = 3) -> str:
+    """Return a minimum detectable loss as it is printed: rounded up."""
+    return at_most(float(value), digits)
 
-    def check(self, numbers: dict[str, Any]) -> Iterator[Check]:
-        """Yield every expectation with its outcome."""
-        ...
 
-    def finding(self, numbers: dict[str, Any]) -> str:
+def violations(audits: Iterable[dict[str, Any]]) -> int:
+    """Return how many audits report a violation."""
+    return sum(audit["verdict"] == "violated" for audit in audits)
+
+
+WORDING: dict[str, Callable[[Any], Any]] = {
+    **{"len": len, "min": min, "max": max, "sum": sum, "median": np.median, "mean": np.mean},
+    **{"down": down, "up": up, "violations": violations},
+}
+
+
+class _Wording(Formatter):
+    """Templates whose fields may end in functions: "{bounds|min|down}"."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        path, *functions = field_name.split("|")
+        value, used = super().get_field(path, args, kwargs)
+        for function in functions:
+            value = WORDING[function](value)
+        return value, used
+
+
+@dataclass(frozen=True)
+class Part:
+    """A question, what was expected, and a module of four functions, of which only `run` sees more than its numbers."""
+
+    name: str
+    module: str
+    question: str
+    expectation: str
+    answer: str  # this and the next two are templates
+    heads: str  # with " | " between them
+    note: str = ""
+
+    @cached_property
+    def functions(self) -> Any:
+        """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick.
+
+        Of these `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what the
+        templates name, the rows of the table among it: its own names for them, so that it may return `locals()`.
+        """
+        return importlib.import_module(f"experiments.{self.module}")
+
+    def finding(self, numbers: Numbers) -> str:
         """Return what was found, in 60 words: the answer first, for whom, and at which confidence."""
-        ...
+        return self._worded([self.answer], numbers)[0]
 
-    def table(self, numbers: dict[str, Any]) -> MarkdownTable:
+    def table(self, numbers: Numbers) -> MarkdownTable:
         """Return the numbers behind the finding."""
-        ...
+        heads, note = self._worded([self.heads, self.note], numbers)
+        return MarkdownTable(heads.split(" | "), self.functions.facts(numbers)["rows"], note)
 
-    def draw(self, numbers: dict[str, Any]) -> Figure:
-        """Return the figure."""
-        ...
+    def _worded(self, templates: Sequence[str], numbers: Numbers) -> list[str]:
+        named = vars(self.functions) | {"numbers": numbers} | self.functions.facts(numbers)
+        return [_Wording().vformat(template, (), named) for template in templates]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A question that one part answers, or several; every part is run as if it were alone."""
+
+    name: str
+    question: str
+    parts: tuple[Part, ...]
+
+    def run(self, *, quick: bool, seed: int, jobs: int) -> Numbers:
+        """Return the numbers: of several parts by their names."""
+        found = {part.name: part.functions.run(quick=quick, seed=seed, jobs=jobs) for part in self.parts}
+        return found if len(found) > 1 else found[self.name]
+
+    def of_parts(self, numbers: Numbers) -> Iterator[tuple[Part, Numbers]]:
+        """Yield every part with its numbers."""
+        for part in self.parts:
+            yield part, numbers[part.name] if len(self.parts) > 1 else numbers
+
+    def check(self, numbers: Numbers) -> Checks:
+        """Yield every expectation with its outcome."""
+        for part, own in self.of_parts(numbers):
+            yield from part.functions.check(own)
+
+    def figures(self, numbers: Numbers) -> Iterator[tuple[str, Figure]]:
+        """Yield the name of every figure, and the figure."""
+        for part, own in self.of_parts(numbers):
+            yield self.figure_name(part), part.functions.draw(own)
+
+    def figure_name(self, part: Part) -> str:
+        """Return the name of a part's figure, without an ending."""
+        return f"{self.name}-{part.name}" if len(self.parts) > 1 else self.name
 
 
 def find(name: str) -> Experiment:
     """Return an experiment by name."""
-    if name not in NAMES:
+    if name not in QUESTIONS:
         raise ValueError(f"no experiment is called {name!r}; there are {', '.join(NAMES)}")
-    return cast(Experiment, importlib.import_module(f"experiments.{name}"))
+    parts = tuple(Part(part, **values) for part, values in QUESTIONS[name]["parts"].items())
+    return Experiment(name, QUESTIONS[name].get("question", parts[0].question), parts)
+
+
+def experiment_of(part: str) -> Experiment:
+    """Return the experiment that a part is of."""
+    return find(next(name for name in NAMES if part in QUESTIONS[name]["parts"]))
+
+
+def find_part(name: str) -> Part:
+    """Return a part by name."""
+    return next(part for part in experiment_of(name).parts if part.name == name)
+
+
+def load_part(name: str, folder: Path) -> Numbers:
+    """Return the saved numbers of a part."""
+    experiment = experiment_of(name)
+    return dict(experiment.of_parts(load_numbers(experiment.name, folder)))[find_part(name)]
 
 
 def published(name: str) -> Any:
@@ -126,33 +185,24 @@ def published(name: str) -> Any:
 
 def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int) -> Path:
     """Run an experiment and save its numbers; return the file."""
-    experiment = find(name)
-    begun = time.perf_counter()
+    experiment, begun = find(name), time.perf_counter()
     numbers = experiment.run(quick=quick, seed=seed, jobs=jobs)
     path = folder / f"{name}.json"
-    write_json(
-        path,
-        {
-            "kind": "experiment",
-            "name": name,
-            "question": experiment.QUESTION,
-            "expectation": experiment.EXPECTATION,
-            "numbers": numbers,
-            "seconds": time.perf_counter() - begun,
-            "provenance": provenance(quick=quick, seed=seed),
-        },
-    )
+    saved = {"kind": "experiment", "name": name, "question": experiment.question}
+    saved["expectation"] = " ".join(part.expectation for part in experiment.parts)
+    about = {"seconds": time.perf_counter() - begun, "provenance": provenance(quick=quick, seed=seed)}
+    write_json(path, {**saved, "numbers": numbers, **about})
     return path
 
 
-def load_numbers(name: str, folder: Path) -> dict[str, Any]:
+def load_numbers(name: str, folder: Path) -> Numbers:
     """Return the saved numbers of an experiment; refuse a file of another one, and one that was changed."""
     path = folder / f"{name}.json"
     if path.is_fifo():  # it is read more than once
         raise ValueError(f"{path} must be a file, got a pipe")
     saved = read_json(path)
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
-        raise ValueError(f"{folder / f'{name}.json'} must hold the experiment {name}, got {saved.get('name')!r}")
+        raise ValueError(f"{path} must hold the experiment {name}, got {saved.get('name')!r}")
     return dict(saved["numbers"])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,21 +17,12 @@ from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
-from audit.attacks import Attack
-from audit.loss import measure_loss
-from audit.neighbors import NeighborPair
+from audit import Attack, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
-from experiments.audits import bounds, down, kept, none_above, run_all, violations
-from experiments.drawing import BOX, bar, bar_key, bare_rows, beside, column, extent, foot, line_key, page
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable
-
-QUESTION = "Does the audit find every known bug, and does it ever call a correct algorithm violated?"
-EXPECTATION = (
-    "Every known bug and every faulty benchmark is found in every audit: by counting runs, by a witness in the exact "
-    "law, or by a refusal, because its runs are not independent. No correct algorithm is called violated, and no lower "
-    "bound exceeds a true loss."
-)
+from experiments.audits import bounds, kept, none_above, run_all
+from experiments.drawing import BOX, bar, bare_rows, beside, column, extent, foot, keys, line_key, page
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, violations
 
 BUGS, FAULTY, CORRECT = "known bugs", "faulty benchmarks", "correct algorithms"
 CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick form leaves out what takes more runs
@@ -67,7 +57,6 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return all that is audited: the known bugs, the faulty benchmarks, and what is correct."""
     found = []
     for name, bug in known_bugs().items():
         pair = NeighborPair.declared(bug.x, bug.y, bug.relation)
@@ -95,7 +84,7 @@ def cases() -> list[Case]:
     return found
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit what has a bug 5 times and what is correct 20 times (quick: once, and without the large ones)."""
     tasks = []
     for case, stream in zip(cases(), np.random.SeedSequence(seed).spawn(len(cases())), strict=True):
@@ -106,7 +95,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
 
 
 def audited(case: Case, streams: list[np.random.SeedSequence]) -> dict[str, Any]:
-    """Audit one case once for each stream."""
     return {
         "group": case.group,
         "name": case.name,
@@ -143,8 +131,7 @@ def caught(row: dict[str, Any], audit: dict[str, Any]) -> bool:
     return float(audit["lower_bound"]) > row["claim"] if row["expected"] == "counts" else audit["witness"] is not None
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
-    """Hold every verdict against what is known, and every bound against the true loss."""
+def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         audits, what = row["audits"], f"{row['group']}, {row['name']}"
         if row["group"] == CORRECT:
@@ -158,21 +145,10 @@ def check(numbers: dict[str, Any]) -> Iterator[Check]:
         yield none_above(what, audits, float(row["loss"]))
 
 
-def finding(numbers: dict[str, Any]) -> str:
-    """Return how many bugs were found, and how often a correct algorithm was called violated."""
+def facts(numbers: Numbers) -> dict[str, Any]:
     bad = [row for row in numbers["rows"] if row["group"] != CORRECT]
     good = [audit for row in numbers["rows"] if row["group"] == CORRECT for audit in row["audits"]]
     always = sum(all(caught(row, audit) for audit in row["audits"]) for row in bad)
-    return (
-        f"{always} of {len(bad)} algorithms with a known bug are found in every one of "
-        f"{sum(len(row['audits']) for row in bad)} audits, and {violations(good)} of {len(good)} audits of correct "
-        "algorithms report a violation. Confidence is 1 - 1e-6, and each algorithm is audited on neighbors as its own "
-        "promise defines them."
-    )
-
-
-def table(numbers: dict[str, Any]) -> MarkdownTable:
-    """Return how the bugs are found, and the narrowest case."""
     ways = {
         "counts": "counting runs",
         "witness": "a witness in the exact law alone",
@@ -185,20 +161,16 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
         rows.append((words, str(len(kind)), f"{sum(found)} of {len(found)}"))
     counted = [row for row in numbers["rows"] if row["expected"] == "counts"]
     closest = min(counted, key=lambda row: min(bounds(row["audits"])) / row["claim"])
-    return MarkdownTable(
-        ("found by", "algorithms", "audits that find the bug"),
-        rows,
-        f"The narrowest case is {closest['name']}: {closest['size']:,} runs prove "
-        f"{down(min(bounds(closest['audits'])) / closest['claim'])} times its promise.",
-    )
+    audits = sum(len(row["audits"]) for row in bad)
+    narrowest = down(min(bounds(closest["audits"])) / closest["claim"])
+    return locals()
 
 
 HEADINGS = {BUGS: "(a) known bugs", FAULTY: "(b) faulty benchmarks", CORRECT: "(c) correct algorithms"}
 END, INFINITY = 150.0, 330.0  # in units of the promise: where finite losses end on the axis, and where infinity is
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw lower bounds and true losses in units of the promise: one row an algorithm."""
+def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(2.0 + 0.155 * (len(numbers["rows"]) + 7))
     place, ticks = -1.4, {}
     for group, heading in HEADINGS.items():
@@ -212,11 +184,13 @@ def draw(numbers: dict[str, Any]) -> Figure:
     ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
     _draw_scale(ax, place + 0.7)
     handles = [
-        bar_key("lower bound, violated (confidence $1 - 10^{-6}$)", violated=True),
-        bar_key("lower bound, not refuted"),
-        line_key("lowest to highest of the audits (bar: median)", color=BLACK, linewidth=1.1),
-        line_key("promise", **PROMISE),
-        line_key("true loss; where infinite: an audit has a witness", **EXACT),
+        *keys(
+            violated="lower bound, violated (confidence $1 - 10^{-6}$)",
+            bound="lower bound, not refuted",
+            extent="lowest to highest of the audits (bar: median)",
+            promise="promise",
+            exact="true loss; where infinite: an audit has a witness",
+        ),
         line_key("true loss infinite, and no audit has a witness", **EXACT, markerfacecolor="white"),
     ]
     foot(figure, handles, ncols=2)
@@ -247,8 +221,7 @@ def _draw_scale(ax: Axes, bottom: float) -> None:
     ticks = (0, 0.5, 1, 2, 5, 10, 30, 100)
     ax.set_xticks([*ticks, INFINITY], [*map("{:g}".format, ticks), "$\\infty$"])
     ax.minorticks_off()
-    ax.set_xlim(0, INFINITY * 1.02)
-    ax.set_ylim(bottom, -0.8)
+    ax.set(xlim=(0, INFINITY * 1.02), ylim=(bottom, -0.8))
     bare_rows(ax)
     ax.set_xlabel("privacy loss in units of the promise (linear to 1, log scale beyond it)")
     column(ax, 0, "runs", 54)

@@ -24,28 +24,13 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.topdown import TopDown
-from audit.loss import measure_loss
-from audit.mechanism import Mechanism
-from audit.neighbors import NeighborPair
-from audit.replay import replay
+from audit import Mechanism, NeighborPair, measure_loss, replay
 from audit.results.plots import BLACK, GRAY, GREEN, PROMISE, PURPLE
-from experiments import nist_synthesis, topdown_bugs
-from experiments.audits import down, kept, run_all
+from experiments.audits import kept, run_all
 from experiments.drawing import BOX, beside, column, head, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, MarkdownTable, near
-
-QUESTION = (
-    "What does one pair of runs with the same noisy answers show, of real systems and of known bugs, and how fast?"
-)
-EXPECTATION = (
-    "Run from persons or records to tables, PHSafe, TopDown and NistDp3 show no violation. No query changes by more "
-    "than its noise is scaled to. PHSafe's changes are those counted by SQL; TopDown and NistDp3 spend all of their "
-    "promise on the pair. Each of 20 known bugs of whole systems is found by one pair of runs, or by ten if it shows "
-    "for some answers only, as the kind of violation that it is and in under 10 seconds; its twin without the bug "
-    "shows no violation. Of the 29 known bugs that audits find by sampling, those that add their noise in the open are "
-    "found, too. The classes of bugs that record and replay was published for are all found by sampling as well, where "
-    "the pipeline can be sampled; neither accuses a twin."
-)
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, near
+from experiments.nist import synthesis as nist_synthesis
+from experiments.topdown import bugs as topdown_bugs
 
 # The classes of arXiv 2602.17454, each by a small pipeline of `algorithms.bugs`.
 PUBLISHED = ("page-by-page", "levels-from-data", "raw-sum", "no-limit-no-noise", "spent-twice", "nan-kept")
@@ -114,7 +99,6 @@ def nist_cases(quick: bool) -> Iterator[Case]:
 
 
 def pipeline_case(name: str, bug: PipelineBug) -> Case:
-    """Return a known bug of a small pipeline."""
     if bug.records.dtype.kind == "f":  # NaN, which equals no other record
         y = np.append(bug.records, bug.record)
         pair = NeighborPair.declared(bug.records, y, "add_remove", unit="record", label="1 record added")
@@ -123,7 +107,7 @@ def pipeline_case(name: str, bug: PipelineBug) -> Case:
     return Case(name, bug.words, bug.pipeline, bug.pipeline.twin, pair, bug.kind, small=True)
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> dict[str, Any]:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Replay systems and bugs (quick: one query of PHSafe, and no NistDp3)."""
     del jobs  # a replay is one run after another
     queries = {"PH3": QUERIES["PH3"]} if quick else dict(QUERIES)
@@ -160,7 +144,6 @@ def _phsafe(name: str, pair: HouseholdPair, queries: dict[str, Any], seed: int) 
 
 
 def _system(name: str, mechanism: Mechanism, pair: NeighborPair, seed: int) -> dict[str, Any]:
-    """Return the changes of a system's queries, and what they cost."""
     found = replay(mechanism, pair, rng=seed, released=True)
     claim = found.claim
     assert claim is not None  # all three promise something
@@ -229,8 +212,7 @@ def _rounded(number: float) -> float:
     return float(f"{number:.2g}")
 
 
-def check(numbers: dict[str, Any]) -> Iterator[Check]:
-    """Hold changes against what is declared, and every known bug against the violation that it is."""
+def check(numbers: Numbers) -> Checks:
     for system in numbers["systems"]:
         name = system["name"]
         beyond = [query["name"] for query in system["queries"] if not _within(query)]
@@ -272,23 +254,12 @@ def _within(query: dict[str, Any]) -> bool:
     return all(query[norm] <= limit * (1 + 1e-9) for norm, limit in zip(("l1", "l2"), query["declared"], strict=True))
 
 
-def finding(numbers: dict[str, Any]) -> str:
-    """Return what the systems show, and how bugs are found."""
+def facts(numbers: Numbers) -> dict[str, Any]:
     bugs, systems = numbers["bugs"], numbers["systems"]
     found = [bug for bug in bugs if bug["kinds"][:1] == [bug["expected"]]]
     once = [bug["milliseconds"] for bug in found if bug["pairs"] == 1]
     beyond = sum(system["verdict"] == "violated" for system in systems)
     twins = sum(bug["twin"] == "violated" for bug in bugs)
-    return (
-        f"One pair of runs finds {len(once)} of {len(bugs)} known bugs of whole systems, in {min(once):.2g} to "
-        f"{max(once):,.0f} ms, and more pairs or runs {len(found) - len(once)} others. {beyond} of {len(systems)} "
-        f"replays of correct systems (one person added or removed, in TopDown replaced) and {twins} of {len(bugs)} "
-        "twins without the bug show a violation."
-    )
-
-
-def table(numbers: dict[str, Any]) -> MarkdownTable:
-    """Return what each system spends on its pair, and how the published classes of bugs are found."""
     rows = [
         (
             f"{system['name']}: {system['pair']}",
@@ -305,17 +276,12 @@ def table(numbers: dict[str, Any]) -> MarkdownTable:
         rows.append(
             (bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", f"at least {shown}")
         )
-    return MarkdownTable(
-        ("replayed", "one pair of runs", "time", "loss"),
-        rows,
-        "The bugs are the classes that record and replay was published for (arXiv 2602.17454). Of "
-        f"{len(known)} other bugs that sampling finds one pair shows {known.count(1)}: not those whose noise is drawn "
-        "out of its sight.",
-    )
+    others = len(found) - len(once)
+    shown_once = known.count(1)
+    return locals()
 
 
-def draw(numbers: dict[str, Any]) -> Figure:
-    """Draw the true change of every query in units of the declared one, and the time to find each bug."""
+def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(11.6, 2, 1, heights=[1.5, 1.0])
     _draw_changes(top, numbers["systems"])
     _draw_bugs(below, numbers["bugs"])
@@ -344,8 +310,7 @@ def _draw_changes(ax: Axes, systems: list[dict[str, Any]]) -> None:
         place += 0.5
     promise(ax)
     ax.set_yticks([at for at, _ in ticks], [label for _, label in ticks], fontsize=8)
-    ax.set_ylim(place, -0.8)
-    ax.set_xlim(-0.03, 1.25)
+    ax.set(ylim=(place, -0.8), xlim=(-0.03, 1.25))
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("squared L2 change, in units of the one that noise is scaled to\n(DER: the paper's model of records)")
     handles = [
@@ -368,8 +333,7 @@ def _draw_bugs(ax: Axes, bugs: list[dict[str, Any]]) -> None:
         column(ax, place, bug["kinds"][0] if bug["kinds"] else "missed", 8, ha="left")
     limit: dict[str, Any] = {"color": BLACK, "linewidth": 1.0, "linestyle": ":"}
     ax.axvline(SLOWEST, **limit)
-    ax.set_xscale("log")
-    ax.set_xlim(0.3, 3 * SLOWEST)
+    ax.set(xscale="log", xlim=(0.3, 3 * SLOWEST))
     name_rows(ax, [bug["words"] for bug in bugs], size=8)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("milliseconds until the bug is found, all runs together (log scale)")

@@ -22,7 +22,7 @@ LIMITS = (
         "A small excess stays hidden.",
         "Runs are few. A loss below the minimum detectable loss is found with a probability of less than 0.8.",
         "plaudit plan says how many runs detect which excess.",
-        "power",
+        "runs",
     ),
     Limit(
         "A loss in rare outputs stays hidden.",
@@ -36,7 +36,7 @@ LIMITS = (
         "An algorithm may lose more on another pair. The worst pair known of PHSafe spends far less than is declared, "
         "and no search proves that there is none worse.",
         "plaudit search looks for pairs; name those that your algorithm may fear.",
-        "phsafe_slack",
+        "phsafe_spent",
     ),
     Limit(
         "A promise is one about neighbors.",
@@ -50,7 +50,7 @@ LIMITS = (
         "Attacks look at entries, sums, paths, words, digits and what classifiers learn. One count of a raked table "
         "shows a fraction of what all levels show together.",
         "Register an attack of your own: it cannot make a bound wrong.",
-        "joint_witness",
+        "flaxman_audit",
     ),
     Limit(
         "Some places in an output are not looked at.",
@@ -64,7 +64,7 @@ LIMITS = (
         "Published tables may tell more than audits of them find.",
         "Post-processing spreads a change thinly. What attacks do not find in tables, others may.",
         "Audit the measurements, too: by theorem tables lose no more.",
-        "published_tables",
+        "topdown_loss",
     ),
     Limit(
         "A bug behind post-processing can escape.",
@@ -77,13 +77,13 @@ LIMITS = (
         "Direct and residual estimates rest on assumptions that no run checks. They are too high where the largest of "
         "many ratios is taken, and too low where errors are raked or averaged.",
         "Read the lower bound beside it. An estimate never becomes a verdict.",
-        "ways_of_asking",
+        "all_systems",
     ),
     Limit(
         "One audit can be wrong by chance.",
         "With confidence 95%, one in twenty sound algorithms may be called violated. Many audits make many chances.",
         "Publish at 1 - 1e-6. The summaries of folders and of pytest add the chances up.",
-        "coverage",
+        "bounds",
     ),
     Limit(
         "One release proves little of tables that add up.",
@@ -102,6 +102,6 @@ LIMITS = (
         "Households, deaths and the population of 1940 are simulated from published facts. Promises do not depend on "
         "them, errors and biases do.",
         "Run the systems on data of your own.",
-        "topdown_1940",
+        "topdown_errors",
     ),
 )

@@ -14,8 +14,9 @@ import pytest
 from audit.estimates.residuals import residual_loss
 from audit.report.limits import LIMITS
 from audit.report.page import build_report
-from experiments import __main__, ways_of_asking
-from experiments.experiment import NAMES, load_numbers
+from experiments import __main__
+from experiments.experiment import NAMES, find_part, load_part
+from experiments.systems import ways_of_asking
 from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
 
@@ -89,6 +90,9 @@ def test_limitations_are_those_of_every_report() -> None:
 
 def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:
     begins, ends = __main__.TABLE_BEGINS, __main__.TABLE_ENDS
-    for page, table in ((__main__.README, ways_of_asking.short_table), (__main__.SYSTEMS, ways_of_asking.table)):
+    for page, table in (
+        (__main__.README, ways_of_asking.short_table),
+        (__main__.SYSTEMS, find_part("ways_of_asking").table),
+    ):
         shown = page.read_text(encoding="utf-8").partition(begins)[2].partition(ends)[0].strip()
-        assert shown == str(table(load_numbers("ways_of_asking", ROOT / "figures")))
+        assert shown == str(table(load_part("ways_of_asking", ROOT / "figures")))

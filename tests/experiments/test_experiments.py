@@ -1,43 +1,41 @@
 """Experiments: their quick forms run, meet their expectations, and notice numbers that do not."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from audit.claims import ApproxDP
 from audit.results.files import read_json, write_json
-from experiments import experiment, libraries
+from experiments import experiment
 from experiments.__main__ import FIGURES, main
-from experiments.experiment import NAMES, find, load_numbers
-
-
-def command(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments])
-    assert isinstance(stop.value.code, int)
-    return stop.value.code
-
+from experiments.experiment import NAMES, QUESTIONS, find, find_part, load_numbers, load_part
+from experiments.others import libraries
 
 SHORT = ("neighbor_relation", "phsafe_table10")  # the quick forms of the others take seconds
 QUICK = [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+PARTS = [part for name in NAMES for part in QUESTIONS[name]["parts"]]
+ANSWER, ROWS, COLUMNS = 60, 10, 5  # the most words of an answer, and the most of a table
+TABLES_ARE_THE_POINT = {"ons_bias", "seeds_audited", "ways_of_asking"}  # a row a system, or a printed table in full
+
+
+def command(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments])
+    return stop.value.code
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def quick(tmp_path_factory):
     """Quick forms, each run once, when it is first asked for."""
     folder = tmp_path_factory.mktemp("quick")
 
-    def once(name: str) -> Path:
+    def once(name):
         if not (folder / f"{name}.json").exists():
             assert command("run", name, "--quick", "--jobs", "1", "--out", str(folder)) == 0
         return folder
@@ -45,55 +43,46 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return once
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_quick_form_meets_its_expectation(quick: Callable[[str], Path], name: str) -> None:
-    assert command("check", name, "--out", str(quick(name))) == 0
-    saved = read_json(quick(name) / f"{name}.json")
-    assert saved["question"] == find(name).QUESTION
-    assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
-
-
-ANSWER, ROWS, COLUMNS = 60, 10, 5  # the most words of an answer, and the most of a table
-TABLES_ARE_THE_POINT = {"ons_bias", "seeds_audited", "ways_of_asking"}  # a row a system, or a printed table in full
-
-
-def finding_is_short(name: str, numbers: dict[str, Any]) -> None:
+def finding_is_short(part, numbers):
     """Hold a finding to one page: a short answer, a small table whose cells are whole, few words below it."""
-    answer, table = find(name).finding(numbers), find(name).table(numbers)
+    answer, table = find_part(part).finding(numbers), find_part(part).table(numbers)
     assert len(answer.split()) <= ANSWER
     assert "\n" not in answer
     assert {len(row) for row in table.rows} == {len(table.heads)}
     assert not any("|" in cell or "\n" in cell for row in (table.heads, *table.rows) for cell in row)
-    if name not in TABLES_ARE_THE_POINT:
+    if part not in TABLES_ARE_THE_POINT:
         assert len(table.rows) <= ROWS
         assert len(table.heads) <= COLUMNS
         assert len(table.note.split()) <= ANSWER
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_findings_of_quick_forms_are_short(quick: Callable[[str], Path], name: str) -> None:
-    finding_is_short(name, load_numbers(name, quick(name)))
+def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(quick, name):
+    folder, parts = quick(name), find(name).parts
+    assert command("check", name, "--out", str(folder)) == 0
+    saved = read_json(folder / f"{name}.json")
+    assert (saved["question"], saved["expectation"]) == (find(name).question, " ".join(p.expectation for p in parts))
+    assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
+    paths = [folder / f"{find(name).figure_name(part)}.svg" for part in parts]
+    drawn = [path.read_bytes() for path in paths]
+    assert all(b"<svg" in figure for figure in drawn)
+    assert command("draw", name, "--out", str(folder)) == 0
+    assert [path.read_bytes() for path in paths] == drawn
+    for part, numbers in find(name).of_parts(saved["numbers"]):
+        finding_is_short(part.name, numbers)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_committed_findings_are_short(name: str) -> None:
-    finding_is_short(name, load_numbers(name, FIGURES))
+@pytest.mark.parametrize("part", PARTS)
+def test_committed_findings_are_short(part):
+    finding_is_short(part, load_part(part, FIGURES))
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_figures_come_from_the_numbers_alone_and_are_stable(quick: Callable[[str], Path], name: str) -> None:
-    first = (quick(name) / f"{name}.svg").read_bytes()
-    assert b"<svg" in first
-    assert command("draw", name, "--out", str(quick(name))) == 0
-    assert (quick(name) / f"{name}.svg").read_bytes() == first
-
-
-def first(rows: list[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
+def first(rows, **wanted):
     return next(row for row in rows if wanted.items() <= row.items())
 
 
-# Numbers that an expectation does not allow, by experiment.
-SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
+# Numbers that an expectation does not allow, by part.
+SPOILED = {
     "flaxman_figure1": lambda n: n["medians"].update(GDPC=[0.05] * 20),
     "flaxman_direct": lambda n: n["paper"]["GDPC"]["equal"].update(largest=[0.1] * 20),
     "flaxman_sweep": lambda n: first(n["rows"], range="parts")["estimates"].update({"ADPC, kde": [0.5, 1.0]}),
@@ -136,70 +125,90 @@ SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_committed_numbers_meet_their_expectation_and_others_do_not(name: str) -> None:
-    numbers, known = load_numbers(name, FIGURES), find(name)
-    assert [check.words for check in known.check(numbers) if not check.holds] == []
-    SPOILED[name](numbers)
-    assert not all(check.holds for check in known.check(numbers))
+@pytest.mark.parametrize("part", PARTS)
+def test_committed_numbers_meet_their_expectation_and_others_do_not(part):
+    numbers, check = load_part(part, FIGURES), find_part(part).functions.check
+    assert [outcome.words for outcome in check(numbers) if not outcome.holds] == []
+    SPOILED[part](numbers)
+    assert not all(outcome.holds for outcome in check(numbers))
 
 
-def test_a_failed_check_is_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    saved = read_json(FIGURES / "topdown_vs_rdpc.json")
-    SPOILED["topdown_vs_rdpc"](saved["numbers"])
-    write_json(tmp_path / "topdown_vs_rdpc.json", saved)
-    assert command("check", "topdown_vs_rdpc", "--out", str(tmp_path)) == 1
-    assert "  FAIL topdown_vs_rdpc: RDPC: " in capsys.readouterr().out
+@pytest.mark.parametrize("name", [name for name in NAMES if len(find(name).parts) > 1])
+def test_numbers_of_several_parts_stand_under_their_names(name):
+    assert list(load_numbers(name, FIGURES)) == [part.name for part in find(name).parts]
 
 
-def test_the_page_of_findings_is_what_the_numbers_say(tmp_path: Path) -> None:
+def test_a_failed_check_is_exit_code_1(tmp_path, capsys):
+    saved = read_json(FIGURES / "topdown_errors.json")
+    SPOILED["topdown_vs_rdpc"](saved["numbers"]["topdown_vs_rdpc"])
+    write_json(tmp_path / "topdown_errors.json", saved)
+    assert command("check", "topdown_errors", "--out", str(tmp_path)) == 1
+    assert "  FAIL topdown_errors: RDPC: " in capsys.readouterr().out
+
+
+def test_the_page_of_findings_is_what_the_numbers_say(tmp_path):
     shutil.copytree(FIGURES, tmp_path / "figures", ignore=shutil.ignore_patterns("*.svg", "README.md"))
     assert command("draw", "neighbor_relation", "--out", str(tmp_path / "figures")) == 0  # any: the page has all
     assert (tmp_path / "figures" / "README.md").read_text() == (FIGURES / "README.md").read_text()
 
 
-def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_every_experiment(capsys):
     assert command("list") == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(NAMES)
 
 
+def test_without_a_command_there_is_help(capsys):
+    assert command() == 2
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Usage: python -m experiments")
+    assert printed.err == ""
+
+
+SAVED = (FIGURES / "neighbor_relation.json").read_text()
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("text", "arguments", "words"),
     [
-        (["check", "no_such"], "no experiment is called 'no_such'"),
-        (["run", "real_tree", "--seed", "-1"], "seed must be 0 or more, got -1"),
-        (["run", "real_tree", "--jobs", "0"], "jobs must be a positive number"),
-        (["run", "real_tree", "--size", "3"], "No such option"),
-        (["check", "--out", "no-such-folder"], "no-such-folder"),
+        ("", ["check", "no_such"], "no experiment is called 'no_such'"),
+        ("", ["run", "one_run", "--seed", "-1"], "seed must be 0 or more, got -1"),
+        ("", ["run", "one_run", "--jobs", "0"], "jobs must be a positive number"),
+        ("", ["run", "one_run", "--size", "3"], "No such option"),
+        ("", ["check", "--out", "no-such-folder"], "no-such-folder"),
+        ("", ["run", "one_run", "--out", "neighbor_relation.json/below"], "neighbor_relation.json"),
+        ("", ["run", "libraries", "--out", "."], "diffprivlib.npz must hold outputs: run `make libraries`"),
+        ("", ["run", "other_auditors", "--out", "."], "none must be there: run `make peers`"),
+        (SAVED[: len(SAVED) // 2], ["check", "neighbor_relation", "--out", "."], "neighbor_relation"),
+        (SAVED.replace('"not refuted"', '"violated"', 1), ["check", "neighbor_relation", "--out", "."], "checksum"),
+        (
+            (FIGURES / "topdown_bugs.json").read_text(),
+            ["check", "neighbor_relation", "--out", "."],
+            "must hold the experiment neighbor_relation, got 'topdown_bugs'",
+        ),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    words: str,
-) -> None:
+def test_refusals_are_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, text, arguments, words):
+    monkeypatch.setattr("experiments.others.libraries.OUTPUTS", tmp_path / "none")
+    monkeypatch.setattr("experiments.others.peers.PYTHON", tmp_path / "none")
+    monkeypatch.setattr("experiments.bounds.one_run.run", lambda **_: pytest.fail("it ran"))
     monkeypatch.chdir(tmp_path)
+    Path("neighbor_relation.json").write_text(text)
     assert command(*arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("experiments: error: ")
     assert error.count("\n") == 1
     assert words in error
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["neighbor_relation.json"]
 
 
-def test_libraries_that_have_not_been_run_are_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("experiments.libraries.OUTPUTS", tmp_path / "none")
-    assert command("run", "libraries", "--out", str(tmp_path)) == 2
-    assert "diffprivlib.npz must hold outputs: run `make libraries`" in capsys.readouterr().err
+def test_a_pipe_holds_no_numbers(tmp_path, capsys):
+    path = tmp_path / "neighbor_relation.json"
+    os.mkfifo(path)
+    assert command("draw", "neighbor_relation", "--out", str(tmp_path)) == 2
+    assert capsys.readouterr().err == f"experiments: error: {path} must be a file, got a pipe\n"
 
 
-def test_libraries_that_need_torch_are_read_where_they_were_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_libraries_that_need_torch_are_read_where_they_were_run(tmp_path, monkeypatch):
     monkeypatch.setattr(libraries, "FILES", ())
     monkeypatch.setattr(libraries, "OUTPUTS", tmp_path)
     assert libraries._of_files() == []
@@ -213,65 +222,44 @@ def test_libraries_that_need_torch_are_read_where_they_were_run(
     assert [found.holds for found in libraries.check({"rows": [seen]})] == [True, False]  # the mean is missing
 
 
-def test_unwritable_folder_is_found_out_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr("experiments.__main__.run_experiment", lambda *_, **__: pytest.fail("it ran"))
-    assert command("run", "real_tree", "--out", str(tmp_path / "file" / "below")) == 2
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "other"])
-def test_damaged_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str) -> None:
-    text = (FIGURES / "neighbor_relation.json").read_text()
-    other = (FIGURES / "topdown_vs_rdpc.json").read_text()
-    changed = text.replace('"not refuted"', '"violated"', 1)
-    path = tmp_path / "neighbor_relation.json"
-    path.write_text({"cut": text[: len(text) // 2], "changed": changed, "other": other}[damage])
-    assert command("check", "neighbor_relation", "--out", str(tmp_path)) == 2
-    assert "neighbor_relation" in capsys.readouterr().err
-
-
-def test_interrupt_keeps_what_is_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(**_: Any) -> dict[str, Any]:
+def test_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
+    def interrupted(**_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(find("real_tree"), "run", interrupted)
-    assert command("run", "neighbor_relation", "real_tree", "--quick", "--out", str(tmp_path)) == 130
+    monkeypatch.setattr("experiments.bounds.one_run.run", interrupted)
+    assert command("run", "neighbor_relation", "one_run", "--quick", "--out", str(tmp_path)) == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["neighbor_relation.json", "neighbor_relation.svg"]
-    told = f"experiments: interrupted; 1 of 2 experiments finished before that, saved in {tmp_path}\n"
-    assert capsys.readouterr().err == told
+    words = f"experiments: interrupted; 1 of 2 experiments finished before that, saved in {tmp_path}\n"
+    assert capsys.readouterr().err == words
     assert load_numbers("neighbor_relation", tmp_path)
 
 
-def test_no_error_of_any_kind_is_a_failed_expectation(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_error_of_any_kind_is_a_failed_expectation(monkeypatch, capsys):
     class PanicError(BaseException):
         pass
 
-    def panics(*_: Any) -> None:
+    def panics(*_):
         raise PanicError("no thread")
 
-    monkeypatch.setattr(find("real_tree"), "check", panics)
-    assert command("check", "real_tree") == 2
+    monkeypatch.setattr("experiments.bounds.one_run.check", panics)
+    assert command("check", "one_run") == 2
     assert capsys.readouterr() == ("", "experiments: error: PanicError: no thread\n")
-    assert command("--debug", "check", "real_tree") == 2
+    assert command("--debug", "check", "one_run") == 2
     assert capsys.readouterr().err.startswith("Traceback")
 
 
 @pytest.mark.slow
-def test_an_experiment_that_ends_the_process_has_not_been_checked() -> None:
-    lines = ["import os, runpy, sys", "from experiments import real_tree", "real_tree.check = lambda _: os._exit(0)"]
-    lines += ["sys.argv = ['', 'check', 'real_tree']", "runpy.run_module('experiments', run_name='__main__')"]
+def test_an_experiment_that_ends_the_process_has_not_been_checked():
+    lines = ["import os, runpy, sys", "from experiments.bounds import one_run", "one_run.check = lambda _: os._exit(0)"]
+    lines += ["sys.argv = ['', 'check', 'one_run']", "runpy.run_module('experiments', run_name='__main__')"]
     command = [sys.executable, "-c", "\n".join(lines)]
-    found = subprocess.run(command, cwd=FIGURES.parent, capture_output=True, text=True, check=False, timeout=60)
-    told = "experiments: error: the command was ended with exit code 0 by code that it runs, before it had finished\n"
-    assert (found.returncode, found.stdout, found.stderr) == (2, "", told)
+    ended = subprocess.run(command, cwd=FIGURES.parent, capture_output=True, text=True, check=False, timeout=60)
+    words = "experiments: error: the command was ended with exit code 0 by code that it runs, before it had finished\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_words_that_are_lost_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_device_is_an_error(monkeypatch, capsys):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr("sys.stdout", full)
         assert command("check", "neighbor_relation") == 2
@@ -279,27 +267,13 @@ def test_words_that_are_lost_are_told(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().err == "experiments: error: [Errno 28] No space left on device\n"
 
 
-def test_a_pipe_holds_no_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "neighbor_relation.json"
-    os.mkfifo(path)
-    assert command("draw", "neighbor_relation", "--out", str(tmp_path)) == 2
-    assert capsys.readouterr().err == f"experiments: error: {path} must be a file, got a pipe\n"
-
-
-def test_numbers_do_not_depend_on_jobs(tmp_path: Path, quick: Callable[[str], Path]) -> None:
+def test_numbers_do_not_depend_on_jobs(tmp_path, quick):
     experiment.run_experiment("neighbor_relation", tmp_path, quick=True, seed=1, jobs=2)
 
-    def plain(folder: Path) -> str:
+    def plain(folder):
         rows = load_numbers("neighbor_relation", folder)["rows"]
         for row in rows:
             del row["audit"]["seconds"], row["audit"]["provenance"]
         return json.dumps(rows)
 
     assert plain(tmp_path) == plain(quick("neighbor_relation"))
-
-
-def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command() == 2
-    printed = capsys.readouterr()
-    assert printed.out.startswith("Usage: python -m experiments")
-    assert printed.err == ""

@@ -1,14 +1,10 @@
 """Figures can be read at the width of a page: letters are large enough, and nothing covers or cuts anything else."""
 
-from __future__ import annotations
-
 from itertools import combinations
-from typing import Any
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
@@ -21,12 +17,12 @@ from experiments.experiment import NAMES, find, load_numbers
 SMALLEST = 7.0  # points, at the width of a page
 
 
-def faults(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def faults(figure, monkeypatch):
     """Return what a reader would stumble over."""
-    drawn: list[Text] = []
+    drawn = []
     plain = Text.draw
 
-    def noted(text: Text, renderer: Any) -> None:
+    def noted(text, renderer):
         if text.get_visible() and text.get_text().strip():
             drawn.append(text)
         plain(text, renderer)
@@ -56,13 +52,13 @@ def faults(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.slow  # half a minute for all
 @pytest.mark.parametrize("name", NAMES)
-def test_a_figure_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_can_be_read(name, monkeypatch):
     with house_style():
-        figure = find(name).draw(load_numbers(name, FIGURES))
-        assert faults(figure, monkeypatch) == []
+        for _, figure in find(name).figures(load_numbers(name, FIGURES)):
+            assert faults(figure, monkeypatch) == []
 
 
-def test_a_figure_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_that_cannot_be_read_is_told(monkeypatch):
     with house_style():
         figure, (ax,) = new_figure(PAGE + 1, 3)
         bar(ax, 0, 2)
@@ -76,7 +72,7 @@ def test_a_figure_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -
         ]
 
 
-def test_a_bar_longer_than_its_axis_has_a_break_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_longer_than_its_axis_has_a_break_mark(monkeypatch):
     with house_style():
         figure, (ax,) = new_figure(PAGE, 3)
         bar(ax, 0, 0.5, end=1)

@@ -1,7 +1,5 @@
 """Auditors of others: outputs and bounds go through files, and what is missing is asked for in one line."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -10,8 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from experiments import peers, peers_bounds, peers_cases
-from experiments.__main__ import main
+from experiments.others import peers, peers_bounds, peers_cases
 from tests.helpers import refuses
 
 HOME = Path(__file__).parent.parent.parent
@@ -20,7 +17,7 @@ FAKE = f"""
 import sys, json
 from pathlib import Path
 sys.path.insert(0, {str(HOME)!r})
-from experiments import peers_bounds
+from experiments.others import peers_bounds
 peers_bounds.PACKAGES = ("numpy",)
 peers_bounds.auditors = lambda parameter, one_run: {{
     f"fake of {{parameter}}": ("bound", lambda asked: asked.y.mean() - asked.x.mean() + asked.seed - asked.error)
@@ -31,43 +28,33 @@ place = Path(sys.argv[1])
 """
 
 
-def left_outputs(folder: Path) -> None:
+def left_outputs(folder):
     for number in (0, 1):
         np.savez(folder / f"{number:04}.npz", x=np.zeros(4), y=np.full(4, 10.0))
 
 
 @pytest.mark.parametrize("besides", [True, False])
-def test_a_peer_reads_outputs_and_writes_bounds(tmp_path: Path, besides: bool) -> None:
+def test_a_peer_reads_outputs_and_writes_bounds(tmp_path, besides):
     left_outputs(tmp_path)
     (tmp_path / "fake.py").write_text(FAKE)
-    heard = peers.ask(tmp_path, QUESTION | {"besides": besides}, Path(sys.executable), tmp_path / "fake.py")
-    said = heard["rows"]["fake of mu"]
-    assert said["kind"] == "bound"
-    assert said["values"] == pytest.approx([9.95, 10.95])  # the seed of an audit is its number
-    assert len(said["seconds"]) == 2
-    assert heard["versions"] == {"numpy": np.__version__}
-    answers = {one["what"]: one["answer"] for one in heard["besides"]}
+    answer = peers.ask(tmp_path, QUESTION | {"besides": besides}, Path(sys.executable), tmp_path / "fake.py")
+    row = answer["rows"]["fake of mu"]
+    assert row["kind"] == "bound"
+    assert row["values"] == pytest.approx([9.95, 10.95])  # the seed of an audit is its number
+    assert len(row["seconds"]) == 2
+    assert answer["versions"] == {"numpy": np.__version__}
+    answers = {one["what"]: one["answer"] for one in answer["besides"]}
     assert answers == ({"works": 2.0, "fails": "ZeroDivisionError: division by zero"} if besides else {})
 
 
-def test_peers_that_are_not_installed_are_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("experiments.peers.PYTHON", tmp_path / "none")
-    with pytest.raises(SystemExit) as stop:
-        main(["run", "peers", "--out", str(tmp_path)])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err == f"experiments: error: {tmp_path / 'none'} must be there: run `make peers`\n"
-
-
-def test_a_folder_without_outputs_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_outputs_is_refused_in_one_line(tmp_path):
     question = tmp_path / "asked.json"
     refuses(SystemExit, f"peers: error: {question} must be there: run `make peers`", peers_bounds.answers, tmp_path)
     question.write_text(json.dumps(QUESTION | {"besides": False}))
     refuses(SystemExit, f"peers: error: {tmp_path} must hold outputs: run `make peers`", peers_bounds.answers, tmp_path)
 
 
-def test_peers_that_fail_say_why_in_one_line(tmp_path: Path) -> None:
+def test_peers_that_fail_say_why_in_one_line(tmp_path):
     left_outputs(tmp_path)
     (tmp_path / "bad.py").write_text("print('much')\nimport no_such_auditor")
     words = "peers must answer, and ended with exit code 1: ModuleNotFoundError: No module named 'no_such_auditor'; "
@@ -81,22 +68,22 @@ PACKAGE = SimpleNamespace(
 )
 
 
-def test_counts_of_a_threshold_are_of_the_right_side(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_of_a_threshold_are_of_the_right_side(monkeypatch):
     x, y = np.array([0.0, 1, 2]), np.array([1.0, 2, 3, 4])
     assert peers_bounds.errors(PACKAGE, x, y, 2.0) == {"FN": 1, "TP": 3, "TN": 2, "FP": 1}
-    monkeypatch.setitem(sys.modules, "privacy_estimates", PACKAGE)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "privacy_estimates", PACKAGE)
     asked = peers_bounds.Asked("epsilon", 0, None, 0.95, 0.3, 1, np.zeros(100), np.ones(200))
     assert peers_bounds.by_counts("beta", asked) == 70 + 140  # all that did not choose are told apart
 
 
-def test_a_bound_of_nothing_is_a_mu_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dp_accounting", SimpleNamespace(get_sigma_gaussian=lambda e, d: e / d))  # type: ignore[arg-type]
+def test_a_bound_of_nothing_is_a_mu_of_nothing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", SimpleNamespace(get_sigma_gaussian=lambda e, d: e / d))
     asked = peers_bounds.Asked("mu", 0.1, None, 0.95, 0.3, 1, np.zeros(1), np.zeros(1))
     assert peers_bounds.converted(lambda _: 0.0)(asked) == 0
     assert peers_bounds.converted(lambda _: 2.0)(asked) == pytest.approx(0.05)
 
 
-def test_peers_see_the_scores_that_ours_sees() -> None:
+def test_peers_see_the_scores_that_ours_sees():
     case = peers_cases.CASES[5]
     found = peers_cases.one_run(case, np.random.SeedSequence(1))
     assert case.one_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.coverage import CASES, MISTAKES, OTHERS, WHOLE
+from experiments.bounds.coverage import CASES, MISTAKES, OTHERS, WHOLE
 from tests.helpers import most
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)

@@ -351,13 +351,14 @@ def test_curves_rise_to_one_and_tell_the_smallest_epsilon_from_which_on_a_target
 def test_the_experiment_says_which_target_no_epsilon_reached():
     from experiments import bottom_up_curve
     from experiments.__main__ import FIGURES
-    from experiments.experiment import load_numbers
+    from experiments.experiment import find_part, load_part
 
-    numbers = load_numbers("bottom_up_curve", FIGURES)
+    numbers = load_part("bottom_up_curve", FIGURES)
+    finding = find_part("bottom_up_curve").finding
     drawn = numbers["chosen"][bottom_up_curve.DRAWN]
-    assert f"99% of L1 accuracy takes epsilon {drawn['l1']:g}, of L2" in bottom_up_curve.finding(numbers)
+    assert f"99% of L1 accuracy takes epsilon {drawn['l1']:g}, of L2" in finding(numbers)
     drawn["l1"] = None
-    assert "99% of L1 accuracy takes more than was tried, of L2" in bottom_up_curve.finding(numbers)
+    assert "99% of L1 accuracy takes more than was tried, of L2" in finding(numbers)
 
 
 # Bad input

@@ -32,7 +32,7 @@ from algorithms.phsafe.explore import (
 )
 from algorithms.phsafe.ledger import ledger
 from algorithms.phsafe.tabulation.tabulate import household_sizes
-from experiments import phsafe_table10
+from experiments.phsafe import table10 as phsafe_table10
 from tests.golden.phsafe import CONFIG, PATHS
 from tests.helpers import plaudit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.phsafe_table10 import printed_table
+from experiments.phsafe.table10 import printed_table
 from tests.audit.explorer.settings import random_state
 
 pytestmark = pytest.mark.slow

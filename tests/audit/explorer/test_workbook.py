@@ -19,7 +19,7 @@ from audit.explorer.formulas import search
 from audit.explorer.plans import POWERS, plan_tables
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored
-from experiments import phsafe_table10
+from experiments.phsafe import table10 as phsafe_table10
 from tests.audit.explorer.office import needs_office, recomputed
 from tests.audit.explorer.settings import differing, random_state
 from tests.helpers import refuses

@@ -1,0 +1,223 @@
+"""RDPC's leaf table: one area shows a quarter of the budget, all levels together show all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from algorithms.flaxman import RDPC
+from algorithms.hierarchy import Hierarchy
+from audit import Attack, LossEstimate, NeighborPair, PureDP, direct_loss, measure_loss
+from audit.attacks.paths import path_statistics
+from audit.events import cell
+from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
+from experiments.audits import audited, opened, share
+from experiments.drawing import bar, beside, extent, head, keys, line_key, name_rows, page, promise
+from experiments.experiment import Check, Checks, Numbers, between, down, near
+
+FANOUT, LEVELS, PEOPLE = 10, 3, 100  # children of each area; levels below the root; people in each leaf
+LEAF, OTHER = 0, FANOUT**LEVELS - 1  # in different areas at every level below the root
+SHARE = 1 / (LEVELS + 1)
+EPSILON, GROUP, MOVED_EPSILON = 0.1, 20, 1.0
+SIZE, SEEDS = 400_000, 20
+ERRORS = np.arange(-60, 121, 10)  # the event at `GROUP` is the one whose log-ratio is told
+CASES = {
+    "leaf": "one leaf, as released",
+    "level": "one level, raking undone",
+    "raked": "all levels, as released",
+    "un-raked": "all levels, raking undone",
+    "auto": "what the default search finds",
+    "moved": "1 person moved ($\\epsilon$ = 1),\nall levels, raking undone",
+}
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Audit the whole leaf table six times (quick: 8,000 runs each), then repeat the two joint events (quick: 3)."""
+    tree, counts = Hierarchy.regular(FANOUT, LEVELS), np.full(FANOUT**LEVELS, PEOPLE)
+    streams = np.random.SeedSequence(seed).spawn(len(CASES) + 2)
+    added = NeighborPair.add_people(counts, LEAF, GROUP)
+    moved = NeighborPair.move_people(counts, LEAF, OTHER)
+    looks = _looks(RDPC(EPSILON, tree), added) | {"leaf": Attack((cell(LEAF),))}
+    looks["moved"] = _looks(RDPC(MOVED_EPSILON, tree), moved)["un-raked"]
+    size = 8_000 if quick else SIZE
+    rows: dict[str, Any] = {}
+    for case, stream in zip(CASES, streams, strict=False):
+        mechanism = RDPC(MOVED_EPSILON if case == "moved" else EPSILON, tree)
+        pair = moved if case == "moved" else added
+        exact = mechanism.exact_loss(pair)
+        assert exact is not None  # a few counts change, by few people
+        claim = PureDP(mechanism.epsilon, pair.relation)  # for the move too: it is how the paper compares databases
+        attack = looks.get(case, "auto")
+        saved = audited(mechanism, pair, claim, attack=attack, size=size, rng=stream, jobs=jobs)
+        rows[case] = {"exact": exact.maximum / pair.distance, "audit": saved}
+    return {
+        "rows": rows,
+        "repeats": _repeat(tree, counts, size, streams[-2], jobs, seeds=3 if quick else SEEDS),
+        "estimate": _estimate(tree, counts, size // 2, np.random.default_rng(streams[-1])).to_dict(),
+    }
+
+
+def _looks(mechanism: RDPC, pair: NeighborPair) -> dict[str, Attack]:
+    """Return what is looked at along the path from the root to the changed leaf, by kind."""
+    parent, released, leaves = mechanism.areas
+    found = path_statistics(pair, parent, released, leaves=leaves)
+    unraked = tuple(statistic for statistic in found if "un-raked" in statistic.name)
+    raked = tuple(statistic for statistic in found if statistic not in unraked)
+    together, single = unraked[:2], unraked[2:]  # jointly and in sum first, then level by level
+    return {"level": Attack(single), "raked": Attack(raked), "un-raked": Attack(together)}
+
+
+def _repeat(
+    tree: Hierarchy, counts: NDArray[np.int64], size: int, root: np.random.SeedSequence, jobs: int, *, seeds: int
+) -> dict[str, Any]:
+    """Repeat the audits of the joint events at 95%, on the areas along the paths and their siblings.
+
+    Raking reads no area but an area's own siblings and those above, so that what lies below the siblings neither
+    changes nor tells anything.
+    """
+    cut, people, places = paths_only(tree, counts, (LEAF, OTHER))
+    questions = {
+        "un-raked": (RDPC(EPSILON, cut), NeighborPair.add_people(people, places[0], GROUP)),
+        "moved": (RDPC(MOVED_EPSILON, cut), NeighborPair.move_people(people, *places)),
+    }
+    found = {}
+    for (case, (mechanism, pair)), stream in zip(questions.items(), root.spawn(len(questions)), strict=True):
+        attack = _looks(mechanism, pair)["un-raked"]
+        claim = PureDP(mechanism.epsilon, pair.relation)
+        found[case] = [
+            measure_loss(mechanism, pair, claim, attack=attack, size=size, rng=rng, n_jobs=jobs).measured.budget
+            for rng in stream.spawn(seeds)
+        ]
+    return found
+
+
+def paths_only(
+    tree: Hierarchy, counts: NDArray[np.int64], leaves: Sequence[int]
+) -> tuple[Hierarchy, NDArray[np.int64], list[int]]:
+    """Return the tree without what lies below areas off the paths to `leaves`, its counts, and where the leaves are."""
+    paths = [tree.path(leaf) for leaf in leaves]
+    kept = np.flatnonzero((tree.parent < 0) | np.isin(tree.parent, np.concatenate(paths)))
+    cut = Hierarchy.from_parents(np.append(-1, np.searchsorted(kept, tree.parent[kept[1:]])))
+    places = [int(np.searchsorted(kept[cut.leaves], path[-1])) for path in paths]
+    return cut, tree.totals(counts)[kept[cut.leaves]].astype(np.int64), places
+
+
+def _estimate(tree: Hierarchy, counts: NDArray[np.int64], runs: int, rng: np.random.Generator) -> LossEstimate:
+    """Return the direct estimate of the leaf by itself; the fuller database comes first, so that it is positive."""
+    cut, people, (place,) = paths_only(tree, counts, (LEAF,))
+    pair, mechanism = NeighborPair.add_people(people, place, GROUP), RDPC(EPSILON, cut)
+    x, y = (mechanism(data, runs, rng)[:, place] for data in (pair.x, pair.y))
+    return direct_loss(y, x, people[place], at=ERRORS, distance=GROUP)
+
+
+def check(numbers: Numbers) -> Checks:
+    audits = {case: opened(row["audit"]) for case, row in numbers["rows"].items()}
+    full = audits["leaf"].size > 100_000
+    limits = {
+        "leaf": (0.2, 0.3),
+        "level": (0.2, 0.25),
+        "raked": (0.7, 1.0),
+        "un-raked": (0.91, 1.0),
+        "auto": (0.88, 1.0),
+        "moved": (1.3, 1.5),
+    }
+    for case, result in audits.items():
+        exact, top = numbers["rows"][case]["exact"] / result.claim.budget, limits[case][1]
+        low = limits[case][0] if full else 0.0
+        yield near(f"{case}: exact maximum / claim", exact, 1.5 if case == "moved" else 1.0, 1e-9)
+        yield between(f"{case}: lower bound / claim", result.measured.budget / result.claim.budget, low, top)
+        if case != "moved" or full:
+            verdict = "violated" if case == "moved" else "not refuted"
+            words = f"{case}: {result.verdict}, expected {verdict}"
+            yield Check(words, result.verdict == verdict or (not full and result.verdict == "no power"))
+    for case, (least, middle, top) in {"un-raked": (0.87, 0.91, 1.0), "moved": (1.3, 1.4, 1.5)}.items():
+        found = np.array(numbers["repeats"][case]) / audits[case].claim.budget
+        for what, value, low in (("least", found.min(), least), ("median", np.median(found), middle)):
+            yield between(f"{case}, {found.size} repeats: {what}", float(value), low if full else 0.0, top)
+    # The standard error is 0.0003 with 200,000 runs on either side, and 0.0025 with 4,000.
+    yield near("leaf: estimated log-ratio / person", _at_group(numbers), 0.0218, 0.001 if full else 0.01)
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    bound = {case: down(share(row["audit"])) for case, row in numbers["rows"].items()}
+    moved = numbers["rows"]["moved"]
+    repeats = {
+        case: down(np.median(found) / opened(numbers["rows"][case]["audit"]).claim.budget)
+        for case, found in numbers["repeats"].items()
+    }
+    rows = [
+        (
+            {"moved": "all levels, raking undone"}.get(case, words),
+            "one moved" if case == "moved" else "one added",
+            f"{row['exact'] / opened(row['audit']).claim.budget:g}",
+            down(share(row["audit"])),
+            repeats.get(case, ""),
+        )
+        for (case, row), words in zip(numbers["rows"].items(), CASES.values(), strict=True)
+    ]
+    lost = moved["exact"] / MOVED_EPSILON
+    verdict = opened(moved["audit"]).verdict
+    runs = opened(numbers["rows"]["moved"]["audit"]).size
+    direct = _at_group(numbers) / EPSILON
+    return locals()
+
+
+def _at_group(numbers: Numbers) -> float:
+    """Return the estimated log-ratio of the event that was fixed beforehand, in nats for one person."""
+    estimate = LossEstimate.from_dict(numbers["estimate"])
+    return float(estimate.loss[estimate.at == GROUP].item())
+
+
+def draw(numbers: Numbers) -> Figure:
+    figure, (top, below) = page(6.2, 2, 1)
+    shared: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": ":"}
+    promise(top)
+    top.axvline(SHARE, **shared, zorder=0)
+    for place, (case, row) in enumerate(numbers["rows"].items()):
+        result, loss = opened(row["audit"]), share(row["audit"])
+        bar(top, place, loss, violated=result.verdict == "violated")
+        words = down(loss, 3)
+        top.plot(row["exact"] / result.claim.budget, place, **EXACT, zorder=4)
+        if case in numbers["repeats"]:
+            repeats = np.array(numbers["repeats"][case]) / result.claim.budget
+            extent(top, repeats, place)
+            words += f"; repeats {down(repeats.min(), 3)} to {down(repeats.max(), 3)}"
+        beside(top, place, words, x=1.01, size=8)
+    name_rows(top, list(CASES.values()))
+    top.set_xlim(0, 1.6)
+    top.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5])
+    top.set_xlabel("loss for one person added (last: moved) / promise")
+    handles = [
+        *keys(
+            bound="lower bound",
+            violated="lower bound: violated",
+            exact="exact maximum of the table",
+            promise="promise",
+            extent=f"range of {len(numbers['repeats']['moved'])} repeats at 95%",
+        ),
+        line_key("share of one level", **shared),
+    ]
+    head(top, "(a) lower bounds, confidence $1 - 10^{-6}$", handles, x=-0.4)
+
+    estimate = LossEstimate.from_dict(numbers["estimate"])
+    low, high = (np.array(side) / EPSILON for side in (estimate.low, estimate.high))
+    below.fill_between(estimate.at, low, high, alpha=0.2, linewidth=0, **ESTIMATE)
+    below.plot(estimate.at, estimate.loss / EPSILON, **ESTIMATE, marker="o", markersize=3)
+    below.axhline(SHARE, **shared)
+    told = _at_group(numbers) / EPSILON
+    ring: dict[str, Any] = {"marker": "o", "markersize": 8, "markerfacecolor": "none", "color": BLACK}
+    below.plot(GROUP, told, **ring)
+    below.set_ylim(0, None)
+    below.set_xlabel("event: error of the leaf at least k (people)")
+    below.set_ylabel("log-ratio for one person / promise")
+    handles = [
+        line_key("estimate", **ESTIMATE, marker="o", markersize=3),
+        line_key(f"at k = {GROUP}: {told:.3f}", **ring, linestyle="none"),
+        line_key("share of the leaf level", **shared),
+    ]
+    head(below, "(b) one leaf: direct estimate (band: pointwise 95%), no bound", handles)
+    return figure

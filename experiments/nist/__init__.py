@@ -1,0 +1,1 @@
+"""NistDp3: its rows, its losses and its cut."""

@@ -1,0 +1,370 @@
+"""NistDp3 on KDD Census-Income: what its rows are good for, and how much its histograms and rows lose."""
+
+from __future__ import annotations
+
+import math
+import time
+import tracemalloc
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
+from algorithms.nist import Groups, NistDp3, choose_groups, marginal_distance
+from algorithms.population import halves, load_income
+from algorithms.schema import CROSS, Schema
+from audit import Event, Mechanism, NeighborPair, PureDP, measure_loss
+from audit.events import ThresholdRule, cell
+from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
+from audit.sampling.progress import progress_bar
+from experiments.audits import all_or_none, bounds, kept, run_all
+from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, own_keys, page, promise
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, near, violations
+
+EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
+NOISE = {"laplace": "Laplace", "geometric": "geometric"}
+LAWS = tuple(NOISE)
+ROWS, MARGINALS, SEEDS = 800_000, 100, 5
+FAR, SAMPLED = 5, 0.1  # in floors: how far from it groups stay, and what sampling of rows may add to a distance
+MOST_SECONDS, MOST_BYTES = 60, 3e9  # of a fit of all records and as many rows
+
+PEOPLE, PROMISE = 500, 1.0  # who is audited: the first of the protected half
+SHARE_SIZE, JOINT_SIZE, SOUND_SIZE, BUG_SIZE = 10_000, 100_000, 2_000, 200
+AUDITS, SOUND_AUDITS = 20, 100
+LOSS = 2.5  # of a group by itself, in nats, over the people of its pair: where few runs say much
+ALIKE = 4  # people of a kind who join, where all groups are seen together
+AUDITED_ROWS, AT_A_TIME = 2_000, 32  # synthetic rows of a run, and runs that exist at once
+CUSTOMARY = 0.95  # confidence of bounds on what is lost; verdicts have CONFIDENCE
+OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data, as the challenge allowed
+
+EACH, MEASURED, CUT, SYNTHETIC = "one group", "all histograms", "after the cut", "synthetic rows"
+SOUND, DOMAIN, GROUPING = "sound", "domain from the data", "groups from the data"
+Codes = NDArray[Any]
+
+
+class Task(NamedTuple):
+    """What is audited, with which noise, which group or stage of it, with how many runs."""
+
+    what: str
+    law: str
+    group: str
+    size: int
+
+
+@cache
+def income() -> tuple[Schema, Codes, Codes]:
+    """Return the fields, the half of the records that is taken as public, and the half to be protected."""
+    schema, records = load_income()
+    return schema, *halves(records)
+
+
+@cache
+def chosen() -> Groups:
+    """Return the groups: by the public half, of which the auditor knows them too."""
+    schema, public, _ = income()
+    return choose_groups(public, schema)
+
+
+def mechanism(law: str = "laplace", epsilon: float = PROMISE) -> NistDp3:
+    return NistDp3(income()[0], chosen(), epsilon, rows=AUDITED_ROWS, law=law)  # type: ignore[arg-type]
+
+
+def neighbors(people: int = 1) -> NeighborPair:
+    """Return some protected persons, and those with the next one besides, several times over."""
+    _, _, protected = income()
+    x, person = protected[:PEOPLE], protected[PEOPLE]
+    y = np.vstack([x, np.tile(person, (people, 1))])
+    words = "one person added" if people == 1 else f"{people} people of a kind added"
+    return NeighborPair(x, y, "add_remove", people, "record", label=words)
+
+
+@cache
+def from_another_state() -> NeighborPair:
+    """Return persons none of whom came from the state of the one added."""
+    schema, _, protected = income()
+    column = list(schema.attributes).index(OBSERVED)
+    x = protected[:PEOPLE]
+    new = protected[~np.isin(protected[:, column], x[:, column])][0]
+    return NeighborPair.add_record(x, new, label=f"the only person from {schema.attributes[OBSERVED][new[column]]}")
+
+
+@cache
+def regrouping() -> NeighborPair:
+    """Return persons of whom the last one, added to the others, changes which fields are correlated."""
+    schema, _, protected = income()
+    bug, people = GroupsFromData(schema, PROMISE), PEOPLE
+    while bug.groups(protected[:people]).fields == bug.groups(protected[: people + 1]).fields:
+        people += 1
+    return NeighborPair.add_record(protected[:people], protected[people], label=f"person {people + 1} added")
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Synthesize 5 times at each of three budgets and audit (quick: once at one, and four groups)."""
+    income_seed, audit_seed = np.random.SeedSequence(seed).spawn(2)
+    nist, part = mechanism(), 20 if quick else 1
+    names = nist.groups.names[:: 5 if quick else 1]
+    tasks = [
+        Task(EACH, law, name, SHARE_SIZE // (4 if quick else 1))
+        for law in LAWS[: 1 if quick else 2]
+        for name in names
+        for _ in range(1 if quick else AUDITS)
+    ]
+    tasks += [
+        Task(what, "laplace", "", JOINT_SIZE // part // (5 if quick or what == SYNTHETIC else 1))
+        for what in ((CUT,) if quick else (MEASURED, CUT, SYNTHETIC))
+    ]
+    bugs = (DOMAIN,) if quick else (DOMAIN, GROUPING)
+    tasks += [Task(bug, "laplace", "", BUG_SIZE) for bug in bugs for _ in range(1 if quick else AUDITS)]
+    tasks += [
+        Task(SOUND, LAWS[number % 2], (MEASURED, CUT)[number // 2 % 2], SOUND_SIZE // (4 if quick else 1))
+        for number in range(1 if quick else SOUND_AUDITS)
+    ]
+    streams = audit_seed.spawn(len(tasks))
+    work = [delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True)]
+    audits = run_all(work, jobs, "loss of NistDp3")
+    one = neighbors()
+    return {
+        **_utility(income_seed, quick=quick),
+        "audits": audits,
+        "shares": {name: _largest(nist.stage("measurements", only=[name]).exact_loss(one)) for name in names},
+        "share": nist.share,
+        "composed": {law: _largest(mechanism(law).stage("measurements").exact_loss(one)) for law in LAWS},
+        "promise": PROMISE,
+        "people": {DOMAIN: from_another_state().label} | ({} if quick else {GROUPING: regrouping().label}),
+        "quick": quick,
+    }
+
+
+def _largest(law: Any) -> float:
+    assert law is not None  # a handful of bins change
+    return float(law.maximum)
+
+
+def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
+    """Return distances of 3-way margins from the protected half, and what a fit of everything takes."""
+    schema, public, protected = income()
+    rows, marginals, seeds = (50_000, 60, 1) if quick else (ROWS, MARGINALS, SEEDS)
+    margins, *streams = seed.spawn(1 + seeds)
+
+    def distance(records: Codes) -> float:
+        # The same margins every time, so that what differs is what is compared.
+        return marginal_distance(records, protected, schema, marginals=marginals, rng=np.random.default_rng(margins))
+
+    kinds = {"grouped": chosen(), "independent": Groups.single(schema)}
+    epsilons = EPSILONS[1:2] if quick else EPSILONS
+    found: dict[str, dict[str, list[float]]] = {kind: {f"{epsilon:g}": [] for epsilon in epsilons} for kind in kinds}
+    uniform = dict.fromkeys(kinds, 0)
+    floor = []
+    with progress_bar("rows of NistDp3", seeds * len(epsilons), unit="releases") as advance:
+        for stream in streams:
+            rng = np.random.default_rng(stream)
+            floor.append(distance(protected[rng.integers(0, len(protected), rows)]))
+            for epsilon in epsilons:
+                for kind, groups in kinds.items():
+                    fitted = NistDp3(schema, groups, epsilon, rows=rows).fit(protected, rng)
+                    found[kind][f"{epsilon:g}"].append(distance(fitted.synthesize(rng=rng)))
+                    uniform[kind] += len(fitted.uniform)
+                advance(1)
+    exact = NistDp3(schema, chosen(), NO_NOISE, rows=rows).fit(protected, np.random.default_rng(margins))
+    return {
+        **{"fields": len(schema.attributes), "records": len(protected), "rows": rows, "max_bins": chosen().max_bins},
+        "groups": dict(zip(chosen().names, mechanism().bins, strict=True)),
+        "distance": found,
+        "floor": floor,
+        "public": distance(public),
+        "noiseless": distance(exact.synthesize(rng=np.random.default_rng(margins))),
+        "uniform": uniform,
+        "cost": _cost(public, protected, rows),
+    }
+
+
+def _cost(public: Codes, protected: Codes, rows: int) -> dict[str, float]:
+    """Return seconds, and the most bytes of arrays, of a fit of all records and of rows from it."""
+    records, rng = np.concatenate([public, protected]), np.random.default_rng(0)
+    begun = time.perf_counter()
+    tracemalloc.start()
+    NistDp3(income()[0], chosen(), PROMISE, rows=rows).fit(records, rng).synthesize(rng=rng)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return {"records": len(records), "seconds": time.perf_counter() - begun, "bytes": most + records.nbytes}
+
+
+def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
+    audited, pair, claim, options = _case(task)
+    confidence = CONFIDENCE if task.what in (SOUND, DOMAIN, GROUPING) else CUSTOMARY
+    result = measure_loss(audited, pair, claim, size=task.size, confidence=confidence, rng=stream, **options)
+    about = {"people": pair.distance, "promise": claim.epsilon, "event": result.event}
+    return {**task._asdict(), **about, **kept(result)}
+
+
+def _case(task: Task) -> tuple[Mechanism, NeighborPair, PureDP, dict[str, Any]]:
+    """Return what is run, on whom, under which promise, and where to look."""
+    nist, schema = mechanism(task.law), income()[0]
+    if task.what == EACH:
+        stage, pair = nist.stage("measurements", only=[task.group]), neighbors(math.ceil(LOSS / nist.share))
+        return stage, pair, stage.claim, {"event": _registered(nist, task.group, pair)}
+    if task.what == DOMAIN:
+        return DomainFromData(nist, OBSERVED), from_another_state(), nist.claim, {}
+    if task.what == GROUPING:
+        return GroupsFromData(schema, PROMISE), regrouping(), nist.claim, {}
+    if task.group == CUT:
+        return nist.stage("thresholded"), from_another_state(), nist.claim, {}
+    pair = neighbors(ALIKE)
+    if MEASURED in (task.what, task.group):
+        return nist.stage("measurements"), pair, nist.claim, {"attack": "likelihood_ratio"}
+    return _agreeing(nist, pair.y[-1], rows=task.what == SYNTHETIC), pair, nist.claim, {}
+
+
+def _registered(nist: NistDp3, name: str, pair: NeighborPair) -> Event:
+    """Return the event that the bin of the people added has no more than `x` has, or no less than `y`."""
+    group = nist.groups.names.index(name)
+    x, y = (nist.histogram(data, group) for data in (pair.x, pair.y))
+    changed = int(np.flatnonzero(x != y)[0])
+    return Event(cell(changed), ThresholdRule(low=float(x[changed]), high=float(y[changed])))
+
+
+def _agreeing(nist: NistDp3, person: Codes, *, rows: bool) -> Mechanism:
+    """Return how much agrees with a person in each group: counts after the cut, or synthetic rows."""
+
+    def released(data: Codes, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        found = np.empty((size, len(nist.groups)), np.int64)
+        for start in range(0, size, AT_A_TIME):
+            part = found[start : start + AT_A_TIME]
+            if rows:
+                agrees = nist(data, len(part), rng) == person
+                for group, columns in enumerate(nist.columns):
+                    part[:, group] = agrees[:, :, columns].all(axis=2).sum(axis=1)
+            else:
+                for group in range(len(nist.groups)):
+                    place = int(np.flatnonzero(nist.histogram(person[np.newaxis], group))[0])
+                    part[:, group] = nist.cut(nist.measure(data, group, len(part), rng), group)[:, place]
+        return found
+
+    return released
+
+
+def _of(numbers: Numbers, what: str) -> list[dict[str, Any]]:
+    return [audit for audit in numbers["audits"] if audit["what"] == what]
+
+
+def _shares(numbers: Numbers, law: str, group: str) -> NDArray[np.float64]:
+    own = [audit for audit in _of(numbers, EACH) if (audit["law"], audit["group"]) == (law, group)]
+    return np.array([audit["lower_bound"] for audit in own], np.float64) / float(numbers["share"])
+
+
+def _joint(numbers: Numbers) -> dict[str, dict[str, Any]]:
+    return {what: audit for what in (MEASURED, CUT, SYNTHETIC) for audit in _of(numbers, what)}
+
+
+def check(numbers: Numbers) -> Checks:
+    largest = max(numbers["groups"].values())
+    words = f"{len(numbers['groups'])} groups of {numbers['fields']} fields, at most {largest:,} bins"
+    yield Check(words, largest <= numbers["max_bins"] and len(numbers["groups"]) < numbers["fields"])
+    floor, grouped = max(numbers["floor"]), numbers["distance"]["grouped"]
+    for epsilon, values in grouped.items():
+        single = min(numbers["distance"]["independent"][epsilon])
+        words = f"epsilon {epsilon}: distance at most {max(values):.3f} grouped, at least {single:.3f} independent"
+        nearest = min(values) / floor
+        words = f"{words}, {nearest:.0f} floors of {floor:.4f}, expected {FAR} at least"
+        yield Check(words, nearest >= FAR and max(values) < single)
+    means = [float(np.mean(values)) for values in grouped.values()]
+    yield Check("distances grow as epsilon falls", means == sorted(means))
+    words = f"without noise {numbers['noiseless']:.4f}, with the largest budget {means[0]:.4f} (and sampling of rows)"
+    yield between(words, numbers["noiseless"], FAR * floor, means[0] + SAMPLED * floor)
+    cost = numbers["cost"]
+    words = f"{cost['records']:,} records, {numbers['rows']:,} rows: {cost['seconds']:.1f} s"
+    yield Check(f"{words}, {cost['bytes'] / 1e9:.2f} GB", cost["seconds"] < MOST_SECONDS and cost["bytes"] < MOST_BYTES)
+    for law, loss in numbers["composed"].items():
+        yield near(f"{law}, all histograms: exact loss / promise", loss / numbers["promise"], 1, 1e-9)
+    for group, loss in numbers["shares"].items():
+        yield near(f"{group}: exact loss / own share", loss / numbers["share"], 1, 1e-9)
+        for law in LAWS:
+            if (shares := _shares(numbers, law, group)).size:
+                words = f"{law}, {group}: median lower bound / own share"
+                yield between(words, float(np.median(shares)), 0.8 if numbers["quick"] else 0.9, 1.02)
+    each = _of(numbers, EACH)
+    yield few_misses("one group", sum(one["lower_bound"] > one["promise"] for one in each), len(each), CUSTOMARY)
+    for what, audit in _joint(numbers).items():
+        least = 0.3 if what == MEASURED else 0.0
+        yield between(f"{what}: lower bound / promise", audit["lower_bound"] / audit["promise"], least, 1.0)
+        yield Check(f"{what}: {audit['verdict']}", audit["verdict"] != "violated")
+    for bug in numbers["people"]:
+        audits = _of(numbers, bug)
+        times = sum(audit["verdict"] == "violated" and audit["witness"] == 1 for audit in audits)
+        least = min(bounds(audits))
+        words = f"{bug}: {times} of {len(audits)} audits find it, with a lower bound of {least:.1f} or more by counting"
+        yield Check(words, times == len(audits) and least > numbers["promise"])
+    yield all_or_none("correct algorithm", _of(numbers, SOUND), violated=False)
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    correct = _of(numbers, SOUND)
+    (epsilon, grouped), *_ = numbers["distance"]["grouped"].items()
+    shares = [_shares(numbers, law, group) for law in LAWS for group in numbers["shares"]]
+    least = down(min(np.median(own) for own in shares if own.size))
+    rows = []
+    for kind, found in numbers["distance"].items():
+        values = ", ".join(f"{np.mean(one):.3f}" for one in found.values())
+        rows.append((f"distance, {kind} fields, epsilon {', '.join(found)}", values))
+    rows.append(("distance, grouped fields without noise", f"{numbers['noiseless']:.3f}"))
+    rows.append(("distance, records resampled", f"{np.mean(numbers['floor']):.3f}"))
+    for what, audit in _joint(numbers).items():
+        rows.append((f"lower bound / promise, {what}", down(audit["lower_bound"] / audit["promise"])))
+    for what in numbers["people"]:
+        rows.append((f"violations, {what}", f"{violations(_of(numbers, what))} of {len(_of(numbers, what))}"))
+    independent = np.mean(numbers["distance"]["independent"][epsilon])
+    return locals()
+
+
+def draw(numbers: Numbers) -> Figure:
+    figure, (top, middle, below) = page(11.4, 3, 1, heights=[1.2, 1.8, 0.5])
+    _draw_utility(top, numbers)
+    _draw_groups(middle, numbers)
+    joint = _joint(numbers)
+    for at, audit in enumerate(joint.values()):
+        bar(below, at, audit["lower_bound"] / audit["promise"])
+        column(below, at, down(audit["lower_bound"] / audit["promise"], 2), 36)
+    promise(below, label="promise")
+    name_rows(below, [f"{w}: {a['size']:,} runs, {a['people']} added" for w, a in joint.items()], size=8)
+    below.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
+    head(below, "(c) all groups together", [bar_key("lower bound"), *own_keys(below)], x=-0.3)
+    return figure
+
+
+def _draw_utility(ax: Axes, numbers: Numbers) -> None:
+    words = {"independent": f"{numbers['fields']} independent fields", "grouped": "groups, chosen on public data"}
+    for (kind, label), (color, dashes, marker) in zip(words.items(), SERIES, strict=False):
+        distances = {float(epsilon): values for epsilon, values in numbers["distance"][kind].items()}
+        means = [np.mean(values) for values in distances.values()]
+        ax.plot(list(distances), means, color=color, linestyle=dashes, marker=marker, label=label)
+        ends = np.array([(min(values), max(values)) for values in distances.values()]).T
+        ax.vlines(list(distances), *ends, color=color, linewidth=3, alpha=0.5)
+    ax.axhline(numbers["noiseless"], color=SERIES[1][0], linestyle=":", label="the same groups without noise")
+    ax.axhline(numbers["public"], color=BLACK, linestyle=":", label="the public half itself")
+    ax.axhline(float(np.mean(numbers["floor"])), color=GRAY, linewidth=1.5, label="floor: exact data resampled")
+    budget_axis(ax, distances, "epsilon, one record added or removed")
+    ax.set(ylim=(0, None), ylabel="total variation of 3-way\nmargins (mean, 0 to 1)")
+    head(ax, f"(a) distance of {numbers['rows']:,} rows from records", own_keys(ax), x=-0.3)
+
+
+def _draw_groups(ax: Axes, numbers: Numbers) -> None:
+    labels = []
+    for at, group in enumerate(numbers["shares"]):
+        first, *others = group.replace("_", " ").split(CROSS)
+        labels.append(first + (f" + {len(others)}" if others else ""))
+        column(ax, at, f"{numbers['groups'][group]:,}", 36)
+        for law, marker, color, off in zip(LAWS, "o^", (BLUE, PALE), (-0.17, 0.17), strict=True):
+            if (shares := _shares(numbers, law, group)).size:
+                label = f"lower bound, {NOISE[law]} noise: median and range" if at == 0 else None
+                extent(ax, shares, at + off, color)
+                ax.plot(np.median(shares), at + off, marker, color=color, markersize=5, label=label)
+    promise(ax, label="the group's share of the promise")
+    column(ax, -1, "bins", 36, style="italic")
+    name_rows(ax, labels, size=8)
+    ax.set_xlabel("lower bound (95%) / group's share")
+    head(ax, f"(b) each group, epsilon {numbers['promise']:g}", own_keys(ax), ncols=2, x=-0.3)

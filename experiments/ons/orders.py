@@ -1,0 +1,164 @@
+"""The pilot's top-down method in its order and with geography first, with Laplace and with Gaussian noise."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from algorithms.ons.deaths import Deaths
+from algorithms.ons.laws import PILOT_DELTA, Law
+from algorithms.ons.tables import GEOGRAPHY_FIRST, PILOT_LEVELS, Domain, Table
+from algorithms.ons.top_down import OnsTopDown
+from audit.results.plots import GRAY, GREEN, PURPLE
+from experiments.audits import repeat
+from experiments.drawing import foot, line_key, page
+from experiments.experiment import Check, Checks, Numbers, between
+from experiments.ons.bias import all_deaths
+
+ORDERS = {"demography first": PILOT_LEVELS, "geography first": GEOGRAPHY_FIRST}
+LAWS: tuple[Law, ...] = ("laplace", "gaussian")
+EPSILONS = (10.0, 2.0, 0.1)
+RUNS, FEW = 5, 1
+VARIABLES = ("sex", "age", "marital", "month", "cause")
+RARE = 0.001  # of all deaths: a category below it is rare
+EPSILON_TOLD = 2.0  # of which the finding speaks
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Release all deaths five times in both orders with both laws at three budgets (quick: once at one, merged)."""
+    deaths, epsilons, runs = all_deaths(quick), EPSILONS[1:2] if quick else EPSILONS, FEW if quick else RUNS
+    settings = list(product(ORDERS, LAWS, epsilons))
+    streams = np.random.SeedSequence(seed).spawn(len(settings))
+    asked = [(*setting, quick) for setting in settings]
+    found = repeat(_released, asked, streams, runs, jobs=jobs, words="orders of the top-down method", unit="releases")
+    names, before = _names(deaths), _margins(deaths, deaths.histogram)
+    rows = []
+    for (order, law, epsilon), made in zip(settings, found, strict=True):
+        middle = np.median(made, axis=0)
+        rows.append({"order": order, "law": law, "epsilon": epsilon, "after": middle.tolist()})
+    return {"names": names, "before": before.tolist(), "rows": rows, "runs": runs}
+
+
+def _names(deaths: Deaths) -> list[list[str]]:
+    """Return variable and category of every count: regions, then the categories of each variable."""
+    nodes = range(*deaths.tree.level(1).indices(deaths.tree.n_nodes))
+    regions = [["region", deaths.tree.codes(node)[-1]] for node in nodes]
+    return regions + [[name, level] for name in VARIABLES for level in deaths.schema.attributes[name]]
+
+
+def _margins(deaths: Deaths, people: NDArray[Any]) -> NDArray[np.int64]:
+    tables = [Table(1, "total"), *(Table(0, name) for name in VARIABLES)]
+    return np.concatenate([table.reshape(-1) for table in Domain(deaths.tree, deaths.schema).tabulate(people, tables)])
+
+
+def _released(order: str, law: Law, epsilon: float, quick: bool, stream: np.random.SeedSequence) -> NDArray[np.int64]:
+    deaths = all_deaths(quick)
+    options: dict[str, Any] = {"law": law, "delta": PILOT_DELTA if law == "gaussian" else 0.0}
+    top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon, ORDERS[order], **options)
+    return _margins(deaths, top_down(deaths.histogram, 1, np.random.default_rng(stream))[0])
+
+
+def _own(numbers: Numbers, order: str, law: str, epsilon: float) -> NDArray[np.float64]:
+    wanted = {"order": order, "law": law, "epsilon": epsilon}
+    return np.array(next(row["after"] for row in numbers["rows"] if wanted.items() <= row.items()), float)
+
+
+def _parts(numbers: Numbers) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return counts before, which are of regions, and which of rare categories of other variables."""
+    before, kinds = np.array(numbers["before"], float), np.array([kind for kind, _ in numbers["names"]])
+    people, regions = before[kinds == "region"].sum(), kinds == "region"
+    return before, regions, ~regions & (before < RARE * people)
+
+
+def check(numbers: Numbers) -> Checks:
+    before, regions, rare = _parts(numbers)
+    for epsilon in sorted({row["epsilon"] for row in numbers["rows"]}, reverse=True):
+        for law in LAWS:
+            own = {order: _own(numbers, order, law, epsilon) for order in ORDERS}
+            where, off = (
+                f"epsilon {epsilon:g}, {law}",
+                {o: float(np.abs(a - before)[regions].max()) for o, a in own.items()},
+            )
+            words = f"{where}: regions off by up to {off['geography first']:,.0f} people with geography first"
+            yield Check(
+                f"{words}, {off['demography first']:,.0f} else", off["geography first"] < off["demography first"]
+            )
+            if numbers["runs"] < RUNS:
+                continue  # areas are merged, and few cells of an area are empty
+            gain = {order: float((after - before)[rare].sum()) for order, after in own.items()}
+            words = f"{where}: rare categories gain {gain['geography first']:,.0f} with geography first"
+            yield Check(
+                f"{words}, {gain['demography first']:,.0f} else", gain["geography first"] > gain["demography first"] > 0
+            )
+        for order in ORDERS:
+            laplace, gaussian = (_own(numbers, order, law, epsilon) - before for law in LAWS)
+            clear = np.abs(laplace) > 0.05 * before
+            same = float(np.mean((laplace * gaussian > 0)[clear])) if clear.any() else 1.0
+            yield between(f"epsilon {epsilon:g}, {order}: clear changes in the same direction", same, 0.9, 1)
+        lifts = [float((_own(numbers, "demography first", law, epsilon) - before)[rare].sum()) for law in LAWS]
+        words = f"epsilon {epsilon:g}: Gaussian noise lifts rare categories {lifts[1] / lifts[0]:.2f} times as much"
+        yield Check(
+            f"{words}, expected {'above' if epsilon > 1 else 'below'} 1", (lifts[1] > lifts[0]) == (epsilon > 1)
+        )
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    before, regions, rare = _parts(numbers)
+    smallest = int(np.flatnonzero(regions)[before[regions].argmin()])
+    first, pilots = (_own(numbers, order, "laplace", EPSILON_TOLD) for order in ("geography first", "demography first"))
+    rows = []
+    for words, place in (("Northern Ireland", [smallest]), ("rare categories", rare)):
+        for law in LAWS:
+            after = [_own(numbers, order, law, EPSILON_TOLD)[place].sum() for order in reversed(ORDERS)]
+            rows.append((words, law.capitalize(), f"{before[place].sum():,.0f}", *(f"{count:,.0f}" for count in after)))
+    names = ", ".join(f"{kind} {name}" for (kind, name), one in zip(numbers["names"], rare, strict=True) if one)
+    region_before = before[smallest]
+    region_first = first[smallest]
+    region_pilot = pilots[smallest]
+    rare_before = before[rare].sum()
+    rare_first = first[rare].sum()
+    rare_pilot = pilots[rare].sum()
+    return locals()
+
+
+def draw(numbers: Numbers) -> Figure:
+    epsilons = sorted({row["epsilon"] for row in numbers["rows"]}, reverse=True)
+    figure, axes = page(0.8 + 2.5 * len(epsilons), len(epsilons), 2)
+    for row, epsilon in enumerate(epsilons):
+        for column, order in enumerate(ORDERS):
+            ax = axes[2 * row + column]
+            _draw_after(ax, numbers, order, epsilon)
+            ax.set_title(f"({'abcdef'[2 * row + column]}) {order}, epsilon {epsilon:g}")
+        axes[2 * row].set_ylabel("deaths after / before\n(log scale)")
+    for ax in axes[-2:]:
+        ax.set_xlabel("deaths before (log scale)")
+    handles = [
+        line_key("regions, Laplace", **LOOKS["regions"]),
+        line_key("regions, Gaussian", **LOOKS["regions"], markerfacecolor="white"),
+        line_key("categories of other variables, Laplace", **LOOKS["others"]),
+        line_key("the same, Gaussian", **LOOKS["others"], markerfacecolor="white"),
+    ]
+    foot(figure, handles, ncols=2)
+    return figure
+
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "regions": {"color": GREEN, "marker": "o", "linestyle": "none", "markersize": 4},
+    "others": {"color": PURPLE, "marker": "s", "linestyle": "none", "markersize": 4},
+}
+
+
+def _draw_after(ax: Axes, numbers: Numbers, order: str, epsilon: float) -> None:
+    before, regions, _ = _parts(numbers)
+    for law in LAWS:
+        ratio = _own(numbers, order, law, epsilon) / np.maximum(before, 1)
+        for own, look in ((regions, LOOKS["regions"]), (~regions, LOOKS["others"])):
+            face = look["color"] if law == "laplace" else "white"
+            ax.plot(np.maximum(before[own], 1), ratio[own], **look, markerfacecolor=face)
+    ax.axhline(1, color=GRAY, linewidth=0.8)
+    ax.set(xscale="log", yscale="log", ylim=(0.1, 2e4))

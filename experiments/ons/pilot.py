@@ -1,0 +1,302 @@
+"""What the pilot's two methods leave of its fourteen tables, over the budget, and what they cost to make."""
+
+from __future__ import annotations
+
+import math
+import time
+import tracemalloc
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from algorithms.ons.deaths import Deaths, brazil_deaths, synthetic_deaths
+from algorithms.ons.independent import IndependentNoise
+from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law
+from algorithms.ons.release import default_levels
+from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
+from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
+from algorithms.ons.utility import CLASSES, transition_matrix, utility
+from algorithms.tables.shares import Share
+from audit.results.plots import BLACK
+from experiments.drawing import foot, line_key, page, styles
+from experiments.experiment import Check, Checks, Numbers, between, published
+from experiments.ons.bias import merged
+
+EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+LAWS: tuple[Law, ...] = ("laplace", "geometric", "gaussian")
+MEASURES = ("on_diagonal", "l1", "l2", "hellinger")
+SPLITS: dict[str, tuple[Share, ...]] = {"pilot": PILOT_SHARES, "equal": ("0.01", "0.33", "0.33", "0.33")}
+GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")
+
+PRINTED_GOOD = np.array(published("ONS table 6"))
+RUNS, CLOSE = 3, 0.1
+STEADY = 0.1  # below it all is noise, and a step of epsilon may change little
+SECONDS, MEGABYTES = 60, 500
+GROUPS = {  # of Table 4
+    "areas by three variables": slice(0, 3),
+    "areas by two": slice(3, 5),
+    "areas by one": slice(5, 10),
+    "regions by two": slice(10, 14),
+}
+STYLES = styles(GROUPS, markersize=3.5)
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Release all tables three times at ten budgets (quick: once at three, most areas merged)."""
+    deaths, brazil = synthetic_deaths(0), brazil_deaths()
+    sparse = Domain(deaths.tree, deaths.schema).tabulate(deaths.histogram, [GOOD])[0]
+    runs, epsilons = (1, (0.1, 2.0)) if quick else (RUNS, EPSILONS)
+    deaths = merged(deaths) if quick else deaths
+    levels, shares = default_levels(Domain(brazil.tree, brazil.schema))
+    months = [Table(level, "month") for level in range(1, brazil.tree.depth + 1)]
+    kinds: dict[str, Any] = {
+        **{f"top-down, {name}": (deaths, PILOT_TABLES, {"shares": split}) for name, split in SPLITS.items()},
+        **{law: (deaths, PILOT_TABLES, {"law": law, "delta": PILOT_DELTA * (law == "gaussian")}) for law in LAWS},
+        "epsilon a table": (deaths, PILOT_TABLES, {"law": "laplace"}),
+        "Brazil, top-down": (brazil, months, {"shares": shares, "levels": levels}),
+        "Brazil, laplace": (brazil, months, {"law": "laplace"}),
+    }
+    settings = [(kind, epsilon) for kind in kinds for epsilon in epsilons]
+    *streams, good, poor, timed = np.random.SeedSequence(seed).spawn(len(settings) + 3)
+    found = Parallel(n_jobs=jobs)(
+        delayed(_released)(*kinds[kind], epsilon * (len(PILOT_TABLES) if kind == "epsilon a table" else 1), runs, own)
+        for (kind, epsilon), own in zip(settings, streams, strict=True)
+    )
+    by_kind: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
+    for (kind, epsilon), result in zip(settings, found, strict=True):
+        by_kind[kind][f"{epsilon:g}"] = result
+    domain = Domain(deaths.tree, deaths.schema)
+    return {
+        "people": int(deaths.histogram.sum()),
+        "runs": runs,
+        "tables": [str(table) for table in PILOT_TABLES],
+        "cells": [math.prod(domain.shape(table)) for table in PILOT_TABLES],
+        "empty": [float((counts == 0).mean()) for counts in domain.tabulate(deaths.histogram, PILOT_TABLES)],
+        "kinds": by_kind,
+        "sparsity": transition_matrix(sparse, sparse).sum(axis=1).tolist(),
+        "good": _matrix(deaths, GOOD, 10.0, good),
+        "poor": _matrix(deaths, POOR, 0.1, poor),
+        "brazil": {"deaths": int(brazil.histogram.sum()), "tree": repr(brazil.tree), "shares": [*map(float, shares)]},
+        **_timed(deaths, epsilons, timed),
+    }
+
+
+def _released(
+    deaths: Deaths, tables: Sequence[Table], options: dict[str, Any], epsilon: float, runs: int, stream: Any
+) -> dict[str, Any]:
+    """Return the median utility of each table; of independent noise also with negative values raised to 0."""
+    domain, rng = Domain(deaths.tree, deaths.schema), np.random.default_rng(stream)
+    exact = domain.tabulate(deaths.histogram, tables)
+    if "law" not in options:
+        top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon, **{"levels": PILOT_LEVELS, **options})
+        people = (top_down(deaths.histogram, 1, rng)[0] for _ in range(runs))
+        return _medians([_utilities(exact, domain.tabulate(made, tables)) for made in people])
+    independent = IndependentNoise(deaths.tree, deaths.schema, epsilon, tables, **options)
+    kept = independent.release(deaths.histogram, runs, rng)
+    raised = [np.maximum(table, 0) for table in kept]  # what `nonnegative` does
+    gain = np.concatenate([(after - before).ravel() for before, after in zip(exact, raised, strict=True)])
+    expected = [_lift(noise, before) for noise, before in zip(independent.noises, exact, strict=True)]
+    variance = [noise.noise.variance * before.size for noise, before in zip(independent.noises, exact, strict=True)]
+    return {
+        **_medians([_utilities(exact, [table[run] for table in kept]) for run in range(runs)]),
+        "raised": _medians([_utilities(exact, [table[run] for table in raised]) for run in range(runs)]),
+        "lift": float(gain.mean()),
+        "expected": float(np.concatenate(expected).mean()),
+        "error": math.sqrt(sum(variance) * runs) / gain.size,
+    }
+
+
+def _utilities(exact: Sequence[NDArray[np.int64]], tables: Sequence[NDArray[Any]]) -> list[list[float]]:
+    found = [utility(before, after) for before, after in zip(exact, tables, strict=True)]
+    return [[getattr(one, measure) for one in found] for measure in MEASURES]
+
+
+def _medians(found: Sequence[list[list[float]]]) -> dict[str, list[float | None]]:
+    """Return the median over runs of each measure and table; None where Hellinger's distance is not defined."""
+    medians = np.median(found, axis=0)
+    return {
+        measure: [None if math.isnan(value) else float(f"{value:.5g}") for value in row]
+        for measure, row in zip(MEASURES, medians, strict=True)
+    }
+
+
+def _lift(noise: CountNoise, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how much raising negative values to 0 lifts each count on average, by the law of its noise.
+
+    A count n is lifted by the chances that it falls to -1 or below, to -2 or below, and so on, added up.
+    """
+    reach = int(40 * math.sqrt(noise.noise.variance)) + 2
+    falls = np.exp(noise.log_below(-np.arange(1.0, reach)))
+    lifts = np.append(np.cumsum(falls[::-1])[::-1], 0.0)
+    return np.asarray(lifts[np.minimum(counts.ravel(), reach - 1)])
+
+
+def _matrix(deaths: Deaths, table: Table, epsilon: float, stream: np.random.SeedSequence) -> list[list[int]]:
+    top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon)
+    people = top_down(deaths.histogram, 1, np.random.default_rng(stream))[0]
+    before, after = (top_down.domain.tabulate(data, [table])[0] for data in (deaths.histogram, people))
+    matrix: list[list[int]] = transition_matrix(before, after)[:, : len(CLASSES)].tolist()
+    return matrix
+
+
+def _timed(deaths: Deaths, epsilons: Sequence[float], stream: np.random.SeedSequence) -> dict[str, Any]:
+    """Return seconds of one core for all tables at all budgets, and the most memory that one release holds."""
+    rng, domain = np.random.default_rng(stream), Domain(deaths.tree, deaths.schema)
+
+    def top_down(epsilon: float) -> None:
+        domain.tabulate(OnsTopDown(deaths.tree, deaths.schema, epsilon)(deaths.histogram, 1, rng)[0], PILOT_TABLES)
+
+    def independent(epsilon: float) -> None:
+        IndependentNoise(deaths.tree, deaths.schema, epsilon).release(deaths.histogram, 1, rng)
+
+    seconds, megabytes = {}, {}
+    for name, release in (("top-down", top_down), ("independent", independent)):
+        begun = time.perf_counter()
+        for epsilon in epsilons:
+            release(epsilon)
+        seconds[name] = time.perf_counter() - begun
+        tracemalloc.start()  # numpy reports its arrays; the process as a whole may have held more before
+        release(epsilons[0])
+        megabytes[name] = tracemalloc.get_traced_memory()[1] / 1e6
+        tracemalloc.stop()
+    return {"seconds": seconds, "megabytes": megabytes}
+
+
+def check(numbers: Numbers) -> Checks:
+    kinds = numbers["kinds"]
+    for kind in ("top-down, pilot", "laplace", "Brazil, top-down", "Brazil, laplace"):
+        yield from _improves(kind, kinds[kind])
+    yield from _improves("laplace, raised", {epsilon: row["raised"] for epsilon, row in kinds["laplace"].items()})
+    for epsilon, row in kinds["top-down, pilot"].items():
+        ratios = np.divide(row["l1"], kinds["laplace"][epsilon]["l1"])
+        worse = int((ratios > 1).sum())
+        if float(epsilon) >= 1:
+            words = f"epsilon {epsilon}: top-down loses more than independent noise in {worse} of {len(ratios)} tables"
+            yield Check(f"{words}, expected more than half", worse > len(ratios) / 2)
+        if float(epsilon) >= STEADY:
+            shifted = np.divide(kinds["top-down, equal"][epsilon]["l1"], row["l1"])[GROUPS["regions by two"]]
+            yield between(f"epsilon {epsilon}: L1 of regions, equal shares / the pilot's", shifted.max(), 0, 1)
+    for law in LAWS:
+        off = [abs(row["lift"] - row["expected"]) / row["error"] for row in kinds[law].values()]
+        yield between(f"{law}: lift of raised counts, most standard errors off its law", max(off), 0, 6)
+    apart = _apart(numbers["sparsity"])
+    yield between("areas by age by sex: share of cells in other classes than in Table 6", apart, 0, CLOSE)
+    good, poor = _kept(numbers["good"]), _kept(numbers["poor"])
+    words = f"cells in their class: {good:.2f} at epsilon 10 in the table of Table 6, {poor:.2f} at 0.1 in that of 7"
+    yield Check(words, good > poor)
+    empty = numbers["poor"][0][0]
+    yield Check(f"empty cells that stay empty in the table of Table 7: {empty}, expected 0", empty == 0)
+    spent = sum(numbers["seconds"].values())
+    yield between("seconds for all tables at all budgets, both methods, one core", spent, 0, SECONDS)
+    yield between("megabytes that a release holds at most", max(numbers["megabytes"].values()), 0, MEGABYTES)
+
+
+def _improves(kind: str, rows: dict[str, Any]) -> Checks:
+    """Expect distances to fall with every step from 0.1 on, and more cells in their class."""
+    steady = [row for epsilon, row in rows.items() if float(epsilon) >= STEADY]
+    for measure in MEASURES[1:]:
+        pairs = [(a[measure], b[measure]) for a, b in pairwise(steady) if None not in a[measure]]
+        if pairs:
+            falls = all(x > y or x == y == 0 for a, b in pairs for x, y in zip(a, b, strict=True))
+            yield Check(f"{kind}: {measure} falls with every step from {STEADY:g} on in every table", falls)
+    kept = [float(np.mean(row["on_diagonal"])) for row in steady]
+    words = " -> ".join(f"{share:.2f}" for share in kept)
+    yield Check(f"{kind}: cells in their class, mean of tables: {words}", all(a < b for a, b in pairwise(kept)))
+
+
+def _apart(sparsity: ArrayLike) -> float:
+    """Return the share of cells that are in other classes than those of Table 6."""
+    here, printed = np.asarray(sparsity, float), PRINTED_GOOD.sum(axis=1)
+    return float(np.abs(here / here.sum() - printed / printed.sum()).sum() / 2)
+
+
+def _kept(matrix: ArrayLike) -> float:
+    cells = np.asarray(matrix)
+    return float(np.trace(cells) / cells.sum())
+
+
+def _against(numbers: Numbers, kind: str, other: str, epsilon: str) -> NDArray[np.float64]:
+    """Return the L1 of each table, in units of that of another way to release it; NaN where that is 0."""
+    mine, theirs = (np.array(numbers["kinds"][name][epsilon]["l1"]) for name in (kind, other))
+    return np.asarray(np.divide(mine, theirs, out=np.full(mine.shape, np.nan), where=theirs > 0))
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    at = _first(numbers)
+    ratio, seconds = _against(numbers, "top-down, pilot", "laplace", at), numbers["seconds"]
+    fine, coarse = ratio[GROUPS["areas by three variables"]], ratio[GROUPS["regions by two"]]
+    at, last = _first(numbers), list(numbers["kinds"]["laplace"])[-1]
+    ratios = [
+        _against(numbers, "top-down, pilot", "laplace", at),
+        _against(numbers, "top-down, pilot", "epsilon a table", at),
+        _against(numbers, "top-down, equal", "top-down, pilot", at),
+        _against(numbers, "top-down, equal", "top-down, pilot", last),
+    ]
+    brazil = _against(numbers, "Brazil, top-down", "Brazil, laplace", at)
+    worse = (ratio > 1).sum()
+    in_regions = _span(coarse)
+    in_areas = _span(fine)
+    rows = [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()]
+    return locals()
+
+
+def _first(numbers: Numbers) -> str:
+    kinds = numbers["kinds"]["laplace"]
+    return "1" if "1" in kinds else next(iter(kinds))
+
+
+def _span(values: NDArray[np.float64]) -> str:
+    least, most = (float(f"{one:.2g}") for one in (np.nanmin(values), np.nanmax(values)))
+    return f"{least:g} to {most:g}"
+
+
+def draw(numbers: Numbers) -> Figure:
+    figure, axes = page(8.6, 3, 2)
+    kinds = numbers["kinds"]
+    for row, (measure, words) in enumerate((("on_diagonal", "cells in their class"), ("l1", "L1 (people, log scale)"))):
+        left, right = axes[2 * row : 2 * row + 2]
+        for ax, kind in ((left, "top-down, pilot"), (right, "laplace")):
+            _draw_groups(
+                ax, list(kinds[kind]), np.array([table[measure] for table in kinds[kind].values()], np.float64)
+            )
+        if measure == "l1":
+            left.set_yscale("log")
+            right.set_yscale("log")
+        right.sharey(left)
+        left.autoscale(axis="y")
+        left.set_ylabel(words)
+        for ax, letter, method in ((left, "ac"[row], "top-down"), (right, "bd"[row], "independent noise")):
+            ax.set_title(f"({letter}) {words.partition(' (')[0]}: {method}")
+    for ax, title, kind, other in (
+        (axes[4], "(e) L1, top-down / independent", "top-down, pilot", "laplace"),
+        (axes[5], "(f) L1, top-down: equal / pilot's shares", "top-down, equal", "top-down, pilot"),
+    ):
+        epsilons = list(kinds[kind])
+        _draw_groups(ax, epsilons, np.array([_against(numbers, kind, other, epsilon) for epsilon in epsilons]))
+        ax.axhline(1, color=BLACK, linewidth=0.8)
+        ax.set_yscale("log")
+        ax.set_title(title)
+        ax.set_ylabel("ratio (log scale)")
+        ax.set_xlabel("total epsilon (log scale)\none person added or removed")
+    brazil: dict[str, Any] = {"color": BLACK, "linewidth": 0.7, "markersize": 4, "markerfacecolor": "white"}
+    epsilons = list(kinds["top-down, pilot"])
+    ratios = np.array([_against(numbers, "Brazil, top-down", "Brazil, laplace", epsilon) for epsilon in epsilons])
+    for column, marker in zip(ratios.T, "os^", strict=True):
+        axes[4].plot([float(epsilon) for epsilon in epsilons], column, **brazil, marker=marker)
+    handles = [line_key(f"{words} (median of tables)", **look) for words, look in STYLES.items()]
+    for level, marker in zip(("regions", "states", "cities"), "os^", strict=True):
+        handles.append(line_key(f"(e) Brazil: {level} by month", **brazil, marker=marker))
+    foot(figure, handles, ncols=2)
+    return figure
+
+
+def _draw_groups(ax: Axes, epsilons: list[str], values: NDArray[np.float64]) -> None:
+    for group, look in STYLES.items():
+        ax.plot([float(epsilon) for epsilon in epsilons], np.median(values[:, GROUPS[group]], axis=1), **look)
+    ax.set_xscale("log")

@@ -1,0 +1,1 @@
+"""Software of others: auditors on the same outputs, and libraries that are audited."""

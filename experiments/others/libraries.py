@@ -1,0 +1,241 @@
+"""What public libraries promise, and what their outputs give away."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from matplotlib.figure import Figure
+
+from audit import ApproxDP, Attack, GaussianDP, PureDP, measure_loss_from_outputs
+from audit.adapters import opendp
+from audit.claims import Claim, claim_from_dict, parse_claim
+from audit.results.formatting import nearest
+from audit.results.plots import BLUE, PALE
+from experiments.audits import kept, run_all
+from experiments.drawing import bar, bare_rows, column, foot, keys, name_rows, page, promise
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
+
+OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # where `make libraries` puts them
+FILES = ("diffprivlib", "python-dp", "pipeline-dp", "multi-freq-ldpy", "opendp")
+OPTIONAL = ("opacus",)  # by `make libraries TORCH=1`
+RUNS, MANY, SMALL = 50_000, 2_000_000, 20_000  # over both databases
+LOOKS = {"everything": Attack(), "no precision": Attack.without("precision")}
+BITS, ANY = "by its last bits", "by any look"
+REFUTED = {  # how; every other row keeps its promise
+    ("textbook", "Laplace"): BITS,
+    ("textbook", "Gaussian"): BITS,
+    ("opendp 0.3.0", "base_laplace"): BITS,
+    ("opendp 0.3.0", "base_gaussian"): BITS,
+    ("textbook", "Gaussian, epsilon 8"): ANY,
+    ("diffprivlib", "mean without bounds"): ANY,
+    ("opacus", "DP-SGD, mean"): ANY,
+    **dict.fromkeys([("diffprivlib", name) for name in ("Laplace", "LaplaceTruncated", "Staircase")], BITS),
+    **dict.fromkeys([("diffprivlib", name) for name in ("GaussianAnalytic", "sum", "var")], BITS),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism in this environment, or outputs of one in another."""
+
+    library: str
+    version: str
+    mechanism: str
+    claim: Claim
+    outputs: Callable[[int], tuple[Any, Any]]  # takes the runs over both databases
+    runs: int = RUNS
+    lines: int = 1
+    seconds: float = 0.0  # of runs that were made elsewhere
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Audit every mechanism twice, with all attacks and without the one for precision (quick: those at hand)."""
+    cases = ([] if quick else _of_files()) + [*_of_opendp(), *_of_numpy()]
+    streams = np.random.SeedSequence(seed).spawn(len(cases))
+    tasks = [delayed(_row)(case, quick, stream) for case, stream in zip(cases, streams, strict=True)]
+    return {"rows": run_all(tasks, 1, "libraries", unit="mechanisms"), "confidence": CONFIDENCE}
+
+
+def _row(case: Case, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
+    begun = time.perf_counter()
+    x, y = case.outputs(SMALL if quick and case.runs == RUNS else case.runs)
+    audits, lookings = {}, stream.spawn(len(LOOKS))
+    for (name, attack), looking in zip(LOOKS.items(), lookings, strict=True):
+        result = measure_loss_from_outputs(
+            x, y, case.claim, relation=case.claim.relation, attack=attack, confidence=CONFIDENCE, rng=looking
+        )
+        audits[name] = kept(result) | {"attack": result.attack, "event": result.event}
+    return {
+        "library": case.library,
+        "version": case.version,
+        "mechanism": case.mechanism,
+        "promise": case.claim.to_dict(),
+        "lines": case.lines,
+        "runs": len(x) + len(y),
+        "seconds": float(f"{case.seconds + time.perf_counter() - begun:.2g}"),
+        "audits": audits,
+    }
+
+
+def _of_files() -> list[Case]:
+    """Return the outputs that libraries gave in an environment of their own."""
+    cases = []
+    for name in FILES + OPTIONAL:
+        path = OUTPUTS / f"{name}.npz"
+        if not path.exists() and name in OPTIONAL:
+            continue
+        if not path.exists():
+            raise FileNotFoundError(f"{path} must hold outputs: run `make libraries`")
+        with np.load(path, allow_pickle=False) as saved:
+            header = json.loads(str(saved["told"]))
+            for number, row in enumerate(header["rows"]):
+                pair = saved[f"x{number}"], saved[f"y{number}"]
+                library = "opendp 0.3.0" if header["library"] == "opendp" else header["library"]
+                claim = parse_claim(row["promise"], row["relation"])
+                case = partial(Case, outputs=partial(_saved, pair), lines=row["lines"], seconds=row["seconds"])
+                cases.append(case(library, header["version"], row["mechanism"], claim))
+    return cases
+
+
+def _saved(pair: tuple[Any, Any], runs: int) -> tuple[Any, Any]:
+    return pair
+
+
+def _of_opendp() -> list[Case]:
+    """Return measurements of the OpenDP that plaudit releases with, through its adapter."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    whole, real = dp.atom_domain(T=int), dp.atom_domain(T=float, nan=False)
+    counts, floats = dp.vector_domain(whole), dp.vector_domain(real)
+    keys, rows = dp.map_domain(dp.atom_domain(T=str), whole), (floats, dp.symmetric_distance())
+    apart = dp.l01inf_distance(dp.absolute_distance(T=int))
+    each, pure = {"entrywise": True}, dp.max_divergence()
+    cut = [float(bin) for bin in range(10)]
+    made: list[tuple[str, Any, Any, Any, Any, dict[str, Any]]] = [
+        ("Laplace, float", dp.m.make_laplace(floats, dp.l1_distance(T=float), 1.0), 0.0, 1.0, 1.0, each),
+        ("Laplace, int", dp.m.make_laplace(counts, dp.l1_distance(T=int), 1.0), 0, 1, 1, each),
+        ("Gaussian, float", dp.m.make_gaussian(floats, dp.l2_distance(T=float), 2.0), 0.0, 1.0, 1.0, each),
+        ("Gaussian, int", dp.m.make_gaussian(counts, dp.l2_distance(T=int), 2.0), 0, 1, 1, each),
+        ("randomized response", dp.m.make_randomized_response([1, 2, 3], 0.6), 1, 2, 1, {}),
+        (
+            "noisy max",
+            dp.m.make_noisy_max(floats, dp.linf_distance(T=float), pure, 2.0),
+            [0.0] * 3,
+            [1.0, 0, 1],
+            1.0,
+            {},
+        ),
+        ("quantile", dp.m.make_private_quantile(*rows, pure, cut, 0.5, 1.0), [1.0, 8], [1.0, 8, 8], 1, {}),
+        ("threshold", dp.m.make_laplace_threshold(keys, apart, 1.0, 4), {}, {"a": 1}, (1, 1, 1), {}),
+    ]
+    cases = []
+    for name, measurement, x, y, d_in, options in made:
+        mechanism: Any = opendp.mechanism(measurement, d_in, **options)
+        case = partial(Case, outputs=partial(_both, mechanism, x, y), runs=RUNS if options else SMALL)
+        cases.append(case("opendp", version("opendp"), name, mechanism.claim))
+    return cases
+
+
+def _of_numpy() -> list[Case]:
+    """Return textbook noise on a count of 0 and of 1, and Gaussian noise by two rules, rounded before its release."""
+    import dp_accounting  # type: ignore[import-untyped]
+    from dp_accounting.pld import PLDAccountant  # type: ignore[import-untyped]
+
+    def laplace(count: float, size: int, rng: np.random.Generator) -> Any:
+        return count + rng.laplace(0, 1, size)
+
+    def gaussian(sigma: float, digits: int, count: float, size: int, rng: np.random.Generator) -> Any:
+        return np.round(count + rng.normal(0, sigma, size), digits)
+
+    exact = dp_accounting.calibrate_dp_mechanism(PLDAccountant, dp_accounting.GaussianDpEvent, 1.0, 0.01)
+    classical = math.sqrt(2 * math.log(1.25 / 0.1)) / 8  # proved for an epsilon of at most 1
+    textbook = partial(Case, "textbook", version("numpy"))
+    calibrated = partial(Case, "dp-accounting", version("dp-accounting"), "calibrated Gaussian", ApproxDP(1.0, 0.01))
+    return [
+        textbook("Laplace", PureDP(1.0), partial(_both, laplace, 0.0, 1.0)),
+        textbook("Gaussian", GaussianDP(1.0), partial(_both, partial(gaussian, 1.0, 99), 0.0, 1.0)),
+        calibrated(partial(_both, partial(gaussian, exact, 3), 0.0, 1.0)),
+        textbook(
+            "Gaussian, epsilon 8", ApproxDP(8.0, 0.1), partial(_both, partial(gaussian, classical, 3), 0.0, 1.0), MANY
+        ),
+    ]
+
+
+def _both(mechanism: Any, x: Any, y: Any, runs: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(7)
+    return mechanism(x, runs // 2, rng), mechanism(y, runs // 2, rng)
+
+
+def check(numbers: Numbers) -> Checks:
+    for row in numbers["rows"]:
+        how, found = REFUTED.get((row["library"], row["mechanism"]), ""), _refuted(row)
+        lost = float(row["audits"]["everything"]["lower_bound"])
+        words = f"{row['library']} {row['mechanism']}: {found or 'not refuted'}, expected {how or 'not refuted'}"
+        yield Check(f"{words}; lower bound {down(lost)} of {_promised(row):g}", found == how)
+    seen = {(row["library"], row["mechanism"]) for row in numbers["rows"]}
+    libraries = {library for library, _ in seen}
+    missing = {(library, name) for library, name in REFUTED.keys() - seen if library in libraries}
+    yield Check(f"{len(missing)} of the mechanisms that are refuted are missing, expected 0", not missing)
+
+
+def _refuted(row: dict[str, Any]) -> str:
+    whole, less = (row["audits"][name]["verdict"] == "violated" for name in LOOKS)
+    return ANY if less else BITS if whole else ""
+
+
+def _promised(row: dict[str, Any]) -> float:
+    return claim_from_dict(row["promise"]).budget
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    kept, bits, any_look = ([row for row in numbers["rows"] if _refuted(row) == how] for how in ("", BITS, ANY))
+    rows = []
+    for library in dict.fromkeys(row["library"] for row in numbers["rows"]):
+        own = [row for row in numbers["rows"] if row["library"] == library]
+        names = (", ".join(row["mechanism"] for row in own if _refuted(row) == how) for how in (BITS, ANY))
+        rows.append((library, str(len(own)), *names))
+    of_one = [row for row in bits if row["promise"].get("epsilon") == 1]
+    most = max((float(row["audits"]["everything"]["lower_bound"]) for row in of_one), default=0.0)
+    lines, seconds = ([row[what] for row in numbers["rows"]] for what in ("lines", "seconds"))
+    libraries = {row["library"].split()[0] for row in numbers["rows"]} - {"textbook"}
+    named = {"kept": kept, "bits": bits, "any": any_look, "most": most, "libraries": libraries, "lines": lines}
+    return {**named, "seconds": seconds, "rows": rows}
+
+
+def draw(numbers: Numbers) -> Figure:
+    rows = numbers["rows"]
+    figure, (ax,) = page(1.4 + 0.25 * len(rows))
+    for place, row in enumerate(rows):
+        for name, shift, color in (("everything", -0.2, BLUE), ("no precision", 0.2, PALE)):
+            audit = row["audits"][name]
+            share, violated = float(audit["lower_bound"]) / _promised(row), audit["verdict"] == "violated"
+            style: dict[str, Any] = {} if violated else {"color": color}
+            bar(ax, place + shift, share, violated=violated, height=0.36, **style)
+        promised = [f"{key} {nearest(number)}" for key, number in claim_from_dict(row["promise"]).parameters.items()]
+        replaced = [] if row["promise"]["relation"] == "add_remove" else ["replace one"]
+        column(ax, place, ", ".join(promised + replaced), 8, ha="left")
+    column(ax, -1, "promised", 8, ha="left", style="italic")
+    promise(ax)
+    name_rows(ax, [f"{row['library']}: {row['mechanism']}" for row in rows], top=-1.6, size=8)
+    bare_rows(ax)
+    longest = max(float(row["audits"][name]["lower_bound"]) / _promised(row) for row in rows for name in LOOKS)
+    ax.set(xlim=(0, 1.05 * longest), xlabel="lower bound, in units of the promise")
+    handles = keys(
+        bound="upper bar: all attacks",
+        pale="lower bar: all but those on precision",
+        violated="either: violated",
+        promise="promise",
+    )
+    foot(figure, handles, words="one person added or removed, unless the promise is for one replaced")
+    return figure

@@ -1,0 +1,240 @@
+"""Bounds by auditors of others: run by a Python that has them, on outputs in a folder, and left there as JSON.
+
+``make peers`` makes that Python from ``peers.txt``; this file needs numpy and those packages, and nothing of plaudit.
+The folder holds ``asked.json``, which says what is asked, and one file of outputs for each audit; ``bounds.json`` is
+written into it. Every bound is one-sided. Seconds are of the processor, from the outputs to the bound.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import pkgutil
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PACKAGES = ("jax-privacy", "privacy-estimates", "dp-accounting", "binomialdpy")
+RAW = "jax-privacy, raw counts"
+BOUND, ESTIMATE = "bound", "estimate"  # what its own documentation calls a guarantee, and what it does not
+THRESHOLDS = 200  # among which one is chosen where an auditor leaves that to its user
+LEAST_DELTA = 1e-12  # where an auditor takes no delta of 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every audit of a case, and the outputs or scores of one of them."""
+
+    parameter: str  # epsilon or mu
+    delta: float  # at which epsilon is asked, or from which a mu is converted
+    threshold: float | None  # fixed beforehand, of one run: then `x` and `y` are scores of canaries out and in
+    confidence: float
+    selection: float  # share of the outputs that choose, where outputs are split by us
+    seed: int
+    x: Any
+    y: Any
+
+    @property
+    def error(self) -> float:
+        """Return the probability of error, of one side."""
+        return 1 - self.confidence
+
+
+Bound = Callable[[Asked], float]
+
+
+def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
+    """Return who can be asked: by name, whether it gives a bound, and how."""
+    jax, counts = "jax-privacy", "privacy-estimates"
+    given: Bound = partial(jax_one_run, "epsilon_one_run", rule="given")
+    if one_run and parameter == "epsilon":
+        return {
+            f"{jax}, all thresholds": (BOUND, partial(jax_one_run, "epsilon_one_run", rule="all")),
+            f"{jax}, half chooses": (BOUND, partial(jax_one_run, "epsilon_one_run", rule="half")),
+            f"{jax}, threshold given": (BOUND, given),
+        }
+    if one_run:
+        return {
+            f"{jax}, f-DP, all thresholds": (BOUND, converted(partial(jax_one_run, "epsilon_one_run_fdp", rule="all"))),
+            f"{jax}, f-DP, half chooses": (BOUND, converted(partial(jax_one_run, "epsilon_one_run_fdp", rule="half"))),
+            f"{jax}, f-DP, threshold given": (
+                BOUND,
+                converted(partial(jax_one_run, "epsilon_one_run_fdp", rule="given")),
+            ),
+            f"{jax}, threshold given": (BOUND, converted(given)),
+        }
+    bounds: dict[str, Bound] = {
+        f"{jax}, all thresholds": partial(jax_rates, rule="all"),
+        f"{jax}, half chooses": partial(jax_rates, rule="half"),
+        f"{counts}, Clopper-Pearson": partial(by_counts, "beta"),
+    }
+    if parameter == "epsilon":
+        estimates: dict[str, Bound] = {f"{counts}, Jeffreys": partial(by_counts, "jeffreys"), RAW: jax_raw}
+        return {name: (BOUND, ask) for name, ask in bounds.items()} | {
+            name: (ESTIMATE, ask) for name, ask in estimates.items()
+        }
+    bounds = {f"{jax}, Gaussian": jax_gaussian, **bounds}
+    return {name: (BOUND, converted(ask)) for name, ask in bounds.items()}
+
+
+def jax_scores(asked: Asked) -> tuple[Any, Any]:
+    """Return the module of jax-privacy's auditing, and its auditor of the outputs."""
+    module: Any = importlib.import_module("jax_privacy.auditing")
+    return module, module.CanaryScoreAuditor(asked.y, asked.x)
+
+
+def jax_rule(module: Any, rule: str, asked: Asked) -> Any:
+    """Return how a threshold is chosen: all are corrected for, half of the outputs choose one, or it is given."""
+    if rule == "given":
+        return module.Explicit(asked.threshold)
+    return module.Split(seed=asked.seed) if rule == "half" else module.Bonferroni()
+
+
+def jax_rates(asked: Asked, *, rule: str) -> float:
+    """Return epsilon from two rates of error."""
+    module, auditor = jax_scores(asked)
+    chosen = jax_rule(module, rule, asked)
+    found = auditor.epsilon_clopper_pearson(asked.error, asked.delta, one_sided=False, threshold_strategy=chosen)
+    return float(found)
+
+
+def jax_raw(asked: Asked) -> float:
+    """Return the plain ratio of counts, of which its documentation says that it is an estimate."""
+    return float(jax_scores(asked)[1].epsilon_raw_counts(delta=asked.delta, one_sided=False))
+
+
+def jax_gaussian(asked: Asked) -> float:
+    """Return epsilon of Gaussian noise that rates of error prove."""
+    return float(jax_scores(asked)[1].epsilon_from_gdp(asked.error, asked.delta))
+
+
+def jax_one_run(method: str, asked: Asked, *, rule: str) -> float:
+    """Return epsilon of one run, from guesses of who is in."""
+    module, auditor = jax_scores(asked)
+    chosen = jax_rule(module, rule, asked)
+    return float(getattr(auditor, method)(asked.error, max(asked.delta, LEAST_DELTA), threshold_strategy=chosen))
+
+
+def by_counts(method: str, asked: Asked) -> float:
+    """Return epsilon from counts of one threshold: the one with the largest bound on outputs that choose."""
+    package: Any = importlib.import_module("privacy_estimates")
+    rng = np.random.default_rng(asked.seed)
+    choosing, counting = zip(*(parted(side, asked.selection, rng) for side in (asked.x, asked.y)), strict=True)
+
+    def bound(outputs: tuple[Any, Any], at: float) -> float:
+        found = errors(package, *outputs, at)
+        return float(package.compute_eps_lo(found, asked.delta, asked.error, method))
+
+    tried = np.unique(np.quantile(np.concatenate(choosing), np.linspace(0, 1, THRESHOLDS), method="higher"))
+    sorted_once = np.sort(choosing[0]), np.sort(choosing[1])
+    return bound((np.sort(counting[0]), np.sort(counting[1])), max(tried, key=partial(bound, sorted_once)))
+
+
+def parted(outputs: Any, share: float, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return a random share of the outputs, and the others."""
+    shuffled, choosing = rng.permutation(outputs), round(share * len(outputs))
+    return shuffled[:choosing], shuffled[choosing:]
+
+
+def errors(package: Any, x: Any, y: Any, at: float) -> Any:
+    """Return how often a guess from a threshold is right and wrong; outputs are sorted."""
+    below_x, below_y = (int(np.searchsorted(side, at)) for side in (x, y))
+    return package.utils.AttackResults(FN=below_y, TP=len(y) - below_y, TN=below_x, FP=len(x) - below_x)
+
+
+def converted(bound: Bound) -> Bound:
+    """Return the mu of which Gaussian noise has a bound's epsilon at its delta."""
+
+    def mu(asked: Asked) -> float:
+        accounting: Any = importlib.import_module("dp_accounting")
+        epsilon = bound(asked)
+        if epsilon <= 0:  # it proves nothing: at an epsilon of 0, noise with some mu would have that delta
+            return 0.0
+        return 1 / float(accounting.get_sigma_gaussian(epsilon, asked.delta))
+
+    return mu
+
+
+def besides(asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield what else the packages offer, with what asks for it: the answers are kept as they are, errors too."""
+    import privacy_estimates as package
+
+    sides = np.sort(asked.x), np.sort(asked.y)
+    found = errors(package, *sides, 1.0)
+    for method in ("joint-beta", "joint-dirichlet"):
+        yield f"privacy-estimates, {method}", partial(package.compute_eps_lo, found, asked.delta, asked.error, method)
+
+    def lower() -> float:
+        """Ask for the logit of a lower limit of how often a guess is right, released with noise of epsilon 1."""
+        from binomialdpy import ci
+
+        rng, guesses = np.random.default_rng(asked.seed), len(asked.x) + len(asked.y)
+        noise = np.subtract(*rng.geometric(1 - math.exp(-1), 2)) + rng.uniform(-0.5, 0.5)
+        limit = ci.lower(asked.error, [found.TP + found.TN + noise], guesses, math.exp(-1), 0)[0]
+        return math.log(limit / (1 - limit))
+
+    def modules() -> int:
+        import dp_accounting  # type: ignore[import-untyped]
+
+        names = [found.name for found in pkgutil.walk_packages(dp_accounting.__path__, "dp_accounting.")]
+        return sum("audit" in name for name in names)
+
+    yield "binomialdpy, lower limit", lower
+    yield "dp-accounting, modules that audit", modules
+
+
+def answers(folder: Path) -> dict[str, Any]:
+    """Return what every auditor says of every file of outputs in a folder."""
+    question = read(folder / "asked.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
+    wanted = question.pop("besides")
+    asked = partial(Asked, **question)
+    named = auditors(question["parameter"], question["threshold"] is not None)
+    rows: dict[str, Any] = {name: {"kind": kind, "values": [], "seconds": []} for name, (kind, _) in named.items()}
+    files = sorted(folder.glob("*.npz"))
+    if not files:
+        raise SystemExit(f"peers: error: {folder} must hold outputs: run `make peers`")
+    for number, path in enumerate(files):
+        given = asked(seed=number, **read(path, loaded))
+        for name, (_, bound) in named.items():
+            if number == 0:  # what is imported and compiled is no part of a bound
+                bound(given)
+            begun = time.process_time()
+            rows[name]["values"].append(bound(given))
+            rows[name]["seconds"].append(time.process_time() - begun)
+    entries = []
+    for what, ask in besides(asked(seed=0, **read(files[0], loaded))) if wanted else ():
+        begun = time.process_time()
+        try:
+            answer: Any = float(ask())
+        except Exception as error:  # which one is the answer
+            answer = f"{type(error).__name__}: {error}"
+        entries.append({"what": what, "answer": answer, "seconds": time.process_time() - begun})
+    return {"versions": {name: version(name) for name in PACKAGES}, "rows": rows, "besides": entries}
+
+
+def loaded(path: Path) -> dict[str, Any]:
+    """Return the outputs of one audit."""
+    with np.load(path, allow_pickle=False) as saved:
+        return {"x": saved["x"], "y": saved["y"]}
+
+
+def read(path: Path, how: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    """Return what a file holds, or say what writes it."""
+    if not path.exists():
+        raise SystemExit(f"peers: error: {path} must be there: run `make peers`")
+    return how(path)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    place = Path(sys.argv[1])
+    (place / "bounds.json").write_text(json.dumps(answers(place)), encoding="utf-8")

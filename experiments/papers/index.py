@@ -1,0 +1,107 @@
+"""An item of a paper, and the page that lists all of them: `papers.toml` has the items."""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.experiment import NAMES
+from experiments.papers.values import Saved, values
+
+STATUSES = {
+    "same": "the printed number, table, formula or rule, to its last digit",
+    "close": "a printed number, within what is said",
+    "direction": "the same signs, order and growth; the data behind the printed numbers are not public",
+    "shown": "done, drawn or tested here; no number is printed",
+    "differs": "measured or proved to be otherwise, or to hold only with a condition that is not printed",
+    "not to be had": "and why",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, figure, equation or claim: what the paper says, where it is here, what comes out, how close."""
+
+    place: str
+    says: str
+    how: str
+    where: tuple[str, ...] = ()  # experiments by name, and "module:object" of functions and tests
+    ours: str = ""  # a template for `values`, as is the next
+    printed: str = ""
+    why: str = ""
+
+    def check(self) -> None:
+        """Refuse an item without a status or a place here, and names that do not exist."""
+        if self.how not in STATUSES:
+            raise ValueError(f"how must be one of {', '.join(STATUSES)}, got {self.how!r} of {self.place}")
+        if self.how == "not to be had" and not self.why:
+            raise ValueError(f"what is not to be had must say why, got nothing of {self.place}")
+        if self.how != "not to be had" and not self.where:
+            raise ValueError(f"an item must be somewhere, got nothing of {self.place}")
+        experiments = [name for name in self.where if ":" not in name]
+        if experiments and "{" not in self.ours and self.how in ("same", "close", "direction", "differs"):
+            raise ValueError(f"numbers of an experiment must come from its file, got a text of {self.place}")
+        for name in self.where:
+            if ":" not in name and name not in NAMES:
+                raise ValueError(f"experiments must be among those of `list`, got {name!r} of {self.place}")
+            if ":" in name:
+                found: Any = importlib.import_module(name.partition(":")[0])
+                for part in name.partition(":")[2].split("."):
+                    found = getattr(found, part)
+
+    def line(self, named: dict[str, Any]) -> str:
+        """Return the item as a row in Markdown."""
+        where = [
+            f"[{name}](../figures/README.md#{name})" if ":" not in name else f"`{_short(name)}`" for name in self.where
+        ]
+        how = f"{self.how}: {self.why}" if self.why else self.how
+        printed, ours = (words.format_map(named) for words in (self.printed, self.ours))
+        return f"| {' | '.join([self.place, self.says, ', '.join(where), printed, ours, how])} |"
+
+
+def _short(name: str) -> str:
+    """Return a function by its name, a test by its file and name."""
+    module, _, inside = name.partition(":")
+    return f"{module.rpartition('.')[2]}: {inside}" if module.startswith("tests.") else f"{module}.{inside}"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and its items, in its order."""
+
+    title: str
+    items: tuple[Item, ...]
+
+
+def load_papers() -> list[Paper]:
+    """Return the five papers."""
+    found = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))["papers"]
+    return [
+        Paper(one["title"], tuple(Item(**row | {"where": tuple(row.get("where", ()))}) for row in one["items"]))
+        for one in found
+    ]
+
+
+def page(papers: Iterable[Paper], saved: Saved) -> str:
+    """Return the page: every item of every paper, and how many of each status there are."""
+    known, named = list(papers), values(saved)
+    counts = Counter(item.how for paper in known for item in paper.items)
+    statuses = ["| how close | means | items |", "|---|---|---|"]
+    statuses += [f"| {how} | {words} | {counts[how]} |" for how, words in STATUSES.items()]
+    parts = [
+        "# The five papers, item by item",
+        "Written by `python -m experiments papers`; do not edit. Every table, figure, equation and claim of the five "
+        "papers, with the function, experiment or test that has it here, what is printed, what comes out here, and how "
+        "close that is. Numbers of ours are those of the saved files in [figures/](../figures/README.md). TopDown is "
+        "in none of the five: what is compared with its own publications is in the same folder.",
+        "\n".join(statuses),
+    ]
+    for paper in known:
+        lines = ["| where | what it says | here | printed | ours | how close |", "|---" * 6 + "|"]
+        parts += [f"## {paper.title}", "\n".join([*lines, *(item.line(named) for item in paper.items)])]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,1 @@
+"""PHSafe: its budgets, what neighbors spend of them, and audits."""

@@ -1,0 +1,219 @@
+"""How much of the budget of the 2020 S-DHC one person can really make it spend: query by query, exactly."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from algorithms.phsafe.budget import Config, read_config
+from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model
+from algorithms.phsafe.neighbors.search import search_worst
+from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
+from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
+from algorithms.phsafe.tables import QUERIES
+from algorithms.tables.frames import Frame
+from audit.claims import ZCDP, Relation
+from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
+from experiments.drawing import foot, own_keys, page, promise
+from experiments.experiment import Check, Checks, Numbers, between, near
+
+DELTA = 1e-10
+MODELS: tuple[Model, ...] = get_args(Model)
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+TIMES = {"add_remove": 1, "replace_one": 2}  # what a run promises, in its budget
+
+KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
+EXPECTED: dict[str, dict[str, list[int]]] = KNOWN["squared"]  # by model and relation, then by table
+JOINT: dict[str, float] = KNOWN["joint"]
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Count every pair, and search for worse ones; nothing is drawn at random. The quick form searches less."""
+    config = read_config("us")
+    counted: dict[HouseholdPair, Frame] = {}
+
+    def change(pair: HouseholdPair) -> Frame:
+        if pair not in counted:
+            counted[pair] = stability_change(pair.x, pair.y, config=config)
+        return counted[pair]
+
+    rows = []
+    for table, level, budget in config.budgets():
+        row: dict[str, Any] = {"table": table, "level": level, "budget": budget, "stability": config.stability(table)}
+        row |= {"tau": config.tau.get(table), "squared": {}, "rows": {}, "pair": {}}
+        for model in MODELS:
+            for relation in RELATIONS:
+                pair = worst_pair(table, level, model, relation, config)
+                found = change(pair)
+                place = list(zip(found["TABLE"], found["LEVEL"], strict=True)).index((table, level))
+                case = f"{model} {relation}"
+                row["squared"][case] = int(found["L2_SQUARED"][place])
+                row["rows"][case] = int(found["ROWS"][place])
+                row["pair"][case] = pair.label
+        rows.append(row)
+    joint = {}
+    for case in JOINT:
+        key, _, where = case.partition(", ")
+        model, relation = cast(tuple[Model, Relation], key.split())
+        pair = joint_pair(model, relation, config, in_place=bool(where))
+        spent = rho_spent(change(pair), config, relation=relation)
+        joint[case] = {"rho": spent.rho, "pair": pair.label}
+    return {"rows": rows, "joint": joint, "searched": _searched(config, quick=quick), "quick": quick}
+
+
+def _searched(config: Config, *, quick: bool) -> dict[str, Any]:
+    found = {}
+    for relation in RELATIONS:
+        for (table, level), worst in search_worst(relation, config=config, quick=quick).items():
+            found[f"{relation} {table} {level}"] = {"size": worst.size, "pair": worst.label}
+    return found
+
+
+def check(numbers: Numbers) -> Checks:
+    rows, joint = numbers["rows"], numbers["joint"]
+    for case, tables in EXPECTED.items():
+        wrong = [row for row in rows if row["squared"][case] != _expected(tables, row)]
+        words = f"{case}: largest squared L2 changes as expected: {len(rows) - len(wrong)} of {len(rows)}"
+        yield Check(words, len(rows) == 46 and not wrong)
+    searched = numbers["searched"]
+    below = [searched[f"{relation} {row['table']} {row['level']}"]["size"] for row in rows for relation in RELATIONS]
+    known = [row["squared"][f"VAL {relation}"] for row in rows for relation in RELATIONS]
+    same = sum(a == b for a, b in zip(below, known, strict=True))
+    words = f"VAL: levels at which the search found what is known, and no more: {same} of {len(known)}"
+    yield Check(words, below == known)
+    for relation in RELATIONS:
+        share = searched[f"{relation} all all"]["size"] / joint[f"VAL {relation}"]["rho"]
+        yield between(f"VAL {relation}: searched / known, all queries", share, 0.98, 1 + 1e-9)
+    for case, rho in JOINT.items():
+        yield near(f"{case}: rho of one pair", joint[case]["rho"], rho, 5e-6)
+    for case, rho in KNOWN["maxima"].items():
+        yield near(f"{case}: rho of maxima", _maxima(rows, case), rho, 5e-4)
+    for model in ("VAL", "DER"):
+        most = max(row["rows"][f"{model} add_remove"] / (2 * row["tau"]) for row in rows if row["tau"])
+        yield near(f"{model}: rows of the truncated and joined view / 2 tau", most, 1, 0)
+    most = max(row["rows"]["API add_remove"] / row["stability"] for row in rows)
+    yield near("API: rows of the truncated and joined view / (2 tau + 2)", most, 1, 0)
+    for case, (low, high) in {"DER replace_one": (0.999, 1), "API replace_one": (1.999, 2)}.items():
+        yield between(f"{case}: largest share of twice rho", max(_shares(rows, case)), low, high)
+    numerators = [share for share, row in zip(_shares(rows, "API replace_one"), rows, strict=True) if row["tau"]]
+    yield near("API replace_one: largest share of twice rho, numerators", max(numerators), 1.8264, 5e-5)
+    for tau, factor in ((10, 2.42), (6, 2.72)):
+        yield near(f"saving at tau {tau}", _saving(tau), factor, 5e-3)
+    yield near("rho with the tight sensitivity", _tight(rows), 0.48841, 5e-5)
+
+
+def _expected(tables: dict[str, list[int]], row: dict[str, Any]) -> int:
+    values = tables[row["table"]]
+    if row["level"] == "state_*" and len(values) == 3:
+        return values[2]
+    return values[0 if row["level"].endswith("*") else 1]
+
+
+def _shares(rows: list[dict[str, Any]], case: str) -> list[float]:
+    times = TIMES[case.split()[1]]
+    return [row["squared"][case] / row["stability"] ** 2 / times for row in rows]
+
+
+def _maxima(rows: list[dict[str, Any]], case: str) -> float:
+    times = TIMES[case.split()[1]]
+    return math.fsum(times * share * row["budget"] for share, row in zip(_shares(rows, case), rows, strict=True))
+
+
+def _saving(tau: int) -> float:
+    """Return how many times less rho the same noise costs, if it is held against sqrt(2) tau."""
+    return (2 * tau + 2) ** 2 / (2 * tau**2)
+
+
+def _tight(rows: list[dict[str, Any]]) -> float:
+    """Return the rho that the same noise promises in the paper's model, by sqrt(2) tau and, for households, sqrt(2)."""
+    return math.fsum(row["budget"] / (_saving(row["tau"]) if row["tau"] else 2) for row in rows)
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    share = _joint_shares(numbers)
+    share, total, tight = _joint_shares(numbers), _total(numbers), _tight(numbers["rows"])
+    words = {
+        "VAL": "VAL: both databases are valid; a lower bound",
+        "DER": "DER, the paper's: a household's row is any function of its members",
+        "API": "API, the code's: one row of persons, any two of households",
+    }
+    rows = [(what, *(f"{share[f'{model} {relation}']:.1%}" for relation in RELATIONS)) for model, what in words.items()]
+    promised, needed = (f"{ZCDP(rho).epsilon_at(DELTA):.2f}" for rho in (total, tight))
+    return locals()
+
+
+def _joint_shares(numbers: Numbers) -> dict[str, float]:
+    total = _total(numbers)
+    return {case: one["rho"] / total / TIMES[case.split(",")[0].split()[1]] for case, one in numbers["joint"].items()}
+
+
+def _total(numbers: Numbers) -> float:
+    return math.fsum(row["budget"] for row in numbers["rows"])
+
+
+STYLES: dict[str, dict[str, Any]] = {
+    "VAL": {
+        **{"label": "valid data (VAL)", "color": GREEN, "marker": "o", "markersize": 7.5, "zorder": 4},
+        **{"markerfacecolor": "none", "markeredgewidth": 1.5},
+    },
+    "DER": {"label": "paper's model (DER)", "color": PURPLE, "marker": "s", "markersize": 4.5},
+    "API": {"label": "as the production code declares (API)", "color": BROWN, "marker": "^", "markersize": 5},
+}
+WORDS = {
+    "PH1_num": "PH1 people by age",
+    "PH1_denom": "PH1 households",
+    "PH2": "PH2 people by type of household",
+    "PH3": "PH3 people under 18",
+    "PH4": "PH4, PH5 people in families",
+    "PH5_denom": "PH5 families",
+    "PH6": "PH6 own children",
+    "PH7": "PH7, PH8 people by tenure",
+    "PH8_denom": "PH8 households by tenure",
+}
+
+
+def draw(numbers: Numbers) -> Figure:
+    figure, axes = page(5.2, 1, 2)
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in numbers["rows"]:
+        groups.setdefault(_label(row), []).append(row)
+    titles = ("(a) one added or removed", "(b) one person replaced")
+    for ax, relation, title in zip(axes, RELATIONS, titles, strict=True):
+        _dots(ax, groups, numbers, relation)
+        ax.set(title=title, xlabel="spent / promised" + (" (twice rho)" if relation == "replace_one" else " rho"))
+    axes[0].set_yticks(range(len(groups) + 1), [*groups, "whole run, one pair"], fontsize=8)
+    axes[0].get_yticklabels()[-1].set_fontweight("bold")
+    axes[1].set_yticks(range(len(groups) + 1), [""] * (len(groups) + 1))
+    foot(figure, own_keys(axes[0]), ncols=2, words="exact loss of the worst pair, by what the model lets records be")
+    return figure
+
+
+def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: Numbers, relation: str) -> None:
+    top = 1.1 if relation == "add_remove" else 2.1
+    ax.axvspan(1, top, color=RED, alpha=0.08, linewidth=0, zorder=0)
+    promise(ax, label="promised; beyond it: violated")
+    total = math.fsum(row["budget"] for row in numbers["rows"]) * TIMES[relation]
+    below: dict[str, Any] = {"xytext": (0, -9), "textcoords": "offset points", "ha": "center", "va": "top"}
+    for model, style in STYLES.items():
+        case = f"{model} {relation}"
+        shares = [max(_shares(rows, case)) for rows in groups.values()]
+        shares.append(numbers["joint"][case]["rho"] / total)
+        ax.plot(shares, range(len(shares)), linestyle="none", **style)
+        ax.annotate(f"{shares[-1]:.0%}", (shares[-1], len(groups)), fontsize=8, **below)
+    for place in range(len(groups) + 1):
+        ax.axhline(place, color=GRAY, linewidth=0.4, alpha=0.5, zorder=0)
+    ax.axhline(len(groups) - 0.5, color=BLACK, linewidth=0.8)
+    ax.set_xlim(-0.03 * top, top)
+    ax.set_xticks([0, 0.5, 1] if top < 2 else [0, 0.5, 1, 1.5, 2])
+    ax.set_ylim(len(groups) + 0.9, -0.6)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+
+
+def _label(row: dict[str, Any]) -> str:
+    alone = QUERIES[row["table"]].race is None or row["table"] in ("PH3", "PH8_denom")
+    return WORDS[row["table"]] + ("" if alone else ": all" if row["level"].endswith("*") else ": by race, origin")

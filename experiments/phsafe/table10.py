@@ -1,0 +1,181 @@
+"""Table 10 of the PHSafe paper recomputed: which constant its budgets come from, and what its margins cover."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import special
+
+from algorithms.noise import DiscreteGaussian
+from algorithms.noise.margins import coverage, exact_margin_of_error
+from algorithms.phsafe.budget import noise_law, read_config
+from algorithms.phsafe.explore import Z_EXACT, Z_PRINTED, Z_PRODUCTION, exact_budget_for, margin_of_error, rho_for
+from algorithms.phsafe.ledger import ledger
+from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE
+from experiments.drawing import head, name_rows, own_keys, page
+from experiments.experiment import Check, Checks, Numbers, down, published
+
+DELTA = 1e-10
+CONSTANTS = {"printed": Z_PRINTED, "production": Z_PRODUCTION, "exact": Z_EXACT}
+MATCHES = {"printed": 9, "production": 46, "exact": 32}
+ROUNDED = 5e-7  # half of the sixth decimal, the last that is printed
+EPSILONS = (  # unbounded and bounded, of the totals above, by formulas of the references in `Ledger`
+    ("us", "simple", "12.018", "17.733"),
+    ("us", "tight", "11.412", "16.980"),
+    ("us", "Gaussian", "10.944", "16.308"),
+    ("pr", "tight", "11.255", "16.738"),
+)
+
+
+def printed_table() -> list[dict[str, Any]]:
+    """Return the rows of the paper's table 10; budgets are text, as they are printed."""
+    names = ("table", "level", "target", "unbounded", "bounded")
+    return [dict(zip(names, row, strict=True)) for row in published("PHSafe table 10")]
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Recompute every row; the quick form is the full one, and nothing is drawn at random."""
+    us = read_config("us")
+    rows = []
+    for row in printed_table():
+        stability = us.stability(row["table"])
+        law = noise_law(us, row["table"], row["level"])
+        assert isinstance(law, DiscreteGaussian)  # the preset's privacy is zero-concentrated
+        rho, target = float(row["unbounded"]), row["target"]
+        margins = {name: margin_of_error(rho, stability, z=z) for name, z in CONSTANTS.items()}
+        rows.append(
+            {
+                **row,
+                "stability": stability,
+                "sigma": law.scale,
+                "preset": us.budget(row["table"], row["level"]),
+                "formula": {name: rho_for(target, stability, z=z) for name, z in CONSTANTS.items()},
+                "needed": exact_budget_for(target, stability),
+                "margins": margins,
+                "coverage": {name: coverage(law, margin) for name, margin in [*margins.items(), ("target", target)]},
+                "exact_margin": exact_margin_of_error(law),
+            }
+        )
+    ledgers = {}
+    for preset in ("us", "pr"):
+        account = ledger(preset, DELTA)
+        ledgers[preset] = {
+            "unbounded": account.unbounded.budget,
+            "bounded": account.bounded.budget,
+            "epsilons": {way: losses for way, *losses in account.epsilons.rows()},
+        }
+    return {"rows": rows, "ledgers": ledgers}
+
+
+def check(numbers: Numbers) -> Checks:
+    rows, us, pr = numbers["rows"], numbers["ledgers"]["us"], numbers["ledgers"]["pr"]
+    preset = [row["preset"] == float(row["unbounded"]) for row in rows]
+    doubled = [f"{2 * float(row['unbounded']):.6f}" == f"{float(row['bounded']):.6f}" for row in rows]
+    yield from [
+        _count("rows whose printed budget is that of the preset", preset, 46),
+        _count("rows whose bounded budget is printed as twice the other", doubled, 46),
+    ]
+    for name, expected in MATCHES.items():
+        words = f"rows that z = {CONSTANTS[name]:.6g} gives to the printed digits"
+        yield _count(words, _same(rows, name), expected)
+    yield from [
+        _digits("US: unbounded rho", us["unbounded"], "1.257281"),
+        _digits("US: bounded rho", us["bounded"], "2.514562"),
+        _digits("PR: unbounded rho", pr["unbounded"], "1.226649"),
+        _digits("PR: bounded rho", pr["bounded"], "2.453298"),
+        _digits("US: unbounded rho with 1.64", sum(row["formula"]["printed"] for row in rows), "1.24965"),
+    ]
+    for preset_name, way, *targets in EPSILONS:
+        for kind, epsilon, target in zip(
+            ("unbounded", "bounded"), numbers["ledgers"][preset_name]["epsilons"][way], targets, strict=True
+        ):
+            yield _digits(f"{preset_name.upper()}: epsilon at {DELTA:g}, {way}, {kind}", epsilon, target)
+    met = [row["exact_margin"] == row["target"] for row in rows]
+    coarse = [row["exact_margin"] == 496 for row in rows if row["unbounded"] == "0.000022"]
+    yield _count("rows whose exact margin is the target", met, 37)
+    yield _count("rows of rho 0.000022, which was rounded up, whose exact margin is 496", coarse, 9)
+    yield _count("rows whose target covers 90%", [row["coverage"]["target"] >= 0.9 for row in rows], 46)
+    yield _count("rows where 1.64 sigma covers less", [row["coverage"]["printed"] < 0.9 for row in rows], 46)
+    yield _digits("share of a normal law within 1.64 sigma", _within(Z_PRINTED), "0.8990")
+
+
+def _same(rows: list[dict[str, Any]], name: str) -> list[bool]:
+    return [f"{row['formula'][name]:.6f}" == f"{float(row['unbounded']):.6f}" for row in rows]
+
+
+def _within(z: float) -> float:
+    return float(1 - 2 * special.ndtr(-z))
+
+
+def _count(what: str, outcomes: list[bool], expected: int) -> Check:
+    return Check(f"{what}: {sum(outcomes)} of {len(outcomes)}, expected {expected}", sum(outcomes) == expected)
+
+
+def _digits(what: str, value: float, expected: str) -> Check:
+    """Expect a value that is written with these digits."""
+    written = f"{value:.{len(expected.partition('.')[2])}f}"
+    return Check(f"{what}: {written}, expected {expected}", written == expected)
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    rows, us = numbers["rows"], numbers["ledgers"]["us"]
+    covered = [row["coverage"]["printed"] for row in rows]
+    names = {"production": "not printed", "exact": "the exact quantile", "printed": "printed, corollary 2"}
+    lines = [
+        (f"budgets that z = {CONSTANTS[name]:.6g} gives ({words})", f"{sum(_same(rows, name))} of {len(rows)}")
+        for name, words in names.items()
+    ]
+    for place, (total, who) in enumerate((("unbounded", "added or removed"), ("bounded", "replaced"))):
+        epsilon = us["epsilons"]["tight"][place]
+        lines.append((f"all budgets, one person {who}", f"rho {us[total]:.6f}, epsilon {epsilon:.3f} at delta 1e-10"))
+    least = down(min(row["coverage"]["target"] for row in rows), 4)
+    saved = 1 - sum(row["needed"] for row in rows) / us["unbounded"]
+    lines.append(("least coverage of the targets 500, 200, 68 and 20", least))
+    lines.append(("budget that whole noise would save at the same targets", f"{saved:.1%}"))
+    return {"covered": covered, "follow": sum(_same(rows, "production")), "rows": lines}
+
+
+def draw(numbers: Numbers) -> Figure:
+    figure, (left, right) = page(4.8, 1, 2)
+
+    def kind(row: dict[str, Any]) -> tuple[int, int]:
+        return -row["stability"], -row["target"]
+
+    groups = [list(rows) for _, rows in groupby(sorted(numbers["rows"], key=kind), key=kind)]
+    places = np.arange(len(groups))
+    small: dict[str, Any] = {"markersize": 5, "linestyle": "none"}
+    for name, words, marker, color in (
+        ("printed", "1.64 (printed)", "x", PURPLE),
+        ("exact", "1.64485 (exact)", "^", BROWN),
+        ("production", "1.645", "o", GREEN),
+    ):
+        off = [abs(rows[0]["formula"][name] - float(rows[0]["unbounded"])) / ROUNDED for rows in groups]
+        label = f"z = {words}: {sum(_same(numbers['rows'], name))} of {len(numbers['rows'])} rows"
+        left.plot(off, places, marker=marker, color=color, label=label, **small)
+    left.set(xscale="log", xlim=(0.03, 1e5))
+    left.axvspan(left.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
+    left.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
+    head(left, "(a) budgets of Table 10", own_keys(left), ncols=1)
+    for name, words, marker, color in (
+        ("printed", "margin $\\lfloor 1.64\\,\\sigma \\rfloor$", "x", PURPLE),
+        ("target", "margin: the target", "o", GREEN),
+    ):
+        shares = [rows[0]["coverage"][name] for rows in groups]
+        right.plot(shares, places, marker=marker, color=color, label=words, **small)
+    right.axvline(0.9, color=BLACK, linewidth=1.0, zorder=0, label="90%")
+    normal = _within(Z_PRINTED)
+    right.axvline(normal, color=GRAY, linewidth=1, linestyle=":", zorder=0, label="normal law, $1.64\\,\\sigma$")
+    right.set_xlim(0.89, 0.91)
+    right.set_xticks(np.linspace(0.89, 0.91, 3))
+    right.set_xlabel("exact probability that the noise\nis within the margin")
+    head(right, "(b) margins of error", own_keys(right), ncols=1)
+    for ax, names in ((left, [_label(rows) for rows in groups]), (right, [""] * len(groups))):
+        name_rows(ax, names, size=8)
+    return figure
+
+
+def _label(rows: list[dict[str, Any]]) -> str:
+    return f"$\\Delta$ = {rows[0]['stability']}, target {rows[0]['target']} ({len(rows)} row{'s' * (len(rows) > 1)})"

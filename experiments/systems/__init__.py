@@ -1,0 +1,1 @@
+"""Every system in one table: what it promises and loses, by every way of asking."""

@@ -1,0 +1,137 @@
+"""Systems that are asked in every way: at which sizes, on whom, and whose errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from algorithms.bottom_up import BottomUp
+from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.hierarchy import Hierarchy
+from algorithms.ons import IndependentNoise, OnsTopDown
+from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.measurement import PHSafe, tabulated
+from algorithms.phsafe.neighbors.worst import joint_pair
+from algorithms.phsafe.population import load_households
+from algorithms.phsafe.tabulation.tabulate import tabulation
+from algorithms.population import load
+from algorithms.topdown import preset
+from audit.neighbors import NeighborPair
+from experiments.nist import synthesis as nist_synthesis
+
+EPSILON, RHO = 1.0, 0.5
+SIZE = 200_000  # runs of an audit
+TREE_500 = [(f"county {k // 100}", f"tract {k // 10}", f"block {k}") for k in range(500)]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A system, built: what is audited, on whom, and whose errors are estimated."""
+
+    mechanism: Any
+    pair: NeighborPair
+    size: int = SIZE
+    promise: Any = None  # None: the mechanism's own
+    measured: Any = None  # whose exact law bounds what is released; None: the mechanism audited
+    errors: Any = None  # None: the mechanism audited
+    where: NeighborPair | None = None  # of the errors; None: the same pair
+    data: Any = None  # on which the errors are made; None: the first database of that pair
+    silent: dict[str, str] = field(default_factory=dict)  # ways that cannot see, and why
+
+
+def morocco(make: Callable[[Hierarchy], Any]) -> Asked:
+    tree, counts = load("morocco")
+    return Asked(make(tree), NeighborPair.add_people(counts, 0))
+
+
+def blocks() -> tuple[Hierarchy, NeighborPair]:
+    """Return 500 blocks in tracts and counties, and a person who moves from the first to the last."""
+    tree = Hierarchy.from_codes(*zip(*TREE_500, strict=True))
+    people = np.random.default_rng(2020).poisson(20, (tree.n_leaves, 4))
+    people[0, 0] += 1  # whoever moves must be there
+    return tree, NeighborPair.move_people(people, (0, 0), (tree.n_leaves - 1, 3))
+
+
+def topdown_measured(**budget: Any) -> Asked:
+    tree, pair = blocks()
+    return Asked(preset("micro", tree, **budget).stage("measurements"), pair)
+
+
+def topdown_published() -> Asked:
+    tree, pair = blocks()
+    topdown = preset("micro", tree, epsilon=EPSILON)
+    paths = topdown.stage("rounded", paths=(0, tree.n_leaves - 1))
+    return Asked(paths, pair, SIZE, topdown.claim, topdown.stage("measurements"), topdown)
+
+
+def phsafe() -> Asked:
+    """Return PHSafe's noisy counts: audited on one household, estimated on the bundled ones."""
+    config, homes = read_config("us"), load_households()
+    counted = tabulation(homes.persons, homes.units, homes.geo, config=config)
+    return Asked(PHSafe(config), tabulated(joint_pair("DER"), config), data=counted)
+
+
+def ons_tables() -> Asked:
+    """Return the pilot's fourteen tables: audited on one area, estimated on all deaths."""
+    deaths, tree, here, all_ = died()
+    one, whole = (IndependentNoise(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
+    return Asked(one, here, errors=whole, where=all_)
+
+
+def ons_levels() -> Asked:
+    """Return the pilot's noisy levels of one area: its noise is that of all areas, answer by answer."""
+    deaths, tree, here, _ = died()
+    return Asked(OnsTopDown(tree, deaths.schema, EPSILON).stage("measurements"), here, 50_000)
+
+
+def ons_people() -> Asked:
+    """Return the pilot's synthetic people: audited in one area, estimated on all deaths."""
+    deaths, tree, here, everywhere = died()
+    one, whole = (OnsTopDown(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
+    return Asked(one, here, 20_000, measured=one.stage("measurements"), errors=whole, where=everywhere)
+
+
+def died() -> tuple[Deaths, Hierarchy, NeighborPair, NeighborPair]:
+    """Return the deaths, one area alone in its region, and one death more there and among all.
+
+    Noise on other areas says nothing of that one, so that an audit can do without them.
+    """
+    deaths = synthetic_deaths(0)
+    leaf = [deaths.tree.labels[node] for node in deaths.tree.leaves].index("E38000001")
+    cell = int(np.argmax(deaths.histogram[leaf]))
+    tree = Hierarchy.from_codes(["region"], ["area"])
+    here = NeighborPair.add_people(deaths.histogram[[leaf]], (0, cell))
+    return deaths, tree, here, NeighborPair.add_people(deaths.histogram, (leaf, cell))
+
+
+def nist(*, rows: bool = False) -> Asked:
+    """Return NistDp3's noisy histograms before the cut, or what its synthetic rows count."""
+    mechanism, pair = nist_synthesis.mechanism(), nist_synthesis.neighbors()
+    measured = mechanism.stage("measurements")
+    if rows:
+        no_truth = "rows are drawn: how many a bin gets is chance, and no error of its count"
+        silent = dict.fromkeys(("lag_tail", "kde", "histogram"), no_truth)
+        return Asked(mechanism.stage("counted"), pair, 20_000, measured=measured, silent=silent)
+    return Asked(measured, pair)
+
+
+SYSTEMS: dict[str, Callable[[], Asked]] = {  # `systems.toml` says on whom each runs, and what to know
+    "GDPC": lambda: morocco(lambda tree: GDPC(EPSILON)),
+    "RDPC": lambda: morocco(lambda tree: RDPC(EPSILON, tree)),
+    "ADPC": lambda: morocco(lambda tree: ADPC(EPSILON)),
+    "bottom-up": lambda: morocco(lambda tree: BottomUp(EPSILON)),
+    "TopDown, measurements": partial(topdown_measured, epsilon=EPSILON),
+    "TopDown, rounded tables": topdown_published,
+    "TopDown, measurements, zCDP": partial(topdown_measured, rho=RHO),
+    "PHSafe, noisy counts": phsafe,
+    "ONS, 14 tables": ons_tables,
+    "ONS, levels": ons_levels,
+    "ONS, synthetic people": ons_people,
+    "NistDp3, histograms": nist,
+    "NistDp3, rows": partial(nist, rows=True),
+}

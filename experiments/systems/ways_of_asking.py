@@ -1,0 +1,239 @@
+"""Every system by every way of asking: its promise, its exact loss, a lower bound from runs, and estimates."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from matplotlib.figure import Figure
+
+from algorithms.noise import DiscreteGaussian, Gaussian
+from audit import NeighborPair, measure_loss, residual_loss
+from audit.claims import claim_from_dict
+from audit.estimates.components import estimate_loss
+from audit.results import plain_number
+from audit.results.plots import ESTIMATE, EXACT, GRAY
+from experiments.audits import event_class, kept, none_above, run_all
+from experiments.drawing import bar, column, foot, keys, line_key, name_rows, page, promise
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, near, violations
+from experiments.systems.asked import SYSTEMS, Asked
+
+ABOUT = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))["asked"]
+MOST_DIRECT, LEAST_DIRECT = 20_000, 1_000  # runs of a direct estimate, over both databases: a tenth of the audit's
+LEVEL = 0.95  # of estimates' intervals
+WAYS = {"direct": "direct", "lag_tail": "lag tail", "kde": "KDE", "histogram": "histogram", "slope": "slope"}
+NO_RHO = "noise is not Gaussian: its log-ratio is no line"
+NO_LIMIT = "the log-ratio of Gaussian noise has no limit: rho is its slope"
+KNOWN_RHO, RESIDUALS, SIMULATIONS, MEDIANS = (0.05, 0.5, 2.0), 1_000, 200, 20
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Ask thirteen systems in every way, and the slope 200 times of each known rho (quick: two, and 20 times)."""
+    known = list(SYSTEMS)
+    wanted = [known[0], known[6]] if quick else known
+    simulations = MEDIANS if quick else SIMULATIONS
+    own, calibrated = np.random.SeedSequence(seed).spawn(2)
+    streams = own.spawn(len(known))
+    tasks = [delayed(_row)(name, streams[known.index(name)], quick) for name in wanted]
+    tasks += [
+        delayed(_calibrated)(rho, whole, simulations, stream)
+        for rho, streams in zip(KNOWN_RHO, (stream.spawn(2) for stream in calibrated.spawn(3)), strict=True)
+        for whole, stream in zip((True, False), streams, strict=True)
+    ]
+    found = run_all(tasks, jobs, "ways of asking", unit="systems")
+    return {"rows": found[: len(wanted)], "known_rho": found[len(wanted) :], "confidence": CONFIDENCE, "level": LEVEL}
+
+
+def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, Any]:
+    asked = SYSTEMS[name]()
+    claim = asked.promise or asked.mechanism.claim
+    audits, estimates = stream.spawn(2)
+    size = asked.size // (40 if quick else 1)
+    result = measure_loss(asked.mechanism, asked.pair, claim, size=size, confidence=CONFIDENCE, rng=audits)
+    zcdp = claim.parameter == "rho"
+    ways = {}
+    for method, own in zip(WAYS, estimates.spawn(len(WAYS)), strict=True):
+        why = asked.silent.get(method) or _foreign(method, zcdp=zcdp)
+        ways[method] = {"why": why} if why else _estimated(asked, method, own)
+    return {
+        "system": name,
+        "promise": claim.to_dict(),
+        "pair": asked.pair.label,
+        "exact": plain_number(_exact(asked.measured or asked.mechanism, asked.pair, zcdp=zcdp)),
+        "audit": {"size": size, "class": event_class(result.event), **kept(result)},
+        "ways": ways,
+    }
+
+
+def direct_runs(size: int) -> int:
+    return min(MOST_DIRECT, max(LEAST_DIRECT, size // 10))
+
+
+def _foreign(method: str, *, zcdp: bool) -> str:
+    if method == "slope":
+        return "" if zcdp else NO_RHO
+    return NO_LIMIT if zcdp else ""
+
+
+def _exact(mechanism: Any, pair: NeighborPair, *, zcdp: bool) -> float:
+    """Return the largest loss of a pair, or its rho: of whole changes Renyi divergence is linear in its order."""
+    if hasattr(mechanism, "spent"):
+        return float(mechanism.spent(pair))
+    law = mechanism.exact_loss(pair)
+    return float(law.renyi(2) / 2) if zcdp else max(float(law.maximum), float(law.reverse().maximum))
+
+
+def _estimated(asked: Asked, method: str, stream: np.random.SeedSequence) -> dict[str, Any]:
+    """Return an estimate with its interval, or why there is none."""
+    mechanism, pair = asked.errors or asked.mechanism, asked.where or asked.pair
+    direct = method == "direct"
+    if direct:  # which needs many runs, and of the areas that differ alone
+        mechanism, pair = asked.mechanism, asked.pair
+    options: dict[str, Any] = {"confidence": LEVEL, "rng": stream} | (
+        {"runs": direct_runs(asked.size)} if direct else {}
+    )
+    try:
+        found = estimate_loss(mechanism, pair, method=method, data=asked.data, **options)
+    except ValueError as error:
+        return {"why": str(error)}
+    low, high = found.interval
+    return {"value": found.value, "low": low, "high": high}
+
+
+def _calibrated(rho: float, whole: bool, simulations: int, stream: np.random.SeedSequence) -> dict[str, Any]:
+    """Return slopes of Gaussian noise of a known rho, and how many intervals hold it."""
+    law = (DiscreteGaussian if whole else Gaussian)(math.sqrt(0.5 / rho))
+    made = []
+    for own in stream.spawn(simulations):
+        noise, resampling = own.spawn(2)
+        errors = law.sample((RESIDUALS,), np.random.default_rng(noise))
+        made.append(residual_loss(errors, method="slope", resamples=100, confidence=LEVEL, rng=resampling))
+    values = [estimate.value for estimate in made]
+    return {
+        "rho": rho,
+        "whole": whole,
+        "residuals": RESIDUALS,
+        "simulations": simulations,
+        "median_of_20": float(np.median(values[:MEDIANS])),
+        "mean": float(np.mean(values)),
+        "covered": sum(estimate.interval[0] <= rho <= estimate.interval[1] for estimate in made),
+    }
+
+
+def check(numbers: Numbers) -> Checks:
+    for row in numbers["rows"]:
+        exact, system = float(row["exact"]), row["system"]
+        yield none_above(system, [row["audit"]], exact)
+        yield Check(f"{system}: {row['audit']['verdict']}, expected no violation", not violations([row["audit"]]))
+        asked = {way: estimate for way, estimate in row["ways"].items() if "value" in estimate}
+        known = all("value" in estimate or estimate.get("why") for estimate in row["ways"].values())
+        yield Check(f"{system}: every way has a number or a reason", known)
+        if system in ("RDPC", "ADPC"):
+            yield between(f"{system}: KDE / exact loss", asked["kde"]["value"] / exact, 0.1, 0.5)
+        for way in ("lag_tail", "slope"):
+            if way in asked and system not in TIED:
+                yield near(f"{system}: {WAYS[way]} / exact loss", asked[way]["value"] / exact, 1, 0.1)
+    for known in numbers["known_rho"]:
+        words = f"slope of {'discrete ' * known['whole']}Gaussian noise of rho {known['rho']:g}"
+        yield near(f"{words}, median of 20 / rho", known["median_of_20"] / known["rho"], 1, 0.1)
+        if known["simulations"] == SIMULATIONS:
+            yield between(f"{words}, intervals that cover", known["covered"] / SIMULATIONS, 0.85, 0.99)
+
+
+TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "NistDp3, rows")
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    near = [
+        row["ways"][way]["value"] / float(row["exact"])
+        for row in numbers["rows"]
+        for way in ("lag_tail", "slope")
+        if row["system"] not in TIED and "value" in row["ways"][way]
+    ]
+    rows: list[tuple[str, ...]] = []
+    reasons: list[str] = []
+    for row in numbers["rows"]:
+        audit = row["audit"]
+        cells = [*promised_and_lost(row), f"{audit['class']}, {audit['size']:,} runs"]
+        for estimate in row["ways"].values():
+            if "why" in estimate and estimate["why"] not in reasons:
+                reasons.append(estimate["why"])
+            cells.append(
+                f"({chr(97 + reasons.index(estimate['why']))})"
+                if "why" in estimate
+                else f"{estimate['value']:.3g} [{estimate['low']:.3g}, {estimate['high']:.3g}]"
+            )
+        rows.append((*cells, ABOUT[row["system"]]["lesson"]))
+    worst = max(abs(one["mean"] / one["rho"] - 1) for one in numbers["known_rho"])
+    named = {"near": near, "worst": f"{math.ceil(worst * 1000) / 10:g}%"}
+    named["covered"] = [one["covered"] / one["simulations"] for one in numbers["known_rho"]]
+    named["reasons"] = "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons))
+    return {**named, "rows": rows}
+
+
+def promised_and_lost(row: dict[str, Any]) -> list[str]:
+    """Return the cells that say what a system promises, about whom, what is lost and what is proved."""
+    claim = claim_from_dict(row["promise"])
+    who = {"add_remove": "added or removed", "replace_one": "replaced"}[claim.relation]
+    exact, lower = f"{float(row['exact']):.3g}", down(row["audit"]["lower_bound"])
+    return [
+        f"{row['system']} ({ABOUT[row['system']]['on']})",
+        f"{claim.parameter} {claim.budget:.4g}",
+        who,
+        exact,
+        lower,
+    ]
+
+
+def short_table(numbers: Numbers) -> MarkdownTable:
+    rows = [promised_and_lost(row) for row in numbers["rows"]]
+    return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
+
+
+STYLES: dict[str, dict[str, Any]] = {
+    "direct": {**ESTIMATE, "marker": "s"},
+    "lag_tail": {**ESTIMATE, "marker": "^"},
+    "kde": {**ESTIMATE, "marker": "o"},
+    "histogram": {**ESTIMATE, "marker": "x"},
+    "slope": {**ESTIMATE, "marker": "v"},
+}
+LIMIT = 3.0  # of the axis, in promises
+
+
+def draw(numbers: Numbers) -> Figure:
+    rows = numbers["rows"]
+    figure, (ax,) = page(1.4 + 0.6 * len(rows))
+    for at, row in enumerate(rows):
+        budget = claim_from_dict(row["promise"]).budget
+        bound = float(row["audit"]["lower_bound"]) / budget
+        bar(ax, at - 0.3, bound, height=0.22, violated=row["audit"]["verdict"] == "violated")
+        ax.plot(float(row["exact"]) / budget, at - 0.3, **EXACT, zorder=5)
+        column(ax, at - 0.3, down(bound), 62)
+        for place, (way, style) in enumerate(STYLES.items()):
+            estimate, height = row["ways"][way], at - 0.1 + 0.13 * place
+            if "why" in estimate:
+                continue
+            value, low, high = (estimate[key] / budget for key in ("value", "low", "high"))
+            ax.plot(np.minimum([low, high], LIMIT), [height, height], color=style["color"], linewidth=1)
+            if high > LIMIT:
+                ax.plot(LIMIT, height, **style | {"marker": ">"}, markersize=4, clip_on=False)
+            if value > LIMIT:
+                column(ax, height, f"{WAYS[way]}: {value:.3g}", 62)
+            else:
+                ax.plot(value, height, **style, markersize=4, linestyle="none")
+        ax.axhline(at + 0.52, color=GRAY, linewidth=0.4)
+    promise(ax)
+    column(ax, -0.75, "lower bound", 62, style="italic")
+    name_rows(ax, [row["system"] for row in rows], size=8)
+    ax.set(xlim=(0, LIMIT), xlabel="privacy loss in units of the promise, epsilon or rho (an arrow: beyond the axis)")
+    handles: list[Any] = [
+        *keys(bound="lower bound", exact="exact loss", promise="promise"),
+        *(line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **style) for way, style in STYLES.items()),
+    ]
+    words = f"estimates with their intervals at {LEVEL:.0%}; KDE: kernel density"
+    foot(figure, handles, words=words)
+    return figure

@@ -1,0 +1,1 @@
+"""TopDown: errors, losses, published tables and known bugs."""

@@ -1,0 +1,319 @@
+"""The loss of TopDown, stage by stage: noisy measurements one by one and together, and the tables made of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from algorithms.topdown import TopDown
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.estimation.constraints import Invariant
+from audit import ZCDP, NeighborPair, PureDP, measure_loss
+from audit.claims import Relation
+from audit.results import plain_number
+from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SHADES
+from experiments.audits import all_or_none, event_class, opened, run_all
+from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near
+from experiments.topdown.bugs import SCHEMA, TREE, total_of_first
+
+LEVELS = ("1/4", "3/8", "3/8")
+QUERIES = {"total": "1/4", "sex": "1/3", "detailed": "5/12"}
+AREAS = ("root", "level 1", "leaves")
+KEYS = tuple((level, query) for level in range(len(LEVELS)) for query in QUERIES)
+LAST = TREE.n_leaves - 1
+WHERE: dict[str, dict[str, Any]] = {area: {"level": level} for level, area in enumerate(AREAS)}
+WHERE |= {"paths": {"paths": (0, LAST)}, "all": {}}
+PROMISES: dict[str, PureDP | ZCDP] = {"geometric": PureDP(6.0), "Gaussian": ZCDP(10.0)}
+PUBLISHED: dict[str, PureDP | ZCDP] = {"geometric": PureDP(1.0), "Gaussian": ZCDP(0.5)}
+RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
+STAGES = ("measurements", "estimate", "rounded")
+WORDS = ("measurements", "estimates", "rounded tables")
+
+SEEDS, AUDITS = 20, 100
+SHARE_SIZE = {"geometric": 40_000, "Gaussian": 100_000}  # runs of an audit of one query
+JOINT_SIZE, PUBLISHED_SIZE = 50_000, 10_000  # of several together, whatever the stage; of published tables
+UNCOVERED_SIZE, COVERED_SIZE, SAME = 100, 20_000, 500
+CUSTOMARY = 0.95  # confidence of bounds on what is lost; verdicts have CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Task:
+    """One audit: which noise and neighbors, what is released, with how many runs."""
+
+    law: str
+    relation: Relation
+    stage: str
+    where: str  # key of `WHERE`, or level and query as "1 sex"
+    size: int
+    confidence: float = CUSTOMARY
+
+
+def release(promise: PureDP | ZCDP, relation: Relation, **options: Any) -> TopDown:
+    """Return the algorithm, three levels and three queries with unequal shares, under a promise for a relation."""
+    budget = Budget(type(promise)(promise.budget, relation), LEVELS, [QUERIES] * len(LEVELS))
+    return TopDown(SCHEMA, TREE, budget, solver="batched", **options)
+
+
+def neighbors(relation: Relation) -> NeighborPair:
+    """Return two histograms: a person added, or replaced by one elsewhere and of another kind."""
+    counts = 25 + np.arange(TREE.n_leaves * SCHEMA.cells).reshape(TREE.n_leaves, SCHEMA.cells) * 5 % 17
+    if relation == "add_remove":
+        return NeighborPair.add_people(counts, (0, 0))
+    return NeighborPair.move_people(counts, (0, 0), (LAST, 3))
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Audit queries 20 times with 40,000 or 100,000 runs, stages once with 50,000, tables 100 times with 10,000.
+
+    The quick form audits a person replaced only, queries and all areas together, measurements and rounded tables, with
+    a tenth of the runs or fewer.
+    """
+    relations, part = (RELATIONS[:1], 10) if quick else (RELATIONS, 1)
+    kinds = [(law, relation) for law in PROMISES for relation in relations]
+    shares = [_share(law, relation, key) for law, relation in kinds for key in KEYS]
+    tasks = [
+        Task(share["law"], share["relation"], "measurements", share["where"], SHARE_SIZE[share["law"]] // part)
+        for share in shares
+        if share["exact"]
+        for _ in range(1 if quick else SEEDS)
+    ]
+    tasks += [
+        Task(law, relation, stage, where, JOINT_SIZE // part // (2 if quick else 1))
+        for law, relation in kinds
+        for where in (["all"] if quick else WHERE)
+        for stage in (STAGES[::2] if quick else STAGES)
+        if (stage, where) != ("measurements", "paths")  # areas off the paths tell nothing there
+    ]
+    tasks += [
+        Task(law, relation, "published", "all", PUBLISHED_SIZE // part, CONFIDENCE)
+        for law, relation in kinds
+        for _ in range(1 if quick else AUDITS // len(kinds))
+    ]
+    *streams, last = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
+    work = [delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True)]
+    audits = run_all(work, jobs, "loss of TopDown")
+    for share in shares:
+        own = [audit for audit in audits if all(audit[name] == share[name] for name in ("law", "relation", "where"))]
+        share["lower_bound"] = [audit["lower_bound"] for audit in own]
+    return {
+        "shares": shares,
+        "joint": [_exact(law, relation, shares) for law, relation in kinds],
+        "stages": [audit for audit in audits if audit["where"] in WHERE and audit["stage"] in STAGES],
+        "published": [audit for audit in audits if audit["stage"] == "published"],
+        "microdata": _same_from_records(SAME // part, np.random.default_rng(last)),
+        "invariant": _breaking_an_invariant(part, last),
+        "quick": quick,
+    }
+
+
+def _share(law: str, relation: Relation, key: tuple[int, str]) -> dict[str, Any]:
+    """Return the share of a query, and what of it the pair spends by the exact law: nothing, if it cannot change."""
+    stage = release(PROMISES[law], relation).stage("measurements", only=[key])
+    exact = _loss(stage.exact_loss(neighbors(relation)), law)
+    where = f"{key[0]} {key[1]}"
+    return {"law": law, "relation": relation, "where": where, "own": stage.claim.budget, "exact": exact}
+
+
+def _exact(law: str, relation: Relation, shares: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the measurements lose by the exact laws, by level and all together, in units of the promise.
+
+    The largest loss of independent queries is the sum of theirs, and so is their Renyi divergence. The law of all
+    together has the same, or more where its table is an upper bound on a grid.
+    """
+    topdown = release(PROMISES[law], relation)
+    composed = _loss(topdown.stage("measurements").exact_loss(neighbors(relation)), law)
+    own = {share["where"]: share["exact"] for share in shares if (share["law"], share["relation"]) == (law, relation)}
+    levels = {area: sum(own[f"{level} {query}"] for query in QUERIES) for level, area in enumerate(AREAS)}
+    losses = {**levels, "paths": sum(own.values()), "all": sum(own.values()), "composed": composed}
+    return {"law": law, "relation": relation} | {key: loss / topdown.claim.budget for key, loss in losses.items()}
+
+
+def _loss(exact: Any, law: str) -> float:
+    """Return epsilon, or rho: of integer changes Renyi divergence is linear in its order, so one order gives it."""
+    return float(exact.epsilon_at(0) if law == "geometric" else exact.renyi(2) / 2)
+
+
+def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
+    published = task.stage == "published"
+    topdown = release((PUBLISHED if published else PROMISES)[task.law], task.relation)
+    if published:
+        mechanism: Any = topdown
+    elif task.where in WHERE:
+        mechanism = topdown.stage(task.stage, **WHERE[task.where])  # type: ignore[arg-type]
+    else:
+        level, query = task.where.split()
+        mechanism = topdown.stage("measurements", only=[(int(level), query)])
+    pair, attack = neighbors(task.relation), "likelihood_ratio" if task.stage == "measurements" else "auto"
+    options: dict[str, Any] = {"attack": attack, "size": task.size, "confidence": task.confidence, "rng": stream}
+    result = measure_loss(mechanism, pair, topdown.claim, **options)
+    return {
+        **asdict(task),
+        "promise": topdown.claim.budget,
+        "lower_bound": result.measured.budget,
+        "detectable": plain_number(result.detectable),
+        "verdict": result.verdict,
+        "class": event_class(result.event),
+    }
+
+
+def _same_from_records(runs: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Tell whether tables counted again from the records are the tables, in the same runs."""
+    topdown, counts = release(PROMISES["geometric"], "replace_one"), neighbors("replace_one").x
+    first, second = (np.random.default_rng(rng.integers(2**32)) for _ in range(2))
+    second.bit_generator.state = first.bit_generator.state
+    tables, counted = topdown.stage("rounded")(counts, runs, first), topdown.stage("microdata")(counts, runs, second)
+    return {"runs": runs, "same": bool(np.array_equal(tables, counted))}
+
+
+def _breaking_an_invariant(part: int, stream: np.random.SeedSequence) -> dict[str, Any]:
+    """Audit with the totals of level 1 as a declared invariant: a pair that keeps it, and one that does not."""
+    promise = PUBLISHED["geometric"]
+    topdown = release(promise, "replace_one", invariants=[Invariant("total", 1)])
+    across = neighbors("replace_one")
+    inside = NeighborPair.move_people(across.x, (0, 0), (1, 3))
+    try:
+        measure_loss(topdown, across, topdown.claim, size=UNCOVERED_SIZE)
+        message = ""
+    except ValueError as error:
+        message = str(error)
+    words = f"not covered by the promise: {across.label}"
+    outside = NeighborPair.declared(across.x, across.y, "replace_one", label=words)
+    first, second = stream.spawn(2)
+    options: dict[str, Any] = {"size": COVERED_SIZE // part, "confidence": CONFIDENCE, "rng": first}
+    covered = measure_loss(topdown.stage("measurements"), inside, topdown.claim, **options)
+    options |= {"size": UNCOVERED_SIZE // (2 if part > 1 else 1), "rng": second, "event": total_of_first(across)}
+    uncovered = measure_loss(lambda data, size, rng: topdown(data, size, rng), outside, topdown.claim, **options)
+    return {"message": message, "covered": covered.to_dict(), "uncovered": uncovered.to_dict()}
+
+
+def check(numbers: Numbers) -> Checks:
+    least = 0.3 if numbers["quick"] else 0.9
+    for share in numbers["shares"]:
+        what = f"{share['law']}, {share['relation']}, {_words(share['where'])}"
+        if share["exact"]:
+            yield near(f"{what}: exact loss / own share", share["exact"] / share["own"], 1.0, 1e-6)
+            bound, top = float(np.median(share["lower_bound"])) / share["own"], 1.3 if numbers["quick"] else 1.0
+            yield between(f"{what}: median lower bound / own share", bound, least, top)
+        else:
+            yield Check(f"{what}: no neighbor changes it", not share["lower_bound"] and share["where"] == "0 total")
+    for joint in numbers["joint"]:
+        fixed = 1 / 16 if joint["relation"] == "replace_one" else 0.0
+        what = f"{joint['law']}, {joint['relation']}, all measurements: exact loss / promise"
+        yield near(what, joint["all"], 1 - fixed, 1e-6)
+        upper = 1 + 1e-6 if joint["law"] == "geometric" else 1.1
+        yield between(f"{what}, composed / added", joint["composed"] / joint["all"], 1 - 1e-6, upper)
+        shown = {
+            row["stage"]: row["lower_bound"] / row["promise"] for row in _rows(numbers, joint) if row["where"] == "all"
+        }
+        what = f"{joint['law']}, {joint['relation']}, all: lower bound from"
+        yield between(f"{what} measurements / promise", shown["measurements"], 0.2, joint["all"])
+        for stage in sorted(shown.keys() - {"measurements"}):
+            yield between(f"{what} {stage} / from measurements", shown[stage] / shown["measurements"], 0, 1)
+    yield all_or_none("published tables", numbers["published"], violated=False)
+    same = numbers["microdata"]
+    yield Check(f"tables counted from the records are the tables, in {same['runs']} runs", same["same"])
+    broken = numbers["invariant"]
+    covered, uncovered = (opened(broken[name]) for name in ("covered", "uncovered"))
+    refused = broken["message"].endswith("a pair is not covered by the promise")
+    yield Check(f"refused: {broken['message']}", refused)
+    yield Check(f"a pair that keeps the invariant: {covered.verdict}", covered.verdict != "violated")
+    words = f"{uncovered.pair}: lower bound {down(uncovered.measured.budget)} of {uncovered.claim.budget:g}"
+    yield Check(words, uncovered.verdict == "violated" and uncovered.pair.startswith("not covered"))
+
+
+def _words(where: str) -> str:
+    level, query = where.split()
+    return f"{AREAS[int(level)]}, {query}"
+
+
+def _rows(numbers: Numbers, kind: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in numbers["stages"] if all(row[name] == kind[name] for name in ("law", "relation"))]
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    exact = [joint["all"] for joint in numbers["joint"]]
+    measured, rounded = (
+        [shown[stage] for shown in map(_shown, [numbers] * len(exact), numbers["joint"]) if stage in shown]
+        for stage in ("measurements", "rounded")
+    )
+    rows = []
+    for joint in numbers["joint"]:
+        who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
+        shown = _shown(numbers, joint)
+        cells = (down(shown[stage]) if stage in shown else "" for stage in STAGES)
+        rows.append((f"{joint['law']}, {who}", f"{joint['all']:.2f}", *cells))
+    published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
+    worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
+    detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
+    return locals()
+
+
+def _shown(numbers: Numbers, joint: dict[str, Any]) -> dict[str, float]:
+    """Return the share of the promise that all areas together show, by stage."""
+    rows = (row for row in _rows(numbers, joint) if row["where"] == "all")
+    return {row["stage"]: row["lower_bound"] / row["promise"] for row in rows}
+
+
+COLORS = dict(zip(STAGES, SHADES, strict=True))
+
+
+def draw(numbers: Numbers) -> Figure:
+    figure, axes = page(8.6, 2, 2)
+    titles = {"geometric": "geometric noise, $\\varepsilon$ = 6", "Gaussian": "Gaussian noise, $\\rho$ = 10"}
+    for number, (law, title) in enumerate(titles.items()):
+        _draw_shares(axes[number], [share for share in numbers["shares"] if share["law"] == law], named=not number)
+        axes[number].set_title(f"({'ab'[number]}) each query: {title}")
+        rows = [row for row in numbers["stages"] if row["law"] == law and row["relation"] == "replace_one"]
+        joints = [joint for joint in numbers["joint"] if joint["law"] == law and joint["relation"] == "replace_one"]
+        _draw_stages(axes[2 + number], rows, joints, named=not number)
+        axes[2 + number].set_title(f"({'cd'[number]}) all queries: {title}")
+    handles: list[Any] = [
+        line_key("(a, b) one replaced: median, range of audits", **CIRCLE, markersize=5),
+        line_key("(a, b) one added: median, range of audits", **CIRCLE | {"marker": "^", "color": PALE}, markersize=5),
+        line_key("promise", **PROMISE),
+    ]
+    handles += [
+        bar_key(f"(c, d) lower bound from {words}", COLORS[stage]) for stage, words in zip(STAGES, WORDS, strict=True)
+    ]
+    handles.append(line_key("(c, d) exact loss of the measurements", **EXACT))
+    foot(figure, handles, ncols=2, words="(c, d): one person replaced; both paths have the measurements of all areas")
+    return figure
+
+
+MARKERS = {"replace_one": ("o", BLUE, -0.16), "add_remove": ("^", PALE, 0.16)}
+
+
+def _draw_shares(ax: Axes, shares: list[dict[str, Any]], *, named: bool) -> None:
+    promise(ax)
+    for share in shares:
+        at = [f"{level} {query}" for level, query in KEYS].index(share["where"])
+        marker, color, off = MARKERS[share["relation"]]
+        if share["lower_bound"]:
+            values = np.array(share["lower_bound"]) / share["own"]
+            extent(ax, values, at + off, color)
+            ax.plot(np.median(values), at + off, marker, color=color, markersize=5)
+        else:
+            beside(ax, at - 0.35, "one replaced: no neighbor changes it", x=0.01)
+    name_rows(ax, [f"{AREAS[level]}, {query}" if named else "" for level, query in KEYS], size=8)
+    lowest = min(min(share["lower_bound"], default=1.0) / share["own"] for share in shares)
+    ax.set(xlim=(min(0.76, lowest - 0.01), 1.06), xlabel="lower bound (95%) / query's share")
+
+
+def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]], *, named: bool) -> None:
+    promise(ax)
+    shown = [where for where in WHERE if any(row["where"] == where for row in rows)]
+    for row in rows:
+        at = shown.index(row["where"]) + (STAGES.index(row["stage"]) - 1) * 0.26
+        bar(ax, at, row["lower_bound"] / row["promise"], height=0.24, color=COLORS[row["stage"]])
+    for joint in joints:
+        for at, where in enumerate(shown):
+            ax.plot(joint[where], at - 0.26, **EXACT, clip_on=False)
+    names = {"paths": "both paths", "all": "all areas"}
+    name_rows(ax, [names.get(where, where) if named else "" for where in shown], size=8)
+    ax.set(xlim=(0, 1.03), xlabel="lower bound (95%) / promise")

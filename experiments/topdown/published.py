@@ -1,0 +1,218 @@
+"""How much of a promise published tables show, and how much of it post-processing hides from an audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from matplotlib.figure import Figure
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.systems import systems
+from algorithms.topdown import TopDown, preset
+from audit import NeighborPair, measure_loss
+from audit.results.plots import GRAY, PROMISE
+from experiments.audits import all_or_none, kept, run_all
+from experiments.drawing import bar, budget_axis, column, foot, keys, line_key, name_rows, page, promise, styles
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, up
+from experiments.systems.asked import TREE_500
+
+TREES = {
+    9: Hierarchy.regular(3, 2),
+    125: Hierarchy.regular(5, 3),
+    500: Hierarchy.from_codes(*zip(*TREE_500, strict=True)),
+}
+PEOPLE = 20  # in each of four cells of an area, on average
+EPSILONS, GROUPS = (0.5, 1.0, 2.0, 4.0), (1, 2, 4, 8)
+SIZES, SEEDS = (25_000, 100_000, 400_000), 5  # runs, and audits of so many
+BUDGETS, GROUPED, STAGED = 200_000, 100_000, 60_000  # runs by budget, by group, and of stages of other systems
+PARTS = {False: 1, True: 10}  # of which a quick form makes one
+OFTEN = 100  # audits at the confidence of published verdicts: none should report a violation
+GROWING = (9, 125)
+STAGES = {
+    "TopDown, 9 areas": ("topdown", ("measurements", "estimate", "rounded")),
+    "ONS pilot, 4 areas": ("ons", ("measurements", "adjusted", "rounded", "")),
+    "NistDp3": ("nist", ("measurements", "thresholded", "counted")),
+}
+WORDS = {"": "people", "counted": "rows, counted"}  # of stages whose names do not say it
+TABLES, MEASURED = "rounded", "measurements"
+CUSTOMARY = 0.95  # confidence of every bound that is shown
+MARGIN = 0.1  # of the promise, by which bounds may differ by chance
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is audited: TopDown's stage on so many leaves, or that of another system on its own pair."""
+
+    system: str
+    leaves: int
+    stage: str
+    epsilon: float
+    people: int
+    size: int
+
+
+def topdown(leaves: int, epsilon: float, people: int = 1) -> tuple[TopDown, NeighborPair]:
+    """Return TopDown on a tree of so many leaves, and people who move from its first cell to its last."""
+    before = np.random.default_rng(leaves).poisson(PEOPLE, (leaves, 4))
+    pair = NeighborPair.move_people(before, (0, 0), (leaves - 1, 3), people)
+    return preset("micro", TREES[leaves], epsilon=epsilon), pair
+
+
+def tasks(quick: bool) -> list[Task]:
+    """Return all audits: with growing runs, by budget, in groups, and of every stage (quick: nine leaves, few runs)."""
+    part, trees = PARTS[quick], (9,) if quick else tuple(TREES)
+    growing = [leaves for leaves in GROWING if leaves in trees]
+    asked = [
+        Task("topdown", leaves, TABLES, 1.0, 1, size // part)
+        for leaves in growing
+        for size in SIZES
+        for _ in range(1 if quick else SEEDS)
+    ]
+    asked += [Task("topdown", leaves, TABLES, e, 1, BUDGETS // part) for leaves in trees for e in EPSILONS]
+    asked += [
+        Task("topdown", leaves, TABLES, 1.0, people, GROUPED // part)
+        for leaves in growing
+        for people in GROUPS[1:]  # of one person there are as many above
+        for _ in range(1 if quick else SEEDS)
+    ]
+    for system, stages in STAGES.values():
+        if system != "topdown":
+            asked += [Task(system, 0, stage, 1.0, 1, STAGED // part) for stage in stages]
+    return asked + [Task("topdown", 9, stage, 1.0, 1, BUDGETS // part) for stage in STAGES["TopDown, 9 areas"][1][:-1]]
+
+
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+    """Audit tables of every size with growing runs, budgets and groups, then every stage, and one 100 times."""
+    asked = tasks(quick)
+    often = [Task("topdown", 9, TABLES, 1.0, 1, GROUPED // PARTS[quick])] * (OFTEN // PARTS[quick])
+    streams = np.random.SeedSequence(seed).spawn(len(asked) + len(often))
+    levels = [CUSTOMARY] * len(asked) + [CONFIDENCE] * len(often)
+    work = [delayed(_audit)(*one) for one in zip(asked + often, levels, streams, strict=True)]
+    found = run_all(work, jobs, "published tables")
+    return {"audits": found[: len(asked)], "sound": found[len(asked) :], "quick": quick}
+
+
+def _audit(task: Task, confidence: float, stream: np.random.SeedSequence) -> dict[str, Any]:
+    if task.system == "topdown":
+        whole, pair = topdown(task.leaves, task.epsilon, task.people)
+        mechanism: Any = whole.stage(task.stage)  # type: ignore[arg-type]
+    else:
+        system = systems()[task.system]
+        mechanism, pair = system.mechanism(stage=task.stage, epsilon=task.epsilon), system.pair()
+    result = measure_loss(mechanism, pair, mechanism.claim, size=task.size, confidence=confidence, rng=stream)
+    return asdict(task) | kept(result) | {"attack": result.attack}
+
+
+def shares(numbers: Numbers, **wanted: Any) -> list[float]:
+    rows = [row for row in numbers["audits"] if wanted.items() <= row.items()]
+    return [float(row["lower_bound"]) / row["epsilon"] for row in rows]
+
+
+def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
+    """Return the shares that one person shows in tables at epsilon 1, by the number of runs."""
+    part = SIZES[0] // min(row["size"] for row in numbers["audits"] if row["leaves"] == leaves)
+    asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "people": 1}
+    return {size // part: shares(numbers, **asked, size=size // part) for size in SIZES}
+
+
+def by_budget(numbers: Numbers, leaves: int) -> list[float]:
+    asked = {"leaves": leaves, "stage": TABLES, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
+    return [shares(numbers, **asked, epsilon=epsilon)[0] for epsilon in EPSILONS]
+
+
+def in_groups(numbers: Numbers, leaves: int) -> list[float]:
+    """Return the share that a person shows in tables at epsilon 1, by the number of people who move; medians."""
+    asked = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
+    return [float(np.median(shares(numbers, **asked, people=people))) for people in GROUPS]
+
+
+def stages(numbers: Numbers) -> dict[str, dict[str, float]]:
+    """Return the share that every stage shows at epsilon 1, by system; what is published comes last."""
+    found: dict[str, dict[str, float]] = {}
+    for name, (system, of_system) in STAGES.items():
+        if system == "topdown":
+            shown = [shares(numbers, leaves=9, stage=stage)[0] for stage in of_system[:-1]]
+            shown.append(by_budget(numbers, 9)[EPSILONS.index(1.0)])
+        else:
+            shown = [shares(numbers, system=system, stage=stage)[0] for stage in of_system]
+        found[name] = dict(zip(of_system, shown, strict=True))
+    return found
+
+
+def check(numbers: Numbers) -> Checks:
+    audits = numbers["audits"]
+    misses = sum(float(row["lower_bound"]) > row["epsilon"] for row in audits)
+    yield few_misses("bounds above the promise", misses, len(audits), CUSTOMARY)
+    yield all_or_none("TopDown's tables at 1 - 1e-6", numbers["sound"], violated=False)
+    if not numbers["quick"]:
+        for leaves, least in zip(GROWING, (0.6, 0.5), strict=True):
+            few, *_, many = map(np.median, grown(numbers, leaves).values())
+            yield between(f"{leaves} areas: share that most runs show, median", float(many), least, 1.0)
+            yield Check(f"{leaves} areas: {many:.2f} of most runs, {few:.2f} of fewest", bool(many > few))
+            alone, two, *_ = in_groups(numbers, leaves)
+            words = f"{leaves} areas: {two:.2f} a person of two, {alone:.2f} of one person, expected less; medians"
+            yield Check(words, alone < two)
+    for name, found in stages(numbers).items():
+        *_, published = found.values()
+        words = f"{name}: {published:.2f} from what is published, {found[MEASURED]:.2f} from the measurements"
+        yield Check(words, published <= found[MEASURED] + MARGIN)
+
+
+def facts(numbers: Numbers) -> dict[str, Any]:
+    tables = stages(numbers)["TopDown, 9 areas"][TABLES]
+    rows = [(name, down(found[MEASURED]), down([*found.values()][-1])) for name, found in stages(numbers).items()]
+    for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
+        by_size = grown(numbers, leaves)
+        sizes, found = ", ".join(f"{size:,}" for size in by_size), map(np.median, by_size.values())
+        rows.append((f"TopDown, {leaves} areas, {sizes} runs", "", ", ".join(map(down, found))))
+        people = ", ".join(map(str, GROUPS))
+        grouped = ", ".join(map(down, in_groups(numbers, leaves)))
+        rows.append((f"{leaves} areas, groups of {people} people", "", grouped))
+    return {"tables": tables, "runs": BUDGETS // PARTS[numbers["quick"]], "hidden": up(1 - tables), "rows": rows}
+
+
+STYLES = styles(TREES)
+
+
+def draw(numbers: Numbers) -> Figure:
+    figure, (by_runs, by_epsilon, by_group, by_stage) = page(6.6, 2, 2)
+    for leaves, look in STYLES.items():
+        if not shares(numbers, leaves=leaves):
+            continue
+        by_epsilon.plot(EPSILONS, by_budget(numbers, leaves), **look)
+        if leaves in GROWING:
+            found = grown(numbers, leaves)
+            by_runs.plot(list(found), [np.median(each) for each in found.values()], **look)
+            for size, each in found.items():
+                by_runs.plot([size] * len(each), each, ".", color=look["color"], markersize=3)
+            by_group.plot(GROUPS, in_groups(numbers, leaves), **look)
+    sizes = list(grown(numbers, 9))
+    by_runs.set_xscale("log")
+    by_runs.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    by_runs.minorticks_off()
+    by_runs.set(xlabel="runs, over both databases (log scale)", title="(a) TopDown's tables by runs, $\\epsilon$ = 1")
+    budget_axis(by_epsilon, EPSILONS, "promise, epsilon")
+    by_epsilon.set_title("(b) by promise")
+    budget_axis(by_group, GROUPS, "people who move")
+    by_group.set_title("(c) by group, $\\epsilon$ = 1")
+    for ax in (by_runs, by_epsilon, by_group):
+        ax.axhline(1, **PROMISE)
+        ax.set(ylim=(0, 1.05), ylabel="lower bound (95%) / promise")
+    rows = [(name, stage, value) for name, found in stages(numbers).items() for stage, value in found.items()]
+    promise(by_stage)
+    for at, (_, _, value) in enumerate(rows):
+        bar(by_stage, at, value)
+        column(by_stage, at, down(value), 34)
+    name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=7.5)
+    by_stage.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
+    by_stage.set_title("(d) by stage, $\\epsilon$ = 1", x=-1.0)
+    handles = [line_key(f"TopDown, {leaves} areas", **look) for leaves, look in STYLES.items()]
+    handles += [
+        *keys(promise="promise"),
+        line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none"),
+    ]
+    foot(figure, handles, ncols=3)
+    return figure
