@@ -19,47 +19,13 @@ __all__ = ["estimate_loss"]
 def estimate_loss(
     mechanism: Mechanism, pair: NeighborPair, *, method: str, data: Any = None, rng: Seed = None, **options: Any
 ) -> LossEstimate:
-    """Estimate the loss of a mechanism; where it has several laws of noise, of each by itself, and add up the losses.
+    """Estimate the loss of a mechanism; of one with `components`, that of each by itself, and their sum as `value`.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a method ``exact(data)``; or with a method ``components()``: mechanisms whose outputs side by side are its
-        own, independent of each other, each with one law of noise.
-    pair : NeighborPair
-        The two databases: by how much they change the exact outputs of a component is the weight of its estimate.
-    method : {"direct", "lag_tail", "histogram", "kde", "slope"}
-        See `direct_loss` and `residual_loss`.
-    data : object, optional
-        The database on which errors are made. By default the first of the pair.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of all randomness.
-    **options
-        As `estimate_direct` or `estimate_residuals` takes them.
-
-    Returns
-    -------
-    LossEstimate
-        As `estimate_direct` or `estimate_residuals` makes it. Of components, its curve has a point for each: what that
-        loses on this pair; and `value` is their sum, in nats or rho.
-
-    Raises
-    ------
-    ValueError
-        If the pair changes no component, a setting ``change`` is given for several, or an estimate is refused.
-    TypeError
-        If an argument is of the wrong kind.
-
-    Notes
-    -----
-    Pure losses of independent components add up, and so does rho [1]_. An answer that changes by ``c`` loses ``c``
-    times as much as by 1 of pure privacy, ``c^2`` times as much of rho. Intervals add up as those of independent
-    estimates do.
-
-    References
-    ----------
-    .. [1] Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016,
-       Lemma 1.7.
+    `components()` are mechanisms with outputs side by side, independent and each with one law of noise; the curve has a
+    point for each. `data` is the database on which errors are made, the first of the pair by default; `options` go to
+    `estimate_direct` or `estimate_residuals`. Pure losses of independent components add up, and so does rho (Bun and
+    Steinke, 2016, lemma 1.7); an answer that changes by ``c`` loses ``c`` times as much of pure privacy as by 1, and
+    ``c**2`` times as much of rho. Intervals add up as those of independent estimates do.
     """
     errors = pair.x if data is None else data
     if not callable(getattr(mechanism, "components", None)):

@@ -35,27 +35,7 @@ ERRORS, ON_X, ON_Y, RESAMPLES, ENTRIES = range(5)  # numbers of the random strea
 
 
 def exact_output(mechanism: Mechanism, data: Any) -> Floats:
-    """Return what one output of a mechanism would be without noise.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a method ``exact(data)``.
-    data : object
-        A database.
-
-    Returns
-    -------
-    ndarray of float
-        Of the shape of one output.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism has no such method, or it returns no finite numbers.
-    TypeError
-        If it returns no numbers.
-    """
+    """Return what one output of a mechanism would be without noise, by its method ``exact(data)``; finite numbers."""
     exact = getattr(mechanism, "exact", None)
     if not callable(exact):
         raise ValueError(f"{mechanism_name(mechanism)} has no exact output to subtract")
@@ -80,39 +60,10 @@ def estimate_residuals(
 ) -> LossEstimate:
     """Run a mechanism on one database, and estimate its loss from the errors of all its outputs.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a method ``exact(data)``, what an output would be without noise.
-    data : object
-        The database.
-    runs : int, optional
-        Releases. By default one, if it has 1,000 errors; otherwise as many as have 10,000, and at least 30.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of all randomness.
-    n_jobs : int
-        Blocks of runs at work at the same time, as joblib counts; the estimate does not depend on it.
-    progress : bool
-        Whether a terminal shows a bar.
-    **options
-        As `residual_loss` takes them, such as ``method``.
+    `runs` are releases: one with 1,000 errors is enough by default, else as many as have 10,000, and at least 30. Of
+    more than 262,144 entries so many are drawn, at random and without looking at their errors. `options` go to
+    `residual_loss`.
 
-    Returns
-    -------
-    LossEstimate
-        As `residual_loss` makes it; runs are resampled whole where there are several. Of more than 262,144 entries so
-        many are drawn, at random and without looking at their errors.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism has no exact output or returns others than numbers of its shape, there are too many errors, or
-        `residual_loss` refuses them.
-    TypeError
-        If an argument is of the wrong kind.
-
-    Examples
-    --------
     >>> class Noisy:
     ...     def exact(self, data):
     ...         return data
@@ -153,39 +104,10 @@ def estimate_direct(
 ) -> LossEstimate:
     """Run a mechanism on two databases, and estimate the loss from the error of the entry that the pair changes most.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a method ``exact(data)``, what an output would be without noise.
-    pair : NeighborPair
-        The two databases. Of the entries whose exact values differ most the first is looked at.
-    runs : int
-        In all, over both databases: at least 20.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of all randomness.
-    n_jobs : int
-        Blocks of runs at work at the same time, as joblib counts; the estimate does not depend on it.
-    progress : bool
-        Whether a terminal shows a bar.
-    **options
-        As `direct_loss` takes them. By default the errors `at` are 17 whole numbers around their median that reach 8
-        people, or two standard deviations (by the median absolute deviation) if these are more.
+    `runs` are over both databases. `options` go to `direct_loss`: the errors `at` are by default 17 whole numbers about
+    their median that reach 8 people, or two standard deviations (by the median absolute deviation) if these are more.
+    The settings name the entry, and how many the pair changes.
 
-    Returns
-    -------
-    LossEstimate
-        As `direct_loss` makes it; the settings name the entry, and how many the pair changes.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism has no exact output or returns others than numbers of its shape, the exact outputs do not
-        differ, or `direct_loss` refuses the outputs.
-    TypeError
-        If an argument is of the wrong kind.
-
-    Examples
-    --------
     >>> class Noisy:
     ...     def exact(self, data):
     ...         return data

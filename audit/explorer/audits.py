@@ -25,22 +25,11 @@ CLAIM, PLAN = "audit/claim/all", "audit/plan/all"
 
 
 def compute(state: State) -> dict[str, Result]:
-    """Return every number of the sheet.
+    """Return every number of the sheet by ``audit/PART/PLACE/QUANTITY``, of a state with a value of each input.
 
-    Parameters
-    ----------
-    state : mapping of str to number or str
-        A value of each input of `sheet`.
+    None stands for what no number of runs, or no loss, would do, and for what is not in the table of simulated plans.
+    ``known`` and ``refused`` are keys of words: how the numbers came about, and why ``plaudit plan`` refuses the plan.
 
-    Returns
-    -------
-    dict of str to number or str
-        By ``audit/PART/PLACE/QUANTITY``. None stands for what no number of runs, or no loss, would do, and for what is
-        not in the table of simulated plans. ``known`` is the key of words that say how the numbers came about;
-        ``refused`` of words that say why ``plaudit plan`` refuses the plan, or None. A power below `LEAST_POWER` is 0.
-
-    Examples
-    --------
     >>> found = compute(sheet().published)
     >>> found["audit/plan/all/runs_needed"], round(found["audit/plan/all/detectable"], 3)
     (4631, 1.097)
@@ -107,13 +96,7 @@ def _claim(given: dict[str, Any]) -> Claim:
 
 @cache
 def sheet() -> Sheet:
-    """Return the sheet.
-
-    Returns
-    -------
-    Sheet
-        Its published state is pure privacy of epsilon 1 and an audit of 5,000 runs.
-    """
+    """Return the sheet; its published state is pure privacy of epsilon 1 and an audit of 5,000 runs."""
     return Sheet(
         name="audit",
         title="audit.title",

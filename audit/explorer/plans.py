@@ -41,24 +41,12 @@ Line = Sequence[Entry]
 
 @dataclass(frozen=True)
 class PlanTable:
-    """Simulated plans of one family, at a confidence of `CONFIDENCE` and a share of runs that choose the event.
+    """Simulated plans of one family, at a confidence of `CONFIDENCE` and a share of runs that choose the event."""
 
-    Attributes
-    ----------
-    budgets : sequence of float, shape (b,)
-        mu or rho of the group, increasing.
-    runs : sequence of int, shape (r,)
-        Runs in all, increasing.
-    quantiles : sequence of float, shape (p,)
-        Normal quantiles of the powers.
-    excess : sequence of sequence of sequence of float or None, shape (b, r, p)
-        Logarithm of the smallest violation less 1; None where no violation is seen so often.
-    """
-
-    budgets: Sequence[float]
-    runs: Sequence[int]
-    quantiles: Sequence[float]
-    excess: Sequence[Sequence[Line]]
+    budgets: Sequence[float]  # mu or rho of the group, increasing, shape (b,)
+    runs: Sequence[int]  # in all, increasing, shape (r,)
+    quantiles: Sequence[float]  # normal quantiles of the powers, shape (p,)
+    excess: Sequence[Sequence[Line]]  # log of the smallest violation less 1, shape (b, r, p); None where none is seen
 
     def line(self, budget: float, runs: float) -> Line | None:
         """Return the entries of every power, of a group's budget and a number of runs; None outside of the table."""
@@ -74,10 +62,7 @@ class PlanTable:
         ]  # fmt: skip
 
     def power(self, budget: float, runs: int, violation: float) -> Entry:
-        """Return how often so many runs see a violation, or the largest power of the table where it is more.
-
-        None where it is not in the table, or less than its least power.
-        """
+        """Return how often so many runs see a violation, at most the largest power of the table; None outside of it."""
         line = self.line(budget, runs)
         if line is None or line[0] is None:
             return None
@@ -138,11 +123,7 @@ def _mixed(first: Entry, second: Entry, part: float) -> Entry:
 def plan_tables() -> dict[tuple[str, float], PlanTable]:
     """Return the tables by family and by the share of runs that choose the event.
 
-    Examples
-    --------
-    What shift do 20,000 runs detect with power 0.8, if the promise is a mu of 1?
-
-    >>> round(plan_tables()["gaussian", 0.3].violation(1.0, 20_000, 0.8), 2)
+    >>> round(plan_tables()["gaussian", 0.3].violation(1.0, 20_000, 0.8), 2)  # the shift over a mu of 1
     1.08
     """
     quantiles = [float(special.ndtri(power)) for power in POWERS]

@@ -56,15 +56,7 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
 
 
 def write_page(explored: Explored, path: Path) -> None:
-    """Write the page, whole or not at all, over nothing but a page of the explorer.
-
-    Raises
-    ------
-    ValueError
-        If something else is there, the name does not end in ``.html``, or an input breaks its rule.
-    OSError
-        If it cannot be written.
-    """
+    """Write the page, whole or not at all, over nothing but a page of the explorer."""
     if (path.is_symlink() or path.exists()) and not _is_page(path):
         raise ValueError(f"--html must name a new file, or a page of plaudit explore, got {path}")
     if path.suffix.lower() not in (".html", ".htm"):

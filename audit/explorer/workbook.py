@@ -57,16 +57,7 @@ LONGEST_LIST = 255  # characters of choices that a cell may list by itself
 
 
 def write_workbook(explored: Explored, path: Path) -> None:
-    """Write the workbook of all sheets, whole or not at all, where nothing is.
-
-    Raises
-    ------
-    ValueError
-        If something is there, the name does not end in ``.xlsx``, the extra `xlsx` is not installed, or an input breaks
-        its rule.
-    OSError
-        If it cannot be written.
-    """
+    """Write the workbook of all sheets, whole or not at all, where nothing is."""
     check_workbook(path)
     known = offered("systems").sheets()
     content = build_workbook(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
@@ -77,13 +68,7 @@ def write_workbook(explored: Explored, path: Path) -> None:
 
 
 def check_workbook(path: Path) -> None:
-    """Refuse a path where something is or that no workbook has, or to go on without the extra `xlsx`.
-
-    Raises
-    ------
-    ValueError
-        If it is so.
-    """
+    """Refuse a path where something is or that no workbook has, or to go on without the extra `xlsx`."""
     if path.is_symlink() or path.exists():
         raise ValueError(f"--xlsx must name a new file, got {path}")
     if path.suffix.lower() != ".xlsx":
@@ -93,13 +78,7 @@ def check_workbook(path: Path) -> None:
 
 
 def build_workbook(explored: Explored, sheets: Sequence[Sheet]) -> bytes:
-    """Return the workbook of all sheets, the state of one of which is given: the same for the same settings.
-
-    Raises
-    ------
-    ValueError
-        If an input breaks its rule.
-    """
+    """Return the workbook of all sheets, the state of one of which is given: the same for the same settings."""
     import xlsxwriter
 
     words = words_in("en")

@@ -176,13 +176,7 @@ class Replay:
         return self.record().to_dict()
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return all queries as texts: the names of the columns, then a query a row.
-
-        Returns
-        -------
-        list of tuple of str
-            Names in one line, and cut where they are long.
-        """
+        """Return all queries as texts, names in one line and cut: the names of the columns, then a query a row."""
         rows: list[tuple[str, ...]] = [("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")]
         return rows + [
             (
@@ -197,23 +191,11 @@ class Replay:
         ]
 
     def told(self) -> list[str]:
-        """Return all violations and notes, a line each.
-
-        Returns
-        -------
-        list of str
-            Violations first.
-        """
+        """Return all violations, then all notes, a line each."""
         return [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
 
     def table(self) -> str:
-        """Return all queries, violations and notes as text.
-
-        Returns
-        -------
-        str
-            One line each, queries in columns. A change of any query is as confidential as the databases.
-        """
+        """Return all queries, in columns, violations and notes as text: as confidential as the databases."""
         rows, told = self.rows(), self.told()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -272,13 +272,7 @@ class AuditResult(Reported):
         return f"Privacy audit of {self.mechanism}", {"audits": [(self.mechanism, self)]}
 
     def to_frame(self) -> Any:
-        """Return the summary as a data frame of one row, which `pandas.concat` puts below others.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+        """Return the summary as a data frame of one row, which `pandas.concat` puts below others."""
         return frame([self.summary()])
 
     def _repr_html_(self) -> str:

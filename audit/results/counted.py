@@ -57,13 +57,7 @@ def check_counts(counts: dict[str, dict[str, int]]) -> None:
 
 
 def check_basis(basis: dict[str, Any]) -> None:
-    """Refuse numbers that no method has written.
-
-    Raises
-    ------
-    ValueError
-        If one is of another type, or too large.
-    """
+    """Refuse numbers that no method has written: of another type, or too large."""
     typed(_Basis, basis)
     for name, value in basis.items():
         for one in value if isinstance(value, list) else [value]:
@@ -72,13 +66,7 @@ def check_basis(basis: dict[str, Any]) -> None:
 
 
 def check_other(other: dict[str, Any]) -> None:
-    """Refuse an event that was counted besides, of which something is missing or no method has written it.
-
-    Raises
-    ------
-    ValueError
-        If it is such.
-    """
+    """Refuse an event that was counted besides, of which something is missing or no method has written it."""
     typed(_Other, other)
     if missing := _Other.__required_keys__ - other.keys():
         raise ValueError(f"each of others must have {', '.join(sorted(missing))}")

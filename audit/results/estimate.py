@@ -111,13 +111,7 @@ class LossEstimate(Reported):
         return f"Estimate by {self.method}", {"estimates": [(self.method, self)]}
 
     def to_frame(self) -> Any:
-        """Return the curve as a data frame with the columns at, loss, low and high.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+        """Return the curve as a data frame with the columns at, loss, low and high."""
         return frame({name: getattr(self, name) for name in CURVE})
 
     def _repr_html_(self) -> str:

@@ -52,29 +52,10 @@ def findings(result: Saved) -> dict[str, Any]:
 
 
 def save_result(result: Saved, folder: Path, name: str) -> Path:
-    """Write a result into a folder under its name, or the next that is free: name-2, and so on.
+    """Write a result into a folder under its name, or the next that is free: name-2, and so on; return the file.
 
     Another result is never overwritten, whoever writes at the same time. One that is made again, by the same command
-    with the same seed, and that found the same, takes the place of the first.
-
-    Parameters
-    ----------
-    result : AuditResult, LossEstimate or ReplayRecord
-        To be saved. An estimate has its command among the settings.
-    folder : pathlib.Path
-        Where; made if need be.
-    name : str
-        Without an ending.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
+    (of an estimate, among its settings) with the same seed, and that found the same, takes the place of the first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     plain, number = name_in_files(name), 1
@@ -149,17 +130,10 @@ def _read(path: Path) -> list[tuple[str, Saved, bool]]:
 
 
 def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult, bool]]:
-    """Yield the audits that a test suite asserted, each with its name, from entries as the pytest plugin writes them.
+    """Yield the audits that a test suite asserted, from entries as the pytest plugin writes them.
 
-    Raises
-    ------
-    ValueError
-        If an entry is none, or its audit does not hold.
-
-    Yields
-    ------
-    (str, AuditResult, bool)
-        Named by the test and the call in it, and whether the test expects a violation: the audit is of a known bug.
+    Each has the name of the test and the call in it, and whether the test expects a violation: the audit is of a known
+    bug.
     """
     for entry in entries if isinstance(entries, list) else [entries]:
         if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in ENTRY.items()):

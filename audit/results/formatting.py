@@ -82,13 +82,7 @@ def scale_of(claim: Claim) -> str:
 
 
 def number_of(number: int, what: str) -> str:
-    """Return how many there are of something.
-
-    Examples
-    --------
-    >>> number_of(1, "audit"), number_of(12000, "audit")
-    ('1 audit', '12,000 audits')
-    """
+    """Return how many there are of something: 1 audit, 12,000 audits."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
@@ -111,8 +105,6 @@ def plain_number(value: float) -> float | str:
 def at_least(value: float, digits: int = DIGITS) -> str:
     """Return a lower bound in words: rounded down, so that it stays one.
 
-    Examples
-    --------
     >>> at_least(0.99996), at_least(1234.56), at_least(0.0)
     ('0.9999', '1234', '0')
     """
@@ -122,8 +114,6 @@ def at_least(value: float, digits: int = DIGITS) -> str:
 def at_most(value: float, digits: int = DIGITS) -> str:
     """Return an upper bound in words: rounded up, so that it stays one.
 
-    Examples
-    --------
     >>> at_most(1.01504), at_most(0.00001), at_most(float("inf"))
     ('1.016', '1.000e-05', 'inf')
     """
@@ -133,8 +123,6 @@ def at_most(value: float, digits: int = DIGITS) -> str:
 def nearest(value: float, digits: int = DIGITS) -> str:
     """Return a number that somebody chose, such as a promise: rounded to the nearest, without zeros at its end.
 
-    Examples
-    --------
     >>> nearest(1.0), nearest(1 / 3), nearest(1e-6)
     ('1', '0.3333', '1e-06')
     """
@@ -145,8 +133,6 @@ def nearest(value: float, digits: int = DIGITS) -> str:
 def percent(confidence: float) -> str:
     """Return a confidence in percent, with as many nines as it has.
 
-    Examples
-    --------
     >>> percent(0.95), percent(1 - 0.05 / 3), percent(1 - 1e-9)
     ('95%', '98.333%', '99.9999999%')
     """

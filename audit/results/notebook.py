@@ -39,13 +39,7 @@ def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str
 
 
 def frame(columns: Any) -> Any:
-    """Return rows or columns as a data frame of pandas.
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed.
-    """
+    """Return rows or columns as a data frame of pandas."""
     try:
         return import_module("pandas").DataFrame(columns)
     except ImportError:
@@ -61,11 +55,6 @@ class Reported(ABC):
 
     def report(self, path: str | Path) -> None:
         """Write the result as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
-
-        Parameters
-        ----------
-        path : path-like
-            The file, which takes the place of one that is there.
 
         Raises
         ------

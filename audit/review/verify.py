@@ -16,23 +16,9 @@ TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
 
 
 def verify_result(result: AuditResult) -> AuditResult:
-    """Compute what an audit says from its counts alone, and refuse one that says otherwise.
+    """Compute what an audit says from its counts alone, and refuse one that says otherwise; return it with new numbers.
 
-    Parameters
-    ----------
-    result : AuditResult
-        As saved.
-
-    Returns
-    -------
-    AuditResult
-        The same with numbers just computed. A witness of an unbounded loss is the exact law's and stands as it is.
-
-    Raises
-    ------
-    ValueError
-        If bound, ceiling, detectable loss or verdict do not follow from the counts, the counts are impossible, or what
-        is needed was redacted or is not in files of its schema.
+    A witness of an unbounded loss is the exact law's and stands as it is.
     """
     again = recomputed(result)
     pairs = {
@@ -65,20 +51,8 @@ def _by_another(result: AuditResult) -> str:
 def recomputed(result: AuditResult) -> AuditResult:
     """Return a saved audit with bound, ceiling, detectable loss and verdict computed from its counts.
 
-    Parameters
-    ----------
-    result : AuditResult
-        As saved.
-
-    Returns
-    -------
-    AuditResult
-        With numbers of now.
-
-    Raises
-    ------
-    ValueError
-        If the counts are impossible, or what is needed was redacted or is not in files of its schema.
+    Impossible counts are refused, and files that lack what is needed: it was redacted, or is not in files of their
+    schema.
     """
     if result.redacted:
         raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
