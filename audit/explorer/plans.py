@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,7 +20,7 @@ from typing import Any
 
 from scipy import special
 
-from audit.claims import ZCDP, Claim, GaussianDP
+from audit.claims import parse_claim
 from audit.planning import plan_violation
 from audit.results.provenance import provenance
 
@@ -32,7 +32,6 @@ BUDGETS = {  # of rho closer where other likelihood ratios become the best, whic
     "gaussian": (0.05, 0.08094, 0.131, 0.2121, 0.3433, 0.5558, 0.8997, 1.456, 2.357),
     "zcdp": (0.01, 0.0186, 0.03461, 0.0644, 0.1198, 0.2229, 0.4147, 0.566, 0.7716, 0.885, 1.0, 1.2, 1.436),
 }
-MADE: dict[str, Callable[[float], Claim]] = {"gaussian": GaussianDP, "zcdp": ZCDP}
 PLACES = 3  # of a logarithm: 0.1% of what is lost beyond the promise
 
 Entry = float | None
@@ -135,7 +134,7 @@ def plan_tables() -> dict[tuple[str, float], PlanTable]:
 
 def smallest_excesses(family: str, selection: float, budget: float, runs: int) -> list[Entry]:
     """Return an entry of each power, simulated: the logarithm of the smallest violation less 1."""
-    claim = MADE[family](budget)
+    claim = parse_claim(f"{family}:{budget!r}")
     found = [plan_violation(claim, runs, power=power, selection=selection, confidence=CONFIDENCE) for power in POWERS]
     return [round(math.log(one - 1), PLACES) if one < math.inf else None for one in found]
 

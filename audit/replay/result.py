@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -154,22 +154,13 @@ class Replay:
 
     def record(self, **provenance: Any) -> ReplayRecord:
         """Return what a file keeps of it, with where it comes from."""
-        return ReplayRecord(
-            mechanism=self.mechanism,
-            pair=self.pair,
-            relation=self.relation,
-            claim=self.claim,
-            queries=tuple(query.to_dict() for query in self.queries),
-            violations=tuple({"kind": one.kind, "sentence": one.sentence} for one in self.violations),
-            notes=self.notes,
-            evaluated=self.evaluated,
-            known=self.known,
-            size=self.size,
-            seed=self.seed_entropy,
-            seconds=self.seconds,
-            confidential=self.confidential,
-            provenance=provenance,
-        )
+        names = {one.name for one in fields(ReplayRecord)} & {one.name for one in fields(self)}
+        changed = {
+            "queries": tuple(query.to_dict() for query in self.queries),
+            "violations": tuple({"kind": one.kind, "sentence": one.sentence} for one in self.violations),
+        }
+        values = {name: getattr(self, name) for name in names} | changed
+        return ReplayRecord(**values, seed=self.seed_entropy, provenance=provenance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""

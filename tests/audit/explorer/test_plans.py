@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from audit.claims.families import FAMILIES
 from audit.explorer import plans
 from audit.explorer.plans import PlanTable, plan_tables, smallest_excesses
 from audit.planning import plan_power, plan_size, plan_violation
@@ -68,7 +69,7 @@ def test_what_is_interpolated_is_close_to_plans():
         for _ in range(60):
             budget = math.exp(rng.uniform(*np.log([table.budgets[0], table.budgets[-1]])))
             runs, power = int(math.exp(rng.uniform(*np.log([table.runs[0], table.runs[-1]])))), rng.uniform(0.5, 0.99)
-            claim = plans.MADE[family](budget)
+            claim = FAMILIES[family](budget)
             smallest = plan_violation(claim, runs, power=power, selection=0)
             found = table.violation(budget, runs, power)
             if found is not None:
@@ -84,7 +85,7 @@ def test_what_is_interpolated_is_close_to_plans():
 )
 def test_what_the_page_says_of_simulated_plans_is_as_close_as_its_manual_says(family, loss, power, size):
     """The largest differences that docs/explorer.md names, from this seed and from another."""
-    rng, table, make = np.random.default_rng(2), plan_tables()[family, 0.3], plans.MADE[family]
+    rng, table, make = np.random.default_rng(2), plan_tables()[family, 0.3], FAMILIES[family]
     for number in range(30):
         budget = math.exp(rng.uniform(*np.log([table.budgets[0], table.budgets[-1]])))
         runs, wanted = int(math.exp(rng.uniform(*np.log([table.runs[0], table.runs[-1]])))), rng.uniform(0.5, 0.99)

@@ -14,8 +14,7 @@ import openpyxl
 import pytest
 
 from algorithms.systems import sheets
-from audit.explorer import layout, workbook
-from audit.explorer.formulas import search
+from audit.explorer import formulas, layout, workbook
 from audit.explorer.plans import POWERS, plan_tables
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored
@@ -276,7 +275,7 @@ def test_libreoffice_plans_as_python_does(tmp_path):
     assert known["audit.known.computed"] >= 100
     assert known["audit.known.interpolated"] >= 70
     assert told >= 70
-    assert len([one for one in left if one is not None and one <= search.MOST]) <= 1
+    assert len([one for one in left if one is not None and one <= formulas.MOST]) <= 1
 
 
 @pytest.mark.slow
