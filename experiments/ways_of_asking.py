@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from algorithms.noise import DiscreteGaussian, Gaussian
 from audit.claims import claim_from_dict
-from audit.estimates.components import estimate_loss
 from audit.estimates.residuals import residual_loss
+from audit.estimates.running import estimate_loss
 from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number

@@ -241,7 +241,5 @@ def _why_untested(old: AuditResult, new: AuditResult) -> str:
 
 def _looked(result: AuditResult) -> bool:
     """Tell whether it is known that an audit stopped early; files of the first schema say so among their parameters."""
-    parameters = result.provenance.get("parameters", {})
-    stop = parameters.get("stop") if isinstance(parameters, dict) else None
     method = method_named(result.bound)
-    return stop == "early" or (method is not None and method.stopped_early(result.basis))
+    return result.parameters.get("stop") == "early" or (method is not None and method.stopped_early(result.basis))

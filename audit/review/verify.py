@@ -90,7 +90,7 @@ def _check_runs(result: AuditResult, method: Method) -> None:
         raise ValueError(
             f"runs must be those that choose and those that count, got {result.selection} and {runs} of {result.size}"
         )
-    stop = result.provenance.get("parameters", {}).get("stop")
+    stop = result.parameters.get("stop")
     if stop in ("fixed", "early") and method.stopped_early(result.basis) != (stop == "early"):
         look = result.basis.get("look")
         raise ValueError(f"the bound must be for an audit with stop={stop!r}, got {result.bound!r}, look {look}")

@@ -7,8 +7,7 @@ import pytest
 
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from audit.estimates.components import estimate_loss
-from audit.estimates.running import estimate_direct, estimate_residuals
+from audit.estimates.running import estimate_direct, estimate_loss, estimate_residuals
 from audit.neighbors import NeighborPair
 from tests.helpers import refused_like
 

@@ -20,7 +20,7 @@ from audit.estimates.curves import CURVES
 from audit.estimates.residuals import residual_loss
 from audit.methods.method import NAMED
 from audit.report.page import KINDS, METHODS, build_report
-from audit.report.words import quotable, visible
+from audit.report.words import UNSEEN, quotable, visible
 from audit.results import ONE_RUN, REDACTED, AuditResult
 from audit.results.formatting import row
 from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, hostile_page, planted, planted_estimate
@@ -155,6 +155,13 @@ def test_hostile_text_becomes_neither_tag_nor_attribute(parsed, record_property)
     assert page.values("http-equiv") == {"Content-Security-Policy"}
     for words in PAYLOADS:
         assert visible(words) in page.text
+
+
+@pytest.mark.reliability(11)
+def test_no_letter_of_a_page_hides_turns_or_covers(hostile):
+    """No control, no mark of direction, nothing without width or ink, nowhere."""
+    assert {letter for letter in hostile if letter in UNSEEN or not (letter.isprintable() or letter == "\n")} == set()
+    assert not re.search("[\u0300-\u036f]{4}", hostile)
 
 
 def test_every_text_of_a_result_is_shown():

@@ -104,12 +104,13 @@ def test_a_witness_in_words():
     [
         ({}, "coins"),
         ({"bound": "one-run guessing game"}, "one_run"),
-        ({"mechanism": "given outputs", "adjacency": "declared"}, "outputs"),
-        ({"mechanism": "given outputs"}, "coins"),  # somebody's name of a mechanism
+        ({"provenance": {"parameters": {"runs_x": 700, "runs_y": 699}}}, "outputs"),
+        ({"mechanism": "given outputs", "adjacency": "declared"}, "coins"),  # somebody's name of a mechanism
     ],
 )
 def test_how_the_runs_were_made(changes, design):
-    assert audited(**changes).design == design
+    result = audited(**changes)
+    assert result.design == result.redact().design == design
 
 
 def test_the_line_of_an_estimate_says_what_it_is():
