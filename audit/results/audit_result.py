@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from audit.arguments import LARGEST, fraction
-from audit.claims import Claim, Relation, claim_from_dict
+from audit.claims import Claim, Relation
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import write_json
 from audit.results.formatting import line, plain_number, power, scale_of
 from audit.results.notebook import Reported, audit_html, frame
-from audit.results.plain import check_basis, check_counts, check_other, fields_of, number, typed
+from audit.results.plain import check_basis, check_counts, check_other, number, read, typed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,9 +36,9 @@ ADDED: dict[str, Any] = {
     "basis": {},
     "confidential": False,
     "attack": "",
-    "tried": (),
-    "notes": (),
-    "others": (),
+    "tried": [],
+    "notes": [],
+    "others": [],
     "rare": "inf",
 }
 
@@ -300,14 +300,8 @@ class AuditResult(Reported):
             If the values are of another kind, a field is missing, unknown, of the wrong type or out of range, or the
             verdict does not follow from the numbers.
         """
-        found = fields_of(cls, {**ADDED, **values} if isinstance(values, dict) else values, "audit")
-        try:
-            found |= {name: claim_from_dict(found[name]) for name in ("claim", "measured")}
-            found |= {name: number(found[name]) for name in NUMBERS}
-            found |= {name: tuple(found[name]) for name in LISTS if isinstance(found[name], list)}
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"an audit has a field of the wrong type: {error}") from None
-        result = cls(**typed(cls, found))
+        known = {**ADDED, **values} if isinstance(values, dict) else values
+        result = cls(**read(cls, known, "audit", claims=("claim", "measured"), numbers=NUMBERS, lists=LISTS))
         check_basis(result.basis)
         typed(_Provenance, result.provenance)
         check_counts(result.counts)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from types import UnionType
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 from audit.arguments import LARGEST
+from audit.claims import claim_from_dict
 
-__all__ = ["check_basis", "check_counts", "check_other", "fields_of", "number", "typed"]
+__all__ = ["check_basis", "check_counts", "check_other", "fields_of", "number", "read", "typed"]
 
 FINITE = sys.float_info.max
 
@@ -22,6 +24,23 @@ def fields_of(cls: type, values: Any, kind: str) -> dict[str, Any]:
     if wrong := names ^ (values.keys() - {"kind"}):
         raise ValueError(f"{kind} fields are missing or unknown: {', '.join(sorted(wrong))}")
     return {name: values[name] for name in names}
+
+
+def read(
+    cls: type, values: Any, kind: str, *, claims: Sequence[str], numbers: Sequence[str], lists: Sequence[str]
+) -> dict[str, Any]:
+    """Return the fields of a saved result as it takes them: claims, numbers that may be infinite, tuples for lists."""
+    found = fields_of(cls, values, kind)
+    for name in lists:
+        if not isinstance(found[name], list):
+            raise ValueError(f"{name} must be a list, got {found[name]!r}")
+    try:
+        found |= {name: claim_from_dict(found[name]) for name in claims if found[name] is not None}
+        found |= {name: number(found[name]) for name in numbers} | {name: tuple(found[name]) for name in lists}
+    except (TypeError, ValueError) as error:
+        article = "an" if kind[0] in "ae" else "a"
+        raise ValueError(f"{article} {kind} has a field of the wrong type: {error}") from None
+    return typed(cls, found)
 
 
 def number(value: Any, none: float | None = None) -> float:
