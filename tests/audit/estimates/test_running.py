@@ -12,6 +12,7 @@ from tests.audit.audits import laplace
 from tests.helpers import geometric, refuses
 
 PAIR = NeighborPair.add_people([20, 7, 5], 1)
+MANY = np.zeros(300_000)
 
 
 class Squared:
@@ -120,64 +121,32 @@ def test_an_exact_output_is_finite_numbers():
         refuses(error, message, exact_output, Silent(exact, None), PAIR.x)
 
 
-def test_bad_input_is_refused():
-    plain = Silent(lambda data: data, lambda data, size, rng: np.zeros((size, 3)))
-    words = Silent(lambda data: data, lambda data, size, rng: [["many"] * 3] * size)
-    narrow = Silent(lambda data: data, lambda data, size, rng: np.zeros((size, 2)))
-    growing = Silent(lambda data: np.zeros(data.sum()), None)
-    for error, message, call, *arguments in (
-        (ValueError, "laplace has no exact output to subtract", estimate_direct, laplace, PAIR),
-        (
-            ValueError,
-            "blocks must be of at most 262,144 entries, got 300,000",
-            lambda m, d: estimate_residuals(m, d, blocks=d),
-            plain,
-            np.zeros(300_000),
-        ),
-        (ValueError, "runs must be at least 20, got 19", lambda m, p: estimate_direct(m, p, runs=19), plain, PAIR),
-        (ValueError, "runs must be at least 1, got 0", lambda m, d: estimate_residuals(m, d, runs=0), plain, PAIR.x),
-        (
-            ValueError,
-            "runs must make at most 67,108,864 errors, got 1,000,000,000 runs of 3",
-            lambda m, d: estimate_residuals(m, d, runs=10**9),
-            plain,
-            PAIR.x,
-        ),
-        (TypeError, "pair must be a NeighborPair, got tuple", estimate_direct, plain, (PAIR.x, PAIR.y)),
-        (
-            ValueError,
-            "exact outputs must be of one shape on both databases, got (32,) and (33,)",
-            estimate_direct,
-            growing,
-            PAIR,
-        ),
-        (
-            ValueError,
-            "exact outputs must differ between the two databases, got the same",
-            estimate_direct,
-            Silent(lambda data: [1], None),
-            PAIR,
-        ),
-        (
-            ValueError,
-            "outputs must be numbers of the shape of the exact one, (3,), got words or rows of several lengths",
-            estimate_direct,
-            words,
-            PAIR,
-        ),
-        (
-            ValueError,
-            "outputs must be numbers of the shape of the exact one, (3,), got (2,) in 3334 runs",
-            estimate_residuals,
-            narrow,
-            PAIR.x,
-        ),
-        (
-            ValueError,
-            "residuals must vary (an invariant count has no loss to estimate), got only 0.0",
-            estimate_residuals,
-            Silent(lambda data: data, lambda data, size, rng: np.tile(data, (size, 1))),
-            PAIR.x,
-        ),
-    ):
-        refuses(error, message, call, *arguments)
+PLAIN = Silent(lambda data: data, lambda data, size, rng: np.zeros((size, 3)))
+WORDS = Silent(lambda data: data, lambda data, size, rng: [["many"] * 3] * size)
+NARROW = Silent(lambda data: data, lambda data, size, rng: np.zeros((size, 2)))
+FIXED = Silent(lambda data: data, lambda data, size, rng: np.tile(data, (size, 1)))
+GROWING, SAME = Silent(lambda data: np.zeros(data.sum()), None), Silent(lambda data: [1], None)
+OF_SHAPE = "outputs must be numbers of the shape of the exact one, (3,), got"
+OF_BOTH = "exact outputs must be of one shape on both databases, got (32,) and (33,)"
+TOO_MANY = "runs must make at most 67,108,864 errors, got 1,000,000,000 runs of 3"
+INVARIANT = "residuals must vary (an invariant count has no loss to estimate), got only 0.0"
+
+
+@pytest.mark.parametrize(
+    ("words", "estimate", "mechanism", "data", "options"),
+    [
+        ("laplace has no exact output to subtract", estimate_direct, laplace, PAIR, {}),
+        ("runs must be at least 20, got 19", estimate_direct, PLAIN, PAIR, {"runs": 19}),
+        ("pair must be a NeighborPair, got tuple", estimate_direct, PLAIN, (PAIR.x, PAIR.y), {}),
+        (OF_BOTH, estimate_direct, GROWING, PAIR, {}),
+        ("exact outputs must differ between the two databases, got the same", estimate_direct, SAME, PAIR, {}),
+        (f"{OF_SHAPE} words or rows of several lengths", estimate_direct, WORDS, PAIR, {}),
+        (f"{OF_SHAPE} (2,) in 3334 runs", estimate_residuals, NARROW, PAIR.x, {}),
+        ("runs must be at least 1, got 0", estimate_residuals, PLAIN, PAIR.x, {"runs": 0}),
+        (TOO_MANY, estimate_residuals, PLAIN, PAIR.x, {"runs": 10**9}),
+        (INVARIANT, estimate_residuals, FIXED, PAIR.x, {}),
+        ("blocks must be of at most 262,144 entries, got 300,000", estimate_residuals, PLAIN, MANY, {"blocks": MANY}),
+    ],
+)
+def test_bad_input_is_refused(words, estimate, mechanism, data, options):
+    refuses(TypeError if words.startswith("pair") else ValueError, words, estimate, mechanism, data, **options)
