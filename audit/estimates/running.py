@@ -26,7 +26,7 @@ __all__ = ["estimate_direct", "estimate_loss", "estimate_residuals", "exact_outp
 Floats = NDArray[np.float64]
 
 MOST = 2**26  # errors that are held at a time: 0.5 GB
-ASKED = 2**18  # entries of an output that are asked at most: 262,144 show a law, and millions take minutes
+MOST_ENTRIES = 2**18  # of an output: 262,144 show a law, and millions take minutes
 ENOUGH = 1_000  # errors of one release that show the shape of their law
 WANTED, FEWEST = 10_000, 30  # errors, and releases, where one has fewer
 EVENTS, NARROW, WIDE = 17, 8, 2.0  # thresholds; how far out at least, in people; and in standard deviations
@@ -76,17 +76,17 @@ def estimate_residuals(
     exact = exact_output(mechanism, data)
     number = releases_for(max(1, exact.size)) if runs is None else whole_number("runs", runs, least=1)
     root = seed_sequence(rng)
-    asked: Any = slice(None)
-    if exact.size > ASKED:
+    entries: Any = slice(None)
+    if exact.size > MOST_ENTRIES:
         if options.get("blocks") is not None:
-            raise ValueError(f"blocks must be of at most {ASKED:,} entries, got {exact.size:,}")
-        asked = np.random.default_rng(stream(root, ENTRIES)).choice(exact.size, ASKED, replace=False)
-    wanted = exact.reshape(-1)[asked]
+            raise ValueError(f"blocks must be of at most {MOST_ENTRIES:,} entries, got {exact.size:,}")
+        entries = np.random.default_rng(stream(root, ENTRIES)).choice(exact.size, MOST_ENTRIES, replace=False)
+    wanted = exact.reshape(-1)[entries]
     if number * wanted.size > MOST:
         raise ValueError(f"runs must make at most {MOST:,} errors, got {number:,} runs of {wanted.size:,}")
     with progress_bar(mechanism_name(mechanism), number, shown=progress) as advance:
         outputs = _outputs(
-            mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, asked], advance, n_jobs
+            mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, entries], advance, n_jobs
         )
     found = residual_loss(outputs - wanted, rng=stream(root, RESAMPLES), **options)
     return replace(found, settings=found.settings | {"entries": exact.size, "seed": entropy_of(root)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -12,9 +13,9 @@ import typer
 from audit.explorer.page import SIGNATURE, build_page
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, Input, Sheet, State, Value
-from audit.explorer.workbook import check_workbook, write_workbook
+from audit.explorer.workbook import build_workbook, check_workbook
 from audit.installed import offered
-from audit.io.files import check_levels, replacing
+from audit.io.files import check_levels, creating, replacing
 from audit.io.terminal import console
 
 __all__ = ["check_workbook", "command", "explore", "print_tables", "write_page", "write_workbook"]
@@ -64,12 +65,28 @@ def write_page(explored: Explored, path: Path) -> None:
         raise ValueError(f"--html must name a new file, or a page of plaudit explore, got {path}")
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"--html must name a file that ends in .html, got {path}")
+    _write(replacing, explored, path, lambda sheets: build_page(explored, sheets).encode())
+
+
+def write_workbook(explored: Explored, path: Path) -> None:
+    """Write the workbook of all sheets, whole or not at all, where nothing is."""
+    check_workbook(path)
+    _write(creating, explored, path, lambda sheets: build_workbook(explored, sheets))
+
+
+def _write(
+    opened: Callable[..., AbstractContextManager[Any]],
+    explored: Explored,
+    path: Path,
+    build: Callable[[Sequence[Sheet]], bytes],
+) -> None:
+    """Write what is made of all sheets, of which one is the given one."""
     known = offered("systems").sheets()
-    page = build_page(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
+    content = build([explored.sheet if one.name == explored.sheet.name else one for one in known])
     check_levels(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path, private=explored.sheet.confidential) as file:
-        file.write(page.encode())
+    with opened(path, private=explored.sheet.confidential) as file:
+        file.write(content)
 
 
 def _is_page(path: Path) -> bool:

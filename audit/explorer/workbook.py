@@ -13,10 +13,8 @@ from typing import Any
 from audit.explorer.layout import Cell, Layout, Place, Worksheet, lay_out, resolved
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored, Input, Sheet
-from audit.installed import offered
-from audit.io.files import check_levels, creating
 
-__all__ = ["build_workbook", "check_workbook", "write_workbook"]
+__all__ = ["build_workbook", "check_workbook"]
 
 NUMBERS = {
     "number": "[>=1000]#,##0;[>=0.001]0.0000;0.00E+00",
@@ -54,17 +52,6 @@ KINDS = {"input": STYLES["input"], "changed": STYLES["input"] | CHANGED, "result
 LINE, LINES = 15, 3  # points of height of a line; lines that a sentence which is computed may take
 RUN_TO = {"note": 7, "help": 7, "sentence": 2}  # columns up to which texts run
 LONGEST_LIST = 255  # characters of choices that a cell may list by itself
-
-
-def write_workbook(explored: Explored, path: Path) -> None:
-    """Write the workbook of all sheets, whole or not at all, where nothing is."""
-    check_workbook(path)
-    known = offered("systems").sheets()
-    content = build_workbook(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
-    check_levels(path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with creating(path, private=explored.sheet.confidential) as file:
-        file.write(content)
 
 
 def check_workbook(path: Path) -> None:

@@ -28,8 +28,8 @@ OTHERS = 4  # runs with other answers, which tell whether they ask for the same
 COINS = 3  # the stream of the coins
 
 ADAPTIVE = "which queries are asked depends on answers: losses do not add up to a law of all"
-HIDDEN = "a violation if these answers are published, and the output does not contain them (see released=True)"
-UNHELD = "no query has a declared sensitivity, or a known loss to hold against a promise"
+UNPUBLISHED = "a violation if these answers are published, and the output does not contain them (see released=True)"
+UNLIMITED = "no query has a declared sensitivity, or a known loss to hold against a promise"
 UNTIMED = "times were not compared, as the runs part or noise is not recorded"
 
 
@@ -131,32 +131,32 @@ def replay(
     question = Question(mechanism, pair, promise, _steps(mechanism, pair, promise), root := seed_sequence(rng))
 
     firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
-    seen = [compare(question, *numbered) for numbered in enumerate(firsts)]
-    queries, violations, notes, *_ = seen[0]
-    for later in seen[1:]:  # of each kind of violation one example
+    comparisons = [compare(question, *numbered) for numbered in enumerate(firsts)]
+    queries, violations, notes, *_ = comparisons[0]
+    for later in comparisons[1:]:  # of each kind of violation one example
         violations += [one for one in later.violations if one.kind not in {other.kind for other in violations}]
         notes += [one for one in later.notes if one not in notes]
 
-    whole = all(one.whole for one in seen)
-    fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if whole else 0))]
-    lost = excess(promise, queries) if whole and promise is not None else None
-    if lost:
+    known = all(one.known for one in comparisons)
+    fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if known else 0))]
+    loss = excess(promise, queries) if known and promise is not None else None
+    if loss:
         fresh += [question.run(pair.x, FRESH, number) for number in range(OTHERS, REPEATS)]
-    if whole and not all(same_queries(firsts[0], other) for other in fresh):
-        whole, lost = False, None
+    if known and not all(same_queries(firsts[0], other) for other in fresh):
+        known, loss = False, None
         notes.append(ADAPTIVE)
-    held = any(_held(query, promise) for one in seen for query in one.queries)
-    evaluated = all(one.evaluated for one in seen)
-    if lost and promise is not None:
-        if proved := lost if released else _open_loss(promise, queries, [firsts[0], *fresh], released):
+    limited = any(_limited(query, promise) for one in comparisons for query in one.queries)
+    evaluated = all(one.evaluated for one in comparisons)
+    if loss and promise is not None:
+        if proved := loss if released else _open_loss(promise, queries, [firsts[0], *fresh], released):
             violations.append(proved)
         else:
-            notes.insert(0, f"{lost.sentence}: {HIDDEN}")
+            notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
             evaluated = False
-    if evaluated and not held and not violations:
-        notes.insert(0, UNHELD)
+    if evaluated and not limited and not violations:
+        notes.insert(0, UNLIMITED)
         evaluated = False
-    if timed and not seen[0].comparable:
+    if timed and not comparisons[0].comparable:
         notes.append(UNTIMED)
     elif timed:
         data, answers = (pair.x, pair.y), firsts[0].calls
@@ -175,7 +175,7 @@ def replay(
         violations=tuple(replace(one, confidential=pair.confidential) for one in violations),
         notes=tuple(notes),
         evaluated=evaluated,
-        known=whole,
+        known=known,
         size=size,
         seed_entropy=entropy_of(root),
         seconds=time.perf_counter() - begun,
@@ -183,7 +183,7 @@ def replay(
     )
 
 
-def _held(query: Query, promise: Claim | None) -> bool:
+def _limited(query: Query, promise: Claim | None) -> bool:
     """Tell whether a query could have been found to be beyond anything."""
     declared = query.declared is not None and query.declared != (None, None)
     return declared or (promise is not None and query.losses is not None)
@@ -193,7 +193,7 @@ def _open_loss(promise: Claim, queries: list[Query], traces: list[Trace], releas
     """Hold the loss of what the output contains against the promise."""
     if released is not None or any(trace.error for trace in traces):
         return None
-    contained = [query for query, whole in zip(queries, published(traces), strict=True) if whole]
+    contained = [query for query, contained in zip(queries, published(traces), strict=True) if contained]
     costly = [query for query in queries if query.losses]
     names = "all queries" if all(query in contained for query in costly) else "the queries whose answers are released"
     return excess(promise, contained, names)

@@ -137,7 +137,7 @@ def _entry(
         name=name,
         result=result,
         known_bug=known_bug,
-        said=row(result.summary(name)),
+        cells=row(result.summary(name)),
         event_class=event_class(result),
         meaning=meaning(result),
         unseen=unseen(result),
@@ -177,14 +177,14 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> V
 
 def _replayed(number: int, name: str, record: ReplayRecord, public: bool, published: Collection[str]) -> View:
     promised = str(record.claim) if record.claim else "nothing"
-    told = [] if public else [("algorithm", record.mechanism), ("databases", record.pair)]
+    names = [] if public else [("algorithm", record.mechanism), ("databases", record.pair)]
     counted = [] if public else [("pairs of runs", f"{record.size:,}"), ("queries", f"{len(record.queries):,}")]
     known = f": {record.mechanism}" if record.mechanism in published else ""
     return dict(
         name=f"Replay {number}{known}" if public else name,
         verdict=record.verdict,
         confidential=record.confidential and not public,
-        facts=[*told, ("promised", promised), *counted],
+        facts=[*names, ("promised", promised), *counted],
         violations=[] if public else ["{kind}: {sentence}".format(**one) for one in record.violations],
         notes=() if public else record.notes,
     )

@@ -52,8 +52,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _text(values: dict[str, Any]) -> str:
     """Return plain values as a file holds them, with schema version and checksum."""
-    if taken := {"schema", "sha256"} & values.keys():
-        raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(taken))}")
+    if reserved := {"schema", "sha256"} & values.keys():
+        raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(reserved))}")
     body = {"schema": SCHEMA, **values}
     body["sha256"] = _digest(json.loads(_encoded(body)))  # of what will be read: keys that are numbers become text
     return _encoded(body) + "\n"

@@ -85,11 +85,11 @@ def read_results(*paths: Path, needed: Sequence[str] = ()) -> Results:
     `needed` there is nothing to read.
     """
     results = Results([], [], [], set())
-    taken: set[str] = set()
+    names: set[str] = set()
     for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
         for name, found, known_bug in _read(file):
-            own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in taken)
-            taken.add(own)
+            own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in names)
+            names.add(own)
             if known_bug:
                 results.known_bugs.add(own)
             if isinstance(found, AuditResult):
@@ -155,6 +155,6 @@ def _is_repeat(path: Path, result: Saved) -> bool:
         ((_, saved, _),) = _read(path)
     except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
         return False
-    asked = [found.settings if isinstance(found, LossEstimate) else found.provenance for found in (saved, result)]
-    same = "command" in asked[0] and asked[0]["command"] == asked[1].get("command")
+    old, new = (one.settings if isinstance(one, LossEstimate) else one.provenance for one in (saved, result))
+    same = "command" in old and old["command"] == new.get("command")
     return same and findings(saved) == findings(result)

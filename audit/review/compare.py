@@ -162,15 +162,15 @@ def _is_copy(old: AuditResult, new: AuditResult) -> bool:
 
 
 def _violated(old: AuditResult, new: AuditResult) -> str:
-    said, says = row(old.summary()), row(new.summary())
-    promise, witness = says["promised"], f"; {says['witness']}" if says["witness"] else ""
-    was = f"{said['measured']}, {old.verdict}"
-    return f"the verdict became violated: lower bound {says['measured']} of a promised {promise}, was {was}{witness}"
+    before, after = row(old.summary()), row(new.summary())
+    promise, witness = after["promised"], f"; {after['witness']}" if after["witness"] else ""
+    was = f"{before['measured']}, {old.verdict}"
+    return f"the verdict became violated: lower bound {after['measured']} of a promised {promise}, was {was}{witness}"
 
 
 def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    said, says = row(old.summary()), row(new.summary())
-    promises = f"{said['promised']} ({old.claim.relation}) -> {says['promised']} ({new.claim.relation})"
+    before, after = row(old.summary()), row(new.summary())
+    promises = f"{before['promised']} ({old.claim.relation}) -> {after['promised']} ({new.claim.relation})"
     order = new.claim.weaker_than(old.claim)
     if order is None:
         yield f"the promise is of another kind, and may be weaker: {promises}"
@@ -187,7 +187,7 @@ def _weaknesses(old: AuditResult, new: AuditResult) -> Iterator[str]:
         yield f"no power: not even twice the promise can be detected ({old.verdict} -> no power)"
     if type(old.claim) is type(new.claim) and _reach(new) > POWER_LOST * _reach(old):
         rows = [row(one.summary()) for one in (old, new)]
-        losses = " -> ".join(f"{said['detectable']} ({said['promised']})" for said in rows)
+        losses = " -> ".join(f"{cells['detectable']} ({cells['promised']})" for cells in rows)
         yield f"the minimum detectable loss grew, relative to the promise: {losses}"
 
 
@@ -197,14 +197,14 @@ def _reach(result: AuditResult) -> float:
 
 
 def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    said, says = row(old.summary()), row(new.summary())
+    before, after = row(old.summary()), row(new.summary())
     if new.claim != old.claim and new.claim.weaker_than(old.claim) is False:
-        yield f"the promise got stronger: {said['promised']} -> {says['promised']}"
+        yield f"the promise got stronger: {before['promised']} -> {after['promised']}"
     if new.verdict != old.verdict and new.verdict == "not refuted":
         yield f"the verdict became not refuted, was {old.verdict}"
     for title in ("mechanism", "confidence", "pair", "witness"):
-        if said[title] != says[title]:
-            yield f"{title}: {said[title] or 'none'} -> {says[title] or 'none'}"
+        if before[title] != after[title]:
+            yield f"{title}: {before[title] or 'none'} -> {after[title] or 'none'}"
     if old.distance != new.distance:
         yield f"steps between the databases: {old.distance} -> {new.distance}"
     if (old.adjacency, new.adjacency) == ("declared", "verified"):

@@ -27,9 +27,11 @@ def verify_result(result: AuditResult) -> AuditResult:
         "detectable": (result.detectable, again.detectable),
         "rare": (result.rare, again.rare),
     }
-    for name, (said, found) in pairs.items():
-        if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=1e-9):
-            raise ValueError(f"{name} must follow from the counts: {found:.9g}, got {said:.9g}{_by_another(result)}")
+    for name, (saved, computed) in pairs.items():
+        if not math.isclose(saved, computed, rel_tol=TOLERANCE, abs_tol=1e-9):
+            raise ValueError(
+                f"{name} must follow from the counts: {computed:.9g}, got {saved:.9g}{_by_another(result)}"
+            )
     if again.verdict != result.verdict:
         raise ValueError(
             f"the verdict must follow from the counts: {again.verdict!r}, got {result.verdict!r}{_by_another(result)}"
