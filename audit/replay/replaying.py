@@ -177,7 +177,7 @@ def replay(
         evaluated=evaluated,
         known=known,
         size=size,
-        seed_entropy=entropy_of(root),
+        seed=entropy_of(root),
         seconds=time.perf_counter() - begun,
         confidential=pair.confidential,
     )

@@ -117,7 +117,9 @@ class ReplayRecord:
         """
         verdict = values.get("verdict") if isinstance(values, dict) else None
         known = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
-        found = cls(**read(cls, known, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS))
+        found = ReplayRecord(
+            **read(ReplayRecord, known, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS)
+        )
         if any(one.keys() != {"kind", "sentence"} for one in found.violations):
             raise ValueError("a violation must have kind and sentence")
         if verdict != found.verdict:
