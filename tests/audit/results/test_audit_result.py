@@ -277,6 +277,7 @@ def test_other_kinds_are_refused(kind, values):
         ({"support": {"order": "x", "probability": "a"}}, "'a' is no number"),
         ({"support": {"order": "x", "probability": 7}}, "support must be an order in words and a probability"),
         ({"seconds": False}, "False is no number"),
+        ({"others": [{"event": "z"}]}, "each of others must have attack, basis, counts, measured, notes"),
         ({"counts": {"x": {"runs": 1}}}, "counts must be of x and of y, got 'x'"),
         ({"counts": {"x": {"runs": 1, "guessed_x": 2}, "y": {"runs": 1}}}, "counts on x must be parts of its runs"),
     ],

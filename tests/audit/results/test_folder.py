@@ -130,15 +130,6 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, step):
         assert names(tmp_path) == ["a.json"]  # of a step that this file system does not take
 
 
-@pytest.mark.usefixtures("file_system")
-def test_a_name_that_is_taken_stays_as_it_is(tmp_path):
-    (tmp_path / "a.json").write_text("mine")
-    with pytest.raises(FileExistsError):
-        create_json(tmp_path / "a.json", {"kind": "audit"})
-    assert names(tmp_path) == ["a.json"]
-    assert (tmp_path / "a.json").read_text() == "mine"
-
-
 @given(st.text(max_size=400))
 def test_every_name_is_one_of_a_file(name):
     plain = name_in_files(name)
