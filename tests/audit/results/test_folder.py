@@ -183,6 +183,11 @@ def test_a_folder_holds_single_results_sessions_estimates_and_replays(tmp_path):
         read_results(tmp_path / "residuals.json", needed=("audits", "replays"))
     with refused_like(ValueError, r"empty\.json must hold saved audits, got none"):
         read_audits(tmp_path / "empty.json")
+    with refused_like(ValueError, "nowhere must be a folder of saved audits or one of them, and there is none"):
+        read_audits(tmp_path / "nowhere")
+    (tmp_path / "nothing").mkdir()
+    with refused_like(ValueError, r"nothing must hold saved audits \(\*\.json\), got none"):
+        read_audits(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize(
@@ -194,6 +199,7 @@ def test_a_folder_holds_single_results_sessions_estimates_and_replays(tmp_path):
         (entry(attempt=True), "must have node_id, attempt, call, expected, audit, got"),
         (entry(audit=VIOLATED.to_dict() | {"verdict": "not refuted"}), "test_counts call 1: the verdict must follow"),
         (entry(audit={}), "test_counts call 1: "),
+        (entry(expected="no power"), "expected must be one of not refuted, violated, got 'no power'"),
     ],
 )
 def test_a_forged_session_is_refused_in_one_line(tmp_path, wrong, words):
