@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.arguments import whole_number
 from audit.claims import Claim
@@ -17,15 +20,17 @@ from audit.neighbors import NeighborPair
 from audit.replay.comparison import FRESH, REPEATS, SAME, Question, compare, published, same_queries
 from audit.replay.recording import Trace
 from audit.replay.result import Query, Replay, excess
-from audit.replay.timing import timing
 from audit.replay.violations import Violation
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
-__all__ = ["replay"]
+__all__ = ["replay", "timing"]
 
 TIMED, LEAST_TIMED = 200, 30  # runs whose time is taken: by default; so that a guess can be beyond chance
 OTHERS = 4  # runs with other answers, which tell whether they ask for the same
 COINS = 3  # the stream of the coins
+SELECTION = 0.3  # of the runs, to choose what is guessed from
+FALSE_ALARM = 1e-6  # probability that a mechanism is accused whose time does not depend on the data
+WARM = 2  # runs on each database before the first that counts
 
 ADAPTIVE = "which queries are asked depends on answers: losses do not add up to a law of all"
 UNPUBLISHED = "a violation if these answers are published, and the output does not contain them (see released=True)"
@@ -215,3 +220,40 @@ def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> f
     if relation == pair.relation:
         return pair.distance
     return 2 * pair.distance if relation == "add_remove" else math.inf  # of one added, a replacement says nothing
+
+
+def timing(take: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
+    """Play the game: a fair coin picks the database of each run, and a limit on its time guesses which it was.
+
+    `take` runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
+
+    Guarantee: whatever else the times depend on, be it the load of the machine or the runs before, a coin that they do
+    not depend on is guessed right with probability 1/2, given all before. So the number of right guesses is binomial,
+    and a violation is reported with probability 1e-6 at most.
+    """
+    for on_y in (False, True) * WARM:
+        take(on_y)
+    coins = rng.random(size) < 0.5
+    times = np.array([take(bool(coin)) for coin in coins])
+    choosing = int(SELECTION * size)
+    limit, above = _best_guess(times[:choosing], coins[:choosing])
+    right = int(((times[choosing:] > limit) == (coins[choosing:] == above)).sum())
+    from scipy import stats  # only where it is needed: it is slow to import
+
+    chance = float(stats.binom.sf(right - 1, size - choosing, 0.5))
+    if chance > FALSE_ALARM:
+        return None
+    typical = [f"{statistics.median(times[coins == side]) / 1e6:.3g} ms" for side in (False, True)]
+    words = f"the time tells the database in {right} of {size - choosing} runs, by chance with probability {chance:.1e}"
+    return Violation("time", f"{words} (median {typical[0]} on x, {typical[1]} on y)")
+
+
+def _best_guess(times: NDArray[np.int64], coins: NDArray[np.bool_]) -> tuple[float, bool]:
+    """Return a limit, and the database that runs above it are taken to be of."""
+    order = np.argsort(times, kind="stable")
+    ordered, on_y = times[order], coins[order]
+    # Right if the runs from each place on are taken to be of y, and those before of x.
+    right = np.append(on_y[::-1].cumsum()[::-1], 0) + np.append(0, (~on_y).cumsum())
+    place = int(np.argmax(np.abs(right - on_y.size / 2)))
+    ends = np.concatenate([[-np.inf], (ordered[1:] + ordered[:-1]) / 2, [np.inf]])
+    return float(ends[place]), bool(right[place] >= on_y.size / 2)
