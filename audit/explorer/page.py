@@ -34,7 +34,7 @@ def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
     script = '"use strict";\n' + "\n".join(parts)
     book = {
         "opened": explored.sheet.name,
-        "start": {key: value for key, value in explored.whole.items() if value != explored.sheet.published[key]},
+        "start": {key: value for key, value in explored.values.items() if value != explored.sheet.published[key]},
         "sheets": [_described(sheet) for sheet in sheets],
         "words": words,
     }

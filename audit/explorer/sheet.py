@@ -187,14 +187,14 @@ class Explored:
     state: State = field(default_factory=dict)
 
     @property
-    def whole(self) -> dict[str, Value]:
+    def values(self) -> dict[str, Value]:
         """A value of every input."""
         return self.sheet.checked(self.state)
 
     @property
     def results(self) -> dict[str, Result]:
         """Every number by its key."""
-        return self.sheet.compute(self.whole)
+        return self.sheet.compute(self.values)
 
     def to_html(self, path: str | Path) -> None:
         """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only."""

@@ -101,7 +101,7 @@ def print_tables(explored: Explored) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    for table in printed(explored.sheet, explored.whole, words_in("en")):
+    for table in printed(explored.sheet, explored.values, words_in("en")):
         shown = Table(box=SIMPLE_HEAD, title=table.caption, title_justify="left")
         for place, name in enumerate(table.head):
             shown.add_column(name, justify="left" if place < table.names else "right")
