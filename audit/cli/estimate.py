@@ -132,8 +132,8 @@ def estimate(
     from audit.claims import parse_claim
     from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.tables import read_errors
-    from audit.estimates.components import estimate_loss
     from audit.estimates.residuals import residual_loss
+    from audit.estimates.running import estimate_loss
     from audit.sampling.streams import seed_sequence
 
     check_numbers(context)

@@ -1,4 +1,4 @@
-"""Estimates of a mechanism that can be run: errors of its outputs, and counts on two databases, are made here."""
+"""Estimates of a mechanism that can be run: of one law of noise, or of several, whose losses are added up."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from audit.sampling.blocks import block_runs, workers_on
 from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, entropy_of, halves, seed_sequence, stream
 
-__all__ = ["estimate_direct", "estimate_residuals", "exact_output", "releases_for"]
+__all__ = ["estimate_direct", "estimate_loss", "estimate_residuals", "exact_output", "releases_for"]
 
 Floats = NDArray[np.float64]
 
 MOST = 2**26  # errors that are held at a time: 0.5 GB
-ASKED = 2**18  # entries of an output that are asked at most: 262,144 show a law, and millions take minutes
+MOST_ENTRIES = 2**18  # of an output: 262,144 show a law, and millions take minutes
 ENOUGH = 1_000  # errors of one release that show the shape of their law
 WANTED, FEWEST = 10_000, 30  # errors, and releases, where one has fewer
 EVENTS, NARROW, WIDE = 17, 8, 2.0  # thresholds; how far out at least, in people; and in standard deviations
@@ -35,27 +35,7 @@ ERRORS, ON_X, ON_Y, RESAMPLES, ENTRIES = range(5)  # numbers of the random strea
 
 
 def exact_output(mechanism: Mechanism, data: Any) -> Floats:
-    """Return what one output of a mechanism would be without noise.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a method ``exact(data)``.
-    data : object
-        A database.
-
-    Returns
-    -------
-    ndarray of float
-        Of the shape of one output.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism has no such method, or it returns no finite numbers.
-    TypeError
-        If it returns no numbers.
-    """
+    """Return what one output of a mechanism would be without noise, by its method ``exact(data)``; finite numbers."""
     exact = getattr(mechanism, "exact", None)
     if not callable(exact):
         raise ValueError(f"{mechanism_name(mechanism)} has no exact output to subtract")
@@ -80,39 +60,10 @@ def estimate_residuals(
 ) -> LossEstimate:
     """Run a mechanism on one database, and estimate its loss from the errors of all its outputs.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a method ``exact(data)``, what an output would be without noise.
-    data : object
-        The database.
-    runs : int, optional
-        Releases. By default one, if it has 1,000 errors; otherwise as many as have 10,000, and at least 30.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of all randomness.
-    n_jobs : int
-        Blocks of runs at work at the same time, as joblib counts; the estimate does not depend on it.
-    progress : bool
-        Whether a terminal shows a bar.
-    **options
-        As `residual_loss` takes them, such as ``method``.
+    `runs` are releases: one with 1,000 errors is enough by default, else as many as have 10,000, and at least 30. Of
+    more than 262,144 entries so many are drawn, at random and without looking at their errors. `options` go to
+    `residual_loss`.
 
-    Returns
-    -------
-    LossEstimate
-        As `residual_loss` makes it; runs are resampled whole where there are several. Of more than 262,144 entries so
-        many are drawn, at random and without looking at their errors.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism has no exact output or returns others than numbers of its shape, there are too many errors, or
-        `residual_loss` refuses them.
-    TypeError
-        If an argument is of the wrong kind.
-
-    Examples
-    --------
     >>> class Noisy:
     ...     def exact(self, data):
     ...         return data
@@ -125,17 +76,17 @@ def estimate_residuals(
     exact = exact_output(mechanism, data)
     number = releases_for(max(1, exact.size)) if runs is None else whole_number("runs", runs, least=1)
     root = seed_sequence(rng)
-    asked: Any = slice(None)
-    if exact.size > ASKED:
+    entries: Any = slice(None)
+    if exact.size > MOST_ENTRIES:
         if options.get("blocks") is not None:
-            raise ValueError(f"blocks must be of at most {ASKED:,} entries, got {exact.size:,}")
-        asked = np.random.default_rng(stream(root, ENTRIES)).choice(exact.size, ASKED, replace=False)
-    wanted = exact.reshape(-1)[asked]
+            raise ValueError(f"blocks must be of at most {MOST_ENTRIES:,} entries, got {exact.size:,}")
+        entries = np.random.default_rng(stream(root, ENTRIES)).choice(exact.size, MOST_ENTRIES, replace=False)
+    wanted = exact.reshape(-1)[entries]
     if number * wanted.size > MOST:
         raise ValueError(f"runs must make at most {MOST:,} errors, got {number:,} runs of {wanted.size:,}")
     with progress_bar(mechanism_name(mechanism), number, shown=progress) as advance:
         outputs = _outputs(
-            mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, asked], advance, n_jobs
+            mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, entries], advance, n_jobs
         )
     found = residual_loss(outputs - wanted, rng=stream(root, RESAMPLES), **options)
     return replace(found, settings=found.settings | {"entries": exact.size, "seed": entropy_of(root)})
@@ -153,39 +104,10 @@ def estimate_direct(
 ) -> LossEstimate:
     """Run a mechanism on two databases, and estimate the loss from the error of the entry that the pair changes most.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a method ``exact(data)``, what an output would be without noise.
-    pair : NeighborPair
-        The two databases. Of the entries whose exact values differ most the first is looked at.
-    runs : int
-        In all, over both databases: at least 20.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of all randomness.
-    n_jobs : int
-        Blocks of runs at work at the same time, as joblib counts; the estimate does not depend on it.
-    progress : bool
-        Whether a terminal shows a bar.
-    **options
-        As `direct_loss` takes them. By default the errors `at` are 17 whole numbers around their median that reach 8
-        people, or two standard deviations (by the median absolute deviation) if these are more.
+    `runs` are over both databases. `options` go to `direct_loss`: the errors `at` are by default 17 whole numbers about
+    their median that reach 8 people, or two standard deviations (by the median absolute deviation) if these are more.
+    The settings name the entry, and how many the pair changes.
 
-    Returns
-    -------
-    LossEstimate
-        As `direct_loss` makes it; the settings name the entry, and how many the pair changes.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism has no exact output or returns others than numbers of its shape, the exact outputs do not
-        differ, or `direct_loss` refuses the outputs.
-    TypeError
-        If an argument is of the wrong kind.
-
-    Examples
-    --------
     >>> class Noisy:
     ...     def exact(self, data):
     ...         return data
@@ -255,3 +177,65 @@ def _outputs(
         kept[number] = rows
         advance(len(rows))
     return np.concatenate([kept[number] for number in range(blocks)])
+
+
+def estimate_loss(
+    mechanism: Mechanism, pair: NeighborPair, *, method: str, data: Any = None, rng: Seed = None, **options: Any
+) -> LossEstimate:
+    """Estimate the loss of a mechanism; of one with `components`, that of each by itself, and their sum as `value`.
+
+    `components()` are mechanisms with outputs side by side, independent and each with one law of noise; the curve has a
+    point for each. `data` is the database on which errors are made, the first of the pair by default; `options` go to
+    `estimate_direct` or `estimate_residuals`. Pure losses of independent components add up, and so does rho (Bun and
+    Steinke, 2016, lemma 1.7); an answer that changes by ``c`` loses ``c`` times as much of pure privacy as by 1, and
+    ``c**2`` times as much of rho. Intervals add up as those of independent estimates do.
+    """
+    errors = pair.x if data is None else data
+    if not callable(getattr(mechanism, "components", None)):
+        if method == "direct":
+            return estimate_direct(mechanism, pair, rng=rng, **options)
+        return estimate_residuals(mechanism, errors, method=method, rng=rng, **options)
+    if "change" in options:
+        raise ValueError("change is for one law of noise: how much each component changes is read from the pair")
+    root = seed_sequence(rng)
+    where, found = [], []
+    for number, component in enumerate(mechanism.components()):  # type: ignore[attr-defined]
+        change = np.abs(exact_output(component, pair.y) - exact_output(component, pair.x))
+        if not change.any():
+            continue
+        own = stream(root, number)
+        if method == "direct":
+            estimate = estimate_direct(component, pair, rng=own, **options)
+            weight = change.sum() / change.max()
+        else:
+            estimate = estimate_residuals(component, errors, method=method, rng=own, **options)
+            per_person = change / pair.distance
+            weight = (per_person**2 if method == "slope" else per_person).sum()
+        where.append(number)
+        found.append((estimate, float(weight)))
+    if not found:
+        raise ValueError("the two databases must differ in an exact output, got none that changes")
+    return _added(where, found, entropy_of(root))
+
+
+def _added(where: list[int], found: list[tuple[LossEstimate, float]], seed: int) -> LossEstimate:
+    """Return the sum of estimates, each times its weight."""
+    first, _ = found[0]
+    loss, low, high = np.array([[one.value * weight, *np.multiply(one.interval, weight)] for one, weight in found]).T
+    value = float(loss.sum())
+    below, above = (math.hypot(*np.abs(end - loss)) for end in (low, high))
+    return LossEstimate(
+        method=first.method,
+        at=np.array(where, float),
+        loss=loss,
+        low=low,
+        high=high,
+        value=value,
+        interval=(max(0.0, value - below), value + above),
+        confidence=first.confidence,
+        assumptions=(*first.assumptions, "independent components, each of one law: what they lose adds up"),
+        size=first.size,
+        areas=sum(estimate.areas for estimate, _ in found),
+        settings={"components": len(found), "weights": [weight for _, weight in found], "seed": seed},
+        statistic="rho" if first.statistic == "rho" else "sum over components",
+    )

@@ -144,12 +144,12 @@ sheets.audit = (() => {
     return {power: powerAt(violation), curve: times.map(powerAt), smallest: loss, needed};
   }
 
-  function compute(state, {times, least_power: leastPower, tables, confidence}) {
+  function compute(state, {times, least_power: leastPower, families, tables, confidence}) {
     const plan = Object.fromEntries(Object.entries(state).map(([key, value]) => [key.split("/").at(-1), value]));
-    const {family, budget, distance} = plan, exact = family === "pure" || family === "approx";
+    const {family, budget, distance} = plan, {computed: exact, delta, growth} = families[family];
     const table = tables.find(one => one.family === family && one.selection === plan.selection);
-    const group = {...plan, budget: budget * distance ** (family === "zcdp" ? 2 : 1)};
-    if (family !== "approx") plan.delta = 0;
+    const group = {...plan, budget: budget * distance ** growth};
+    if (!delta) plan.delta = 0;
     const made = exact ? computed(plan, times, leastPower)
       : table && plan.confidence === confidence ? interpolated(table, group, times) : null;
     const {power = null, curve = [], smallest = null, needed = null, refused} = made ?? {}, [results, tell] = found();

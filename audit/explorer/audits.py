@@ -7,7 +7,8 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any
 
-from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
+from audit.claims import Claim, parse_claim
+from audit.claims.families import FAMILIES
 from audit.explorer.plans import CONFIDENCE, plan_tables
 from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, State, Table, Total
 from audit.methods.method import method_for
@@ -17,7 +18,6 @@ from audit.planning.sizes import SMALLEST_SHARE
 
 __all__ = ["sheet"]
 
-FAMILIES = ("pure", "approx", "gaussian", "zcdp")
 TIMES = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)  # true losses of the power curve, over the promise
 LEAST_POWER = 1e-12  # a chance that nobody plans with
 PLACES = tuple(f"{round(100 * times)}%" for times in TIMES)
@@ -25,22 +25,11 @@ CLAIM, PLAN = "audit/claim/all", "audit/plan/all"
 
 
 def compute(state: State) -> dict[str, Result]:
-    """Return every number of the sheet.
+    """Return every number of the sheet by ``audit/PART/PLACE/QUANTITY``, of a state with a value of each input.
 
-    Parameters
-    ----------
-    state : mapping of str to number or str
-        A value of each input of `sheet`.
+    None stands for what no number of runs, or no loss, would do, and for what is not in the table of simulated plans.
+    ``known`` and ``refused`` are keys of words: how the numbers came about, and why ``plaudit plan`` refuses the plan.
 
-    Returns
-    -------
-    dict of str to number or str
-        By ``audit/PART/PLACE/QUANTITY``. None stands for what no number of runs, or no loss, would do, and for what is
-        not in the table of simulated plans. ``known`` is the key of words that say how the numbers came about;
-        ``refused`` of words that say why ``plaudit plan`` refuses the plan, or None. A power below `LEAST_POWER` is 0.
-
-    Examples
-    --------
     >>> found = compute(sheet().published)
     >>> found["audit/plan/all/runs_needed"], round(found["audit/plan/all/detectable"], 3)
     (4631, 1.097)
@@ -55,7 +44,7 @@ def compute(state: State) -> dict[str, Result]:
     found |= {f"{place}/times": times for place, times in losses.items()}
     found |= {f"{place}/loss": times * claim.budget for place, times in losses.items()}
     found[f"{PLAN}/loss"] = given[f"{PLAN}/violation"] * claim.budget
-    if not method_for(claim, 1, 0.5).simulated:
+    if _families()[given[f"{CLAIM}/family"]]["computed"]:
         return found | {f"{PLAN}/known": "audit.known.computed"} | _computed(claim, given, losses)
     table = plan_tables().get((given[f"{CLAIM}/family"], given[f"{PLAN}/selection"]))
     group = claim.group(given[f"{PLAN}/distance"]).budget
@@ -95,31 +84,32 @@ def _computed(claim: Claim, given: dict[str, Any], losses: dict[str, float]) -> 
 
 
 def _claim(given: dict[str, Any]) -> Claim:
-    budget = given[f"{CLAIM}/budget"]
-    made: dict[str, Claim] = {
-        "pure": PureDP(budget),
-        "approx": ApproxDP(budget, given[f"{CLAIM}/delta"]),
-        "gaussian": GaussianDP(budget),
-        "zcdp": ZCDP(budget),
-    }
-    return made[given[f"{CLAIM}/family"]]
+    kind = given[f"{CLAIM}/family"]
+    names = ("budget", "delta") if _families()[kind]["delta"] else ("budget",)
+    return parse_claim(f"{kind}:{','.join(repr(given[f'{CLAIM}/{name}']) for name in names)}")
+
+
+def _families() -> dict[str, dict[str, Any]]:
+    """Return of each registered family of promises with inputs here what plans and scripts need, the oldest first."""
+    found = {}
+    for kind, family in FAMILIES.items():
+        if {*family.parameter_names()[1:]} <= {"delta"}:
+            method = method_for(family(*[0.5] * len(family.parameter_names())), 1, 0.5)
+            delta = "delta" in family.parameter_names()
+            computed = method.coins and not method.simulated
+            found[kind] = {"growth": family.growth, "delta": delta, "computed": computed}
+    return found
 
 
 @cache
 def sheet() -> Sheet:
-    """Return the sheet.
-
-    Returns
-    -------
-    Sheet
-        Its published state is pure privacy of epsilon 1 and an audit of 5,000 runs.
-    """
+    """Return the sheet; its published state is pure privacy of epsilon 1 and an audit of 5,000 runs."""
     return Sheet(
         name="audit",
         title="audit.title",
         about=("audit.about.1", "audit.about.2"),
         inputs=(
-            Input(key=f"{CLAIM}/family", kind="choice", value="pure", choices=FAMILIES, label="audit.family"),
+            Input(key=f"{CLAIM}/family", kind="choice", value="pure", choices=tuple(_families()), label="audit.family"),
             Input(key=f"{CLAIM}/budget", kind="number", value=1.0, least=0.01, most=10, label="audit.budget"),
             Input(key=f"{CLAIM}/delta", kind="number", value=1e-6, least=1e-12, most=0.1, label="audit.delta"),
             Input(key=f"{PLAN}/runs", kind="integer", value=5000, least=100, most=10**6, label="audit.runs"),
@@ -170,8 +160,9 @@ def sheet() -> Sheet:
             Total(key=f"{PLAN}/known", label="audit.known", shown="text", main=True),
             Total(key=f"{PLAN}/refused", label="audit.refused", shown="text", main=True),
         ),
-        formulas="audit.explorer.formulas.plan:cells",
+        formulas="audit.explorer.formulas:cells",
         data={
+            "families": _families(),
             "times": TIMES,
             "least_power": LEAST_POWER,
             "confidence": CONFIDENCE,

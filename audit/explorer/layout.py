@@ -88,7 +88,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         self.sheet = self.explored.sheet
-        self.state, self.results = self.explored.whole, self.explored.results
+        self.state, self.results = self.explored.values, self.explored.results
         module, _, function = self.sheet.formulas.partition(":")
         self.formulas: Mapping[str, str | float] = getattr(import_module(module), function)(self.sheet)
         self.by_key = {one.key: one for one in self.sheet.inputs}
@@ -116,30 +116,30 @@ class Layout:
 
 def lay_out(explored: Explored, words: Mapping[str, str]) -> Layout:
     """Return the worksheets of a sheet: what may be set and the totals first, then its tables, then its steps."""
-    found = Layout(explored, words)
-    sheet, name = found.sheet, TEXT.sub("", words[f"{found.sheet.title}.short"])
+    layout = Layout(explored, words)
+    sheet, name = layout.sheet, TEXT.sub("", words[f"{layout.sheet.title}.short"])
     front = Worksheet(name)
-    found.worksheets.append(front)
-    _heading(found, front)
+    layout.worksheets.append(front)
+    _heading(layout, front)
     longer = [table for table in sheet.tables if sum(len(group.rows) for group in table.groups) > LONG]
     for table in longer:
-        _long_table(found, Worksheet(f"{name} table"), table)
-    _settings(found, front)
-    _totals(found, front)
+        _long_table(layout, Worksheet(f"{name} table"), table)
+    _settings(layout, front)
+    _totals(layout, front)
     for table in sheet.tables:
         if table not in longer:
             front.row += 1
             front.put(0, Cell("heading", words[table.label]))
             front.row += 1
-            _note(front, found.help(table.label))
-            _table(found, front, table)
-    left = [key for key in found.formulas if key not in found.numbers]
-    computed = {_place(key) for key in left if "[" in str(found.formulas[key])}
+            _note(front, layout.help(table.label))
+            _table(layout, front, table)
+    left = [key for key in layout.formulas if key not in layout.numbers]
+    computed = {_place(key) for key in left if "[" in str(layout.formulas[key])}
     steps, numbers = ([key for key in left if (_place(key) in computed) is kind] for kind in (True, False))
     for kind, keys in {"steps": steps, "numbers": numbers}.items():
         if keys:
-            _steps(found, Worksheet(f"{name} {kind}"), words[f"workbook.{kind}"], keys)
-    return found
+            _steps(layout, Worksheet(f"{name} {kind}"), words[f"workbook.{kind}"], keys)
+    return layout
 
 
 def resolved(formula: str, layout: Layout, worksheet: str) -> str:
@@ -161,11 +161,11 @@ def resolved(formula: str, layout: Layout, worksheet: str) -> str:
     return f"={NAME.sub(address, formula)}"
 
 
-def _heading(found: Layout, front: Worksheet) -> None:
-    front.put(0, Cell("title", found.words[found.sheet.title]))
-    for label in found.sheet.about:
+def _heading(layout: Layout, front: Worksheet) -> None:
+    front.put(0, Cell("title", layout.words[layout.sheet.title]))
+    for label in layout.sheet.about:
         front.row += 1
-        _note(front, found.words[label], now=True)
+        _note(front, layout.words[label], now=True)
 
 
 def _note(worksheet: Worksheet, text: str, *, now: bool = False) -> None:
@@ -176,66 +176,66 @@ def _note(worksheet: Worksheet, text: str, *, now: bool = False) -> None:
             worksheet.row += 1
 
 
-def _settings(found: Layout, front: Worksheet) -> None:
+def _settings(layout: Layout, front: Worksheet) -> None:
     """Set all inputs that stand in no table, but for files and for the names of presets, which change no number."""
     front.row += 2
-    front.put(0, Cell("heading", found.words["page.settings"]))
-    tables = found.sheet.tables
+    front.put(0, Cell("heading", layout.words["page.settings"]))
+    tables = layout.sheet.tables
     beside = {key for table in tables for group in table.groups for key in group.inputs}
     inside = {f"{row.place}/{one.quantity}" for table in tables for group in table.groups for row in group.rows
               for one in table.columns if one.entry}  # fmt: skip
-    named = tuple(found.sheet.presets)
-    for one in found.sheet.inputs:
+    named = tuple(layout.sheet.presets)
+    for one in layout.sheet.inputs:
         if one.key in beside | inside or one.kind == "codes" or (named and one.choices == named):
             continue
         front.row += 1
-        front.put(0, Cell("label", found.words[one.label]))
-        found.entry(front, 2, one)
-        choices = "; ".join(f"{name}: {found.words[f'{one.label}.{name}']}" for name in one.choices
-                            if f"{one.label}.{name}" in found.words)  # fmt: skip
+        front.put(0, Cell("label", layout.words[one.label]))
+        layout.entry(front, 2, one)
+        choices = "; ".join(f"{name}: {layout.words[f'{one.label}.{name}']}" for name in one.choices
+                            if f"{one.label}.{name}" in layout.words)  # fmt: skip
         front.put(
-            3, Cell("help", " ".join(text for text in (choices and f"{choices}.", found.help(one.label)) if text))
+            3, Cell("help", " ".join(text for text in (choices and f"{choices}.", layout.help(one.label)) if text))
         )
     front.row += 1
 
 
-def _totals(found: Layout, front: Worksheet) -> None:
-    if not found.sheet.totals:
+def _totals(layout: Layout, front: Worksheet) -> None:
+    if not layout.sheet.totals:
         return
     front.row += 1
-    front.put(0, Cell("heading", found.words.get(f"{found.sheet.title}.totals", found.words["page.totals"])))
-    for total in found.sheet.totals:
+    front.put(0, Cell("heading", layout.words.get(f"{layout.sheet.title}.totals", layout.words["page.totals"])))
+    for total in layout.sheet.totals:
         front.row += 1
-        front.put(0, Cell("label", found.words[total.label]))
-        found.number(front, 1 if total.shown == "text" else 2, total.key, total.shown)
-        front.put(3, Cell("help", found.help(total.label)))
+        front.put(0, Cell("label", layout.words[total.label]))
+        layout.number(front, 1 if total.shown == "text" else 2, total.key, total.shown)
+        front.put(3, Cell("help", layout.help(total.label)))
     front.row += 1
 
 
-def _long_table(found: Layout, worksheet: Worksheet, table: Table) -> None:
+def _long_table(layout: Layout, worksheet: Worksheet, table: Table) -> None:
     """Set a table on a worksheet of its own, with the main totals above the heads, which stay in sight."""
-    found.worksheets.append(worksheet)
-    worksheet.put(0, Cell("title", found.words[table.label]))
+    layout.worksheets.append(worksheet)
+    worksheet.put(0, Cell("title", layout.words[table.label]))
     worksheet.row += 1
-    main = [total for total in found.sheet.totals if total.main]
+    main = [total for total in layout.sheet.totals if total.main]
     for place, total in enumerate(main):
-        worksheet.put(2 + place, Cell("head", found.words[total.label]))
+        worksheet.put(2 + place, Cell("head", layout.words[total.label]))
     worksheet.row += 1
     for place, total in enumerate(main):
-        found.number(worksheet, 2 + place, total.key, total.shown)
+        layout.number(worksheet, 2 + place, total.key, total.shown)
     worksheet.row += 1
-    _table(found, worksheet, table)
+    _table(layout, worksheet, table)
     worksheet.frozen = (4, 2)
 
 
-def _table(found: Layout, worksheet: Worksheet, table: Table) -> None:
+def _table(layout: Layout, worksheet: Worksheet, table: Table) -> None:
     """Set heads, and the rows of each group under its name, with what belongs to all of them in its first row."""
-    words = found.words
+    words = layout.words
     entered = [one for one in table.columns if one.entry]
     results = [one for one in table.columns if not one.entry]
     also = [one for one in entered if one.quantity not in {other.quantity for other in results}]
     heads = [(one, True) for one in entered]
-    heads += [(one, False) for one in also if _computed(found, table, one.quantity)]
+    heads += [(one, False) for one in also if _computed(layout, table, one.quantity)]
     heads += [(one, False) for one in results]
     worksheet.put(0, Cell("name", words["page.item"]))
     worksheet.put(1, Cell("name", words[table.rows]))
@@ -247,14 +247,14 @@ def _table(found: Layout, worksheet: Worksheet, table: Table) -> None:
         worksheet.put(0, Cell("heading", words[group.label]))
         at = 2
         for key in group.inputs:
-            worksheet.put(at, Cell("beside", words[found.by_key[key].label]))
-            found.entry(worksheet, at + 1, found.by_key[key])
+            worksheet.put(at, Cell("beside", words[layout.by_key[key].label]))
+            layout.entry(worksheet, at + 1, layout.by_key[key])
             at += 2
         for total in group.results:
-            if total.key not in found.formulas:
+            if total.key not in layout.formulas:
                 continue
             worksheet.put(at, Cell("beside", words[total.label]))
-            found.number(worksheet, at + 1, total.key, total.shown)
+            layout.number(worksheet, at + 1, total.key, total.shown)
             at += 2
         for row in group.rows:
             worksheet.row += 1
@@ -262,32 +262,32 @@ def _table(found: Layout, worksheet: Worksheet, table: Table) -> None:
             worksheet.put(1, Cell("label", words[row.label]))
             for place, (one, entry) in enumerate(heads):
                 key = f"{row.place}/{one.quantity}"
-                if entry and key in found.by_key:
-                    found.entry(worksheet, 2 + place, found.by_key[key], one.shown)
+                if entry and key in layout.by_key:
+                    layout.entry(worksheet, 2 + place, layout.by_key[key], one.shown)
                 elif not entry:
-                    found.number(worksheet, 2 + place, key, one.shown)
+                    layout.number(worksheet, 2 + place, key, one.shown)
     worksheet.row += 1
 
 
-def _computed(found: Layout, table: Table, quantity: str) -> bool:
+def _computed(layout: Layout, table: Table, quantity: str) -> bool:
     """Tell whether what may be set is a result, too, where it is not."""
-    return any(f"{row.place}/{quantity}" in found.formulas for group in table.groups for row in group.rows)
+    return any(f"{row.place}/{quantity}" in layout.formulas for group in table.groups for row in group.rows)
 
 
 def _place(key: str) -> str:
     return key.rpartition("/")[0]
 
 
-def _steps(found: Layout, worksheet: Worksheet, title: str, keys: Sequence[str]) -> None:
+def _steps(layout: Layout, worksheet: Worksheet, title: str, keys: Sequence[str]) -> None:
     """Set formulas that have no place yet: a row for each part of their keys but the last, which is the column."""
-    found.worksheets.append(worksheet)
+    layout.worksheets.append(worksheet)
     worksheet.put(0, Cell("title", title))
     rows: dict[str, list[str]] = {}
     for key in keys:
         rows.setdefault(_place(key), []).append(key.rpartition("/")[2])
     for quantities, places in groupby(rows, key=lambda place: rows[place]):
         worksheet.row += 2
-        worksheet.put(0, Cell("name", found.words["workbook.step"]))
+        worksheet.put(0, Cell("name", layout.words["workbook.step"]))
         for column, quantity in enumerate(quantities):
             worksheet.put(1 + column, Cell("head", quantity))
         for place in places:
@@ -295,5 +295,5 @@ def _steps(found: Layout, worksheet: Worksheet, title: str, keys: Sequence[str])
             worksheet.put(0, Cell("label", place))
             for column, quantity in enumerate(quantities):
                 key = f"{place}/{quantity}"
-                content, known = found.formulas[key], found.results.get(key)
-                found.numbers[key] = worksheet.put(1 + column, Cell("step", content, "number", known))
+                content, known = layout.formulas[key], layout.results.get(key)
+                layout.numbers[key] = worksheet.put(1 + column, Cell("step", content, "number", known))

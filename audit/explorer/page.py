@@ -34,7 +34,7 @@ def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
     script = '"use strict";\n' + "\n".join(parts)
     book = {
         "opened": explored.sheet.name,
-        "start": {key: value for key, value in explored.whole.items() if value != explored.sheet.published[key]},
+        "start": {key: value for key, value in explored.values.items() if value != explored.sheet.published[key]},
         "sheets": [_described(sheet) for sheet in sheets],
         "words": words,
     }
@@ -71,9 +71,9 @@ def _json(value: Any) -> str:
 
 def _described(sheet: Sheet) -> dict[str, Any]:
     """Return what the script must know of a sheet; what says nothing is left out of inputs."""
-    told = {name: getattr(sheet, name) for name in ("name", "title", "presets", "file", "data")}
-    told["charts"] = [asdict(part) for part in sheet.charts]
-    told["inputs"] = [
+    description = {name: getattr(sheet, name) for name in ("name", "title", "presets", "file", "data")}
+    description["charts"] = [asdict(part) for part in sheet.charts]
+    description["inputs"] = [
         {
             part.name: value
             for part in fields(one)
@@ -81,7 +81,7 @@ def _described(sheet: Sheet) -> dict[str, Any]:
         }
         for one in sheet.inputs
     ]
-    return told
+    return description
 
 
 def _drawn(environment: jinja2.Environment, sheet: Sheet, words: Mapping[str, str]) -> Markup:

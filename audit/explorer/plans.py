@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,7 +20,7 @@ from typing import Any
 
 from scipy import special
 
-from audit.claims import ZCDP, Claim, GaussianDP
+from audit.claims import parse_claim
 from audit.planning import plan_violation
 from audit.results.provenance import provenance
 
@@ -32,7 +32,6 @@ BUDGETS = {  # of rho closer where other likelihood ratios become the best, whic
     "gaussian": (0.05, 0.08094, 0.131, 0.2121, 0.3433, 0.5558, 0.8997, 1.456, 2.357),
     "zcdp": (0.01, 0.0186, 0.03461, 0.0644, 0.1198, 0.2229, 0.4147, 0.566, 0.7716, 0.885, 1.0, 1.2, 1.436),
 }
-MADE: dict[str, Callable[[float], Claim]] = {"gaussian": GaussianDP, "zcdp": ZCDP}
 PLACES = 3  # of a logarithm: 0.1% of what is lost beyond the promise
 
 Entry = float | None
@@ -41,24 +40,12 @@ Line = Sequence[Entry]
 
 @dataclass(frozen=True)
 class PlanTable:
-    """Simulated plans of one family, at a confidence of `CONFIDENCE` and a share of runs that choose the event.
+    """Simulated plans of one family, at a confidence of `CONFIDENCE` and a share of runs that choose the event."""
 
-    Attributes
-    ----------
-    budgets : sequence of float, shape (b,)
-        mu or rho of the group, increasing.
-    runs : sequence of int, shape (r,)
-        Runs in all, increasing.
-    quantiles : sequence of float, shape (p,)
-        Normal quantiles of the powers.
-    excess : sequence of sequence of sequence of float or None, shape (b, r, p)
-        Logarithm of the smallest violation less 1; None where no violation is seen so often.
-    """
-
-    budgets: Sequence[float]
-    runs: Sequence[int]
-    quantiles: Sequence[float]
-    excess: Sequence[Sequence[Line]]
+    budgets: Sequence[float]  # mu or rho of the group, increasing, shape (b,)
+    runs: Sequence[int]  # in all, increasing, shape (r,)
+    quantiles: Sequence[float]  # normal quantiles of the powers, shape (p,)
+    excess: Sequence[Sequence[Line]]  # log of the smallest violation less 1, shape (b, r, p); None where none is seen
 
     def line(self, budget: float, runs: float) -> Line | None:
         """Return the entries of every power, of a group's budget and a number of runs; None outside of the table."""
@@ -74,10 +61,7 @@ class PlanTable:
         ]  # fmt: skip
 
     def power(self, budget: float, runs: int, violation: float) -> Entry:
-        """Return how often so many runs see a violation, or the largest power of the table where it is more.
-
-        None where it is not in the table, or less than its least power.
-        """
+        """Return how often so many runs see a violation, at most the largest power of the table; None outside of it."""
         line = self.line(budget, runs)
         if line is None or line[0] is None:
             return None
@@ -138,11 +122,7 @@ def _mixed(first: Entry, second: Entry, part: float) -> Entry:
 def plan_tables() -> dict[tuple[str, float], PlanTable]:
     """Return the tables by family and by the share of runs that choose the event.
 
-    Examples
-    --------
-    What shift do 20,000 runs detect with power 0.8, if the promise is a mu of 1?
-
-    >>> round(plan_tables()["gaussian", 0.3].violation(1.0, 20_000, 0.8), 2)
+    >>> round(plan_tables()["gaussian", 0.3].violation(1.0, 20_000, 0.8), 2)  # the shift over a mu of 1
     1.08
     """
     quantiles = [float(special.ndtri(power)) for power in POWERS]
@@ -154,7 +134,7 @@ def plan_tables() -> dict[tuple[str, float], PlanTable]:
 
 def smallest_excesses(family: str, selection: float, budget: float, runs: int) -> list[Entry]:
     """Return an entry of each power, simulated: the logarithm of the smallest violation less 1."""
-    claim = MADE[family](budget)
+    claim = parse_claim(f"{family}:{budget!r}")
     found = [plan_violation(claim, runs, power=power, selection=selection, confidence=CONFIDENCE) for power in POWERS]
     return [round(math.log(one - 1), PLACES) if one < math.inf else None for one in found]
 

@@ -34,49 +34,21 @@ Shown = Literal["number", "whole", "share", "budget", "epsilon", "text"]
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What a reader may set.
+    """What a reader may set."""
 
-    Attributes
-    ----------
-    key : str
-        Of its cell, ``system/query/level/quantity``.
-    kind : {"number", "integer", "flag", "choice", "codes"}
-        What its value is; codes are a text of them with blanks between, each once.
-    value : Value
-        The published one. None, where `optional`: the sheet computes the cell of this key.
-    label : str
-        Key of the words: the name. With ``.help`` behind it, a sentence; with ``.CHOICE``, the name of a choice.
-    least, most : float
-        Range of a number, both included.
-    choices : tuple of str
-        Of a choice; codes that there are.
-    unit : str
-        Key of the words, or empty.
-    optional : bool
-        Whether it may be empty, so that what the sheet computes holds.
-    clears : tuple of str
-        Optional inputs that become empty when this one is set, because it says the same in another way.
-    """
-
-    key: str
-    kind: Literal["number", "integer", "flag", "choice", "codes"]
-    value: Value
-    label: str
+    key: str  # of its cell, ``system/query/level/quantity``
+    kind: Literal["number", "integer", "flag", "choice", "codes"]  # codes are a text with blanks between, each once
+    value: Value  # as published; None, where `optional`: the sheet computes the cell of this key
+    label: str  # key of the words: the name; with ``.help`` behind it, a sentence; with ``.CHOICE``, a choice's name
     least: float = -math.inf
-    most: float = math.inf
-    choices: tuple[str, ...] = ()
-    unit: str = ""
-    optional: bool = False
-    clears: tuple[str, ...] = ()
+    most: float = math.inf  # included
+    choices: tuple[str, ...] = ()  # of a choice; codes that there are
+    unit: str = ""  # key of the words
+    optional: bool = False  # it may be empty, so that what the sheet computes holds
+    clears: tuple[str, ...] = ()  # optional inputs that become empty when this one is set: it says the same otherwise
 
     def check(self, value: Any) -> Value:
-        """Return a value that the input may have.
-
-        Raises
-        ------
-        ValueError
-            If it is of another kind, or out of range.
-        """
+        """Return a value that the input may have; another kind, or one out of range, is a ValueError."""
         if value is None and self.optional:
             return None
         if self.kind == "flag":
@@ -125,29 +97,23 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Rows under one heading, with inputs and results beside it that belong to all of them.
-
-    The rows of a `folded` group are not shown while the results beside the heading are empty.
-    """
+    """Rows under one heading, with inputs and results beside it that belong to all of them."""
 
     label: str
     rows: tuple[Row, ...]
     inputs: tuple[str, ...] = ()
     results: tuple[Total, ...] = ()
-    folded: bool = False
+    folded: bool = False  # whether rows are not shown while the results beside the heading are empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Cells in rows and columns. A cell without a result is empty; a column all of whose cells are is not shown.
-
-    `rows` is the key of the words of what names a row.
-    """
+    """Cells in rows and columns. A cell without a result is empty; a column all of whose cells are is not shown."""
 
     label: str
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
-    rows: str = "page.level"
+    rows: str = "page.level"  # key of the words: what names a row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,82 +128,37 @@ class Total:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A drawing of cells, with a table of the same numbers.
+    """A drawing of cells, with a table of the same numbers."""
 
-    Attributes
-    ----------
-    kind : {"bars", "curve"}
-        Bars have one cell a point, a share; a curve two: across and up.
-    label : str
-        Key of the words.
-    points : tuple of tuple of str
-        Of bars: key of the words, key of the cell. Of a curve: keys of the cells across and up, in order.
-    axes : tuple of (str, Shown)
-        For each number of a point the key of its words, and how it is written.
-    current : tuple of str
-        Of a curve: the cells of the point where the settings are.
-    inputs : tuple of str
-        Inputs above the drawing, that say what it is of.
-    """
-
-    kind: Literal["bars", "curve"]
+    kind: Literal["bars", "curve"]  # bars have one cell a point, a share; a curve two: across and up
     label: str
-    points: tuple[tuple[str, ...], ...]
-    axes: tuple[tuple[str, Shown], ...]
-    current: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
+    points: tuple[tuple[str, ...], ...]  # of bars: key of the words, key of the cell; of a curve: keys of both cells
+    axes: tuple[tuple[str, Shown], ...]  # for each number of a point the key of its words, and how it is written
+    current: tuple[str, ...] = ()  # of a curve: the cells of the point where the settings are
+    inputs: tuple[str, ...] = ()  # above the drawing: what it is of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One sheet of the page.
+    """One sheet of the page."""
 
-    Attributes
-    ----------
-    name : str
-        As in ``plaudit explore NAME``.
-    title, about : str
-        Keys of the words; about is of one or more paragraphs, ``about.1`` and so on.
-    inputs : tuple of Input
-        Everything that a reader may set: the state of the page.
-    compute : callable
-        Returns every result of a state by its key. It alone says what is true; the script must give the same.
-    script : tuple of str
-        Package and file of the JavaScript: it sets ``sheets.NAME`` to an object with ``compute(state, data)``, and may
-        offer ``read(bytes, data)`` and ``write(state, data)``, of a file of settings named `file`.
-    settings : tuple of str
-        Keys of inputs that stand above the tables.
-    tables, charts, totals : tuple
-        What is shown.
-    presets : mapping of str to mapping of str to Value
-        Published states by name: what differs in them from the values of the inputs. The input ``NAME/all/all/preset``,
-        a choice of them, says which one the reader started from, and so what is marked as changed.
-    file : str
-        Name of the file of settings, if there is one.
-    data : mapping
-        What the script is given besides the state, as JSON.
-    formulas : str
-        Module and function, as ``"module:function"``, that returns for the workbook a formula of each result and the
-        steps to it, by key; see `audit.explorer.layout`.
-    confidential : bool
-        Whether `data` tells of the data at hand.
-    """
-
-    name: str
-    title: str
-    about: tuple[str, ...]
-    inputs: tuple[Input, ...]
-    compute: Callable[[State], dict[str, Result]]
-    script: tuple[str, str]
-    formulas: str
-    settings: tuple[str, ...] = ()
+    name: str  # as in ``plaudit explore NAME``
+    title: str  # key of the words
+    about: tuple[str, ...]  # keys of the words of paragraphs
+    inputs: tuple[Input, ...]  # everything that a reader may set: the state of the page
+    compute: Callable[[State], dict[str, Result]]  # every result by its key: the truth, which the script must give too
+    script: tuple[str, str]  # package and file of the JavaScript: it sets ``sheets.NAME`` to an object with
+    # ``compute(state, data)``, and may offer ``read(bytes, data)`` and ``write(state, data)`` of `file`
+    formulas: str  # ``"module:function"``, which returns for the workbook a formula of each result and the steps to it
+    settings: tuple[str, ...] = ()  # keys of inputs that stand above the tables
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     totals: tuple[Total, ...] = ()
-    presets: Mapping[str, State] = field(default_factory=dict)
-    file: str = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
-    confidential: bool = False
+    presets: Mapping[str, State] = field(default_factory=dict)  # published states by name: what differs from the
+    # values of the inputs; the input ``NAME/all/all/preset``, a choice of them, says which one the reader started from
+    file: str = ""  # name of the file of settings, if there is one
+    data: Mapping[str, Any] = field(default_factory=dict)  # what the script is given besides the state, as JSON
+    confidential: bool = False  # whether `data` tells of the data at hand
 
     @property
     def published(self) -> dict[str, Value]:
@@ -245,13 +166,7 @@ class Sheet:
         return {one.key: one.value for one in self.inputs}
 
     def checked(self, state: State) -> dict[str, Value]:
-        """Return a whole state: what is not given is as published, in the preset if one is given.
-
-        Raises
-        ------
-        ValueError
-            If there is no such input, or a value breaks its rule.
-        """
+        """Return a whole state: what is not given is as published, in the preset if one is given."""
         known = {one.key: one for one in self.inputs}
         if unknown := [key for key in state if key not in known]:
             raise ValueError(f"{self.name} has no input {unknown[0]!r}")
@@ -266,62 +181,31 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Explored:
-    """A sheet at a state: what a command or a call of `explore` gives.
-
-    Attributes
-    ----------
-    sheet : Sheet
-        The sheet.
-    state : mapping of str to Value
-        Inputs that differ from the published ones, at least.
-    """
+    """A sheet at a state, which has at least the inputs that differ from the published ones."""
 
     sheet: Sheet
     state: State = field(default_factory=dict)
 
     @property
-    def whole(self) -> dict[str, Value]:
+    def values(self) -> dict[str, Value]:
         """A value of every input."""
         return self.sheet.checked(self.state)
 
     @property
     def results(self) -> dict[str, Result]:
         """Every number by its key."""
-        return self.sheet.compute(self.whole)
+        return self.sheet.compute(self.values)
 
     def to_html(self, path: str | Path) -> None:
-        """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only.
-
-        Raises
-        ------
-        ValueError
-            If something else is there, the name does not end in ``.html``, or an input breaks its rule.
-        OSError
-            If it cannot be written.
-        """
+        """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only."""
         offered("explorer").write_page(self, Path(path))
 
     def to_xlsx(self, path: str | Path) -> None:
-        """Write the workbook of all sheets, with this one at its state, whole or not at all, where nothing is.
-
-        Raises
-        ------
-        ValueError
-            If something is there, the name does not end in ``.xlsx``, an input breaks its rule, or the extra `xlsx` is
-            not installed.
-        OSError
-            If it cannot be written.
-        """
+        """Write the workbook of all sheets, with this one at its state, whole or not at all, where nothing is."""
         offered("explorer").write_workbook(self, Path(path))
 
     def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:
-        """Do what a command was asked for: write the page, and open it, and the workbook; or else print the tables.
-
-        Raises
-        ------
-        ValueError
-            If a page is to be opened that is not written, or as of `to_html` and `to_xlsx`.
-        """
+        """Do what a command was asked for: write the page, and open it, and the workbook; or else print the tables."""
         if opened and html is None:
             raise ValueError("--open goes with --html FILE")
         if html is None and xlsx is None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Any
 
-from audit.explorer.command import command
+import typer
+
 from audit.explorer.page import SIGNATURE, build_page
 from audit.explorer.printed import printed, words_in
-from audit.explorer.sheet import Explored, State
-from audit.explorer.workbook import check_workbook, write_workbook
+from audit.explorer.sheet import Explored, Input, Sheet, State, Value
+from audit.explorer.workbook import build_workbook, check_workbook
 from audit.installed import offered
-from audit.io.files import check_levels, replacing
+from audit.io.files import check_levels, creating, replacing
 from audit.io.terminal import console
 
 __all__ = ["check_workbook", "command", "explore", "print_tables", "write_page", "write_workbook"]
@@ -56,25 +60,33 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
 
 
 def write_page(explored: Explored, path: Path) -> None:
-    """Write the page, whole or not at all, over nothing but a page of the explorer.
-
-    Raises
-    ------
-    ValueError
-        If something else is there, the name does not end in ``.html``, or an input breaks its rule.
-    OSError
-        If it cannot be written.
-    """
+    """Write the page, whole or not at all, over nothing but a page of the explorer."""
     if (path.is_symlink() or path.exists()) and not _is_page(path):
         raise ValueError(f"--html must name a new file, or a page of plaudit explore, got {path}")
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"--html must name a file that ends in .html, got {path}")
+    _write(replacing, explored, path, lambda sheets: build_page(explored, sheets).encode())
+
+
+def write_workbook(explored: Explored, path: Path) -> None:
+    """Write the workbook of all sheets, whole or not at all, where nothing is."""
+    check_workbook(path)
+    _write(creating, explored, path, lambda sheets: build_workbook(explored, sheets))
+
+
+def _write(
+    opened: Callable[..., AbstractContextManager[Any]],
+    explored: Explored,
+    path: Path,
+    build: Callable[[Sequence[Sheet]], bytes],
+) -> None:
+    """Write what is made of all sheets, of which one is the given one."""
     known = offered("systems").sheets()
-    page = build_page(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
+    content = build([explored.sheet if one.name == explored.sheet.name else one for one in known])
     check_levels(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path, private=explored.sheet.confidential) as file:
-        file.write(page.encode())
+    with opened(path, private=explored.sheet.confidential) as file:
+        file.write(content)
 
 
 def _is_page(path: Path) -> bool:
@@ -89,10 +101,63 @@ def print_tables(explored: Explored) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    for table in printed(explored.sheet, explored.whole, words_in("en")):
+    for table in printed(explored.sheet, explored.values, words_in("en")):
         shown = Table(box=SIMPLE_HEAD, title=table.caption, title_justify="left")
         for place, name in enumerate(table.head):
             shown.add_column(name, justify="left" if place < table.names else "right")
         for row in table.rows:
             shown.add_row(*row)
         console().print(shown)
+
+
+def command(sheet: Sheet) -> Callable[..., int]:
+    """Return the command of a sheet: ``plaudit explore NAME --set budget=0.5``."""
+
+    def explore(
+        given: Annotated[
+            list[str] | None,
+            typer.Option("--set", help="A setting, as NAME=VALUE; several times. A wrong name lists them."),
+        ] = None,
+        html: Annotated[
+            Path | None,
+            typer.Option(help="File for the explorer, a page that needs nothing but itself; print no table."),
+        ] = None,
+        xlsx: Annotated[
+            Path | None, typer.Option(help="File for the workbook of the same sheets, in formulas.")
+        ] = None,
+        opened: Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")] = False,
+    ) -> int:
+        Explored(sheet, dict(_setting(sheet, text) for text in given or [])).show(html=html, xlsx=xlsx, opened=opened)
+        if html is None and xlsx is None:
+            console().print(words_in("en")[sheet.about[-1]])  # the neighbor relation
+        return 0
+
+    explore.__doc__ = f"{words_in('en')[sheet.title]}."
+    return explore
+
+
+def _setting(sheet: Sheet, text: str) -> tuple[str, Value]:
+    """Return the key and value of an input; its name is as much of the end of its key as tells it from others."""
+    name, _, typed = text.partition("=")
+    found = [one for one in sheet.inputs if f"/{one.key}".endswith(f"/{name}")]
+    if len(found) != 1:
+        names = ", ".join(_name(one, sheet.inputs) for one in sheet.inputs)
+        raise ValueError(f"--set takes NAME=VALUE with one of the names {names}, got {text!r}")
+    return found[0].key, found[0].check(_read(found[0], typed))
+
+
+def _name(one: Input, inputs: Sequence[Input]) -> str:
+    """Return the end of a key that no other input has."""
+    parts = one.key.split("/")
+    ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
+    return next(end for end in ends if sum(f"/{other.key}".endswith(f"/{end}") for other in inputs) == 1)
+
+
+def _read(one: Input, typed: str) -> Any:
+    """Return what was typed as the kind of value that an input has; text where it is none, which is refused."""
+    if one.kind not in ("number", "integer"):
+        return typed
+    try:
+        return int(typed) if one.kind == "integer" else float(typed)
+    except ValueError:
+        return typed

@@ -13,10 +13,8 @@ from typing import Any
 from audit.explorer.layout import Cell, Layout, Place, Worksheet, lay_out, resolved
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored, Input, Sheet
-from audit.installed import offered
-from audit.io.files import check_levels, creating
 
-__all__ = ["build_workbook", "check_workbook", "write_workbook"]
+__all__ = ["build_workbook", "check_workbook"]
 
 NUMBERS = {
     "number": "[>=1000]#,##0;[>=0.001]0.0000;0.00E+00",
@@ -56,34 +54,8 @@ RUN_TO = {"note": 7, "help": 7, "sentence": 2}  # columns up to which texts run
 LONGEST_LIST = 255  # characters of choices that a cell may list by itself
 
 
-def write_workbook(explored: Explored, path: Path) -> None:
-    """Write the workbook of all sheets, whole or not at all, where nothing is.
-
-    Raises
-    ------
-    ValueError
-        If something is there, the name does not end in ``.xlsx``, the extra `xlsx` is not installed, or an input breaks
-        its rule.
-    OSError
-        If it cannot be written.
-    """
-    check_workbook(path)
-    known = offered("systems").sheets()
-    content = build_workbook(explored, [explored.sheet if one.name == explored.sheet.name else one for one in known])
-    check_levels(path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with creating(path, private=explored.sheet.confidential) as file:
-        file.write(content)
-
-
 def check_workbook(path: Path) -> None:
-    """Refuse a path where something is or that no workbook has, or to go on without the extra `xlsx`.
-
-    Raises
-    ------
-    ValueError
-        If it is so.
-    """
+    """Refuse a path where something is or that no workbook has, or to go on without the extra `xlsx`."""
     if path.is_symlink() or path.exists():
         raise ValueError(f"--xlsx must name a new file, got {path}")
     if path.suffix.lower() != ".xlsx":
@@ -93,13 +65,7 @@ def check_workbook(path: Path) -> None:
 
 
 def build_workbook(explored: Explored, sheets: Sequence[Sheet]) -> bytes:
-    """Return the workbook of all sheets, the state of one of which is given: the same for the same settings.
-
-    Raises
-    ------
-    ValueError
-        If an input breaks its rule.
-    """
+    """Return the workbook of all sheets, the state of one of which is given: the same for the same settings."""
     import xlsxwriter
 
     words = words_in("en")

@@ -19,7 +19,7 @@ from audit.replay.sameness import change_of, norms, numbers_in, same
 from audit.replay.violations import Violation, law_in_words, same_law, violations_between
 from audit.sampling.streams import stream
 
-__all__ = ["FRESH", "OTHER", "REPEATS", "SAME", "Question", "Seen", "compare", "published", "same_queries"]
+__all__ = ["FRESH", "OTHER", "REPEATS", "SAME", "Comparison", "Question", "compare", "published", "same_queries"]
 
 REPEATS = 20  # runs on each database that tell chance from data
 SAME, OTHER, FRESH = range(3)  # streams: of a pair of runs; of those that tell chance from data; of new answers
@@ -48,18 +48,18 @@ class Question:
         return run(self.mechanism, data, stream(self.root, *place), answers)
 
 
-class Seen(NamedTuple):
+class Comparison(NamedTuple):
     """What one pair of runs shows."""
 
     queries: list[Query]  # those that both runs have
     violations: list[Violation]  # what is proved
     notes: list[str]  # what is not
     evaluated: bool  # all that differs is proof, and there was noise to look at
-    whole: bool  # the queries are all that answers come from
+    known: bool  # the queries are all that answers come from
     comparable: bool  # the two runs draw alike, and so should take the same time
 
 
-def compare(question: Question, number: int, first: Trace) -> Seen:
+def compare(question: Question, number: int, first: Trace) -> Comparison:
     """Replay a run on the neighbor, and on both databases with other generators.
 
     Nothing is a violation that another generator undoes in one of twenty runs on either database.
@@ -85,8 +85,8 @@ def compare(question: Question, number: int, first: Trace) -> Seen:
     notes = [] if first.calls or second.calls else [NO_NOISE]
     notes += [BY_ITSELF] if alone < math.inf else []
     notes += [ELSEWHERE] if elsewhere or unsure or any(by_chance) else []
-    computed = _seeds(first, second, again[0][0])
-    violations = [computed] if computed else []
+    wrong_seed = _seeds(first, second, again[0][0])
+    violations = [wrong_seed] if wrong_seed else []
     for place, one in found:
         if place <= alone and one.kind not in unsure:
             violations.append(one)
@@ -99,18 +99,18 @@ def compare(question: Question, number: int, first: Trace) -> Seen:
     queries = [_query(*both, comparable=not chance) for both, chance in zip(matched, by_chance, strict=True)]
     for place, (query, both) in enumerate(zip(queries, matched, strict=True)):
         if not by_chance[place] and place < alone:
-            violations += [one for one in (_not_finite(query, *both), _beyond(query, question.steps)) if one]
+            violations += [one for one in (_not_finite(query, *both), _change_beyond(query, question.steps)) if one]
             notes += _hidden(query, *both)
     comparable = evaluated and alone == math.inf and not PARTING & {one.kind for _, one in found}
-    whole = comparable and bool(first.calls) and not (any(by_chance) or first.error)
-    return Seen(queries, violations, notes, evaluated or bool(violations), whole, comparable)
+    known = comparable and bool(first.calls) and not (any(by_chance) or first.error)
+    return Comparison(queries, violations, notes, evaluated or bool(violations), known, comparable)
 
 
 def _suspected(matched: list[tuple[Call, Call]], question: Question) -> bool:
     """Tell whether anything but a difference of the runs would be a violation, were it not by chance."""
     queries = [_query(*both, comparable=True) for both in matched]
     return (
-        any(_beyond(query, question.steps) for query in queries)
+        any(_change_beyond(query, question.steps) for query in queries)
         or any(_not_finite(query, *both) for query, both in zip(queries, matched, strict=True))
         or (question.promise is not None and excess(question.promise, queries) is not None)
     )
@@ -138,7 +138,7 @@ def _query(one: Call, other: Call, *, comparable: bool) -> Query:
     )
 
 
-def _beyond(query: Query, steps: float) -> Violation | None:
+def _change_beyond(query: Query, steps: float) -> Violation | None:
     """Tell if a query changes by more than its sensitivity, for every step between neighbors."""
     changes = (query.l1_change, query.l2_change)
     for norm, change, limit in zip(("L1", "L2"), changes, query.declared or (None, None), strict=True):

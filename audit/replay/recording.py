@@ -165,9 +165,9 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
             raise misuse.kind(str(misuse)) from None
         except (Exception, SystemExit) as raised:
             error = (type(raised).__name__, ADDRESS.sub("0x...", str(raised)))
-        taken = time.perf_counter_ns() - begun
+        nanoseconds = time.perf_counter_ns() - begun
     recorder.look()
-    return Trace(tuple(recorder.calls), output, error, stopped, recorder.elsewhere, taken)
+    return Trace(tuple(recorder.calls), output, error, stopped, recorder.elsewhere, nanoseconds)
 
 
 @functools.cache

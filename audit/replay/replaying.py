@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.arguments import whole_number
 from audit.claims import Claim
@@ -17,19 +20,21 @@ from audit.neighbors import NeighborPair
 from audit.replay.comparison import FRESH, REPEATS, SAME, Question, compare, published, same_queries
 from audit.replay.recording import Trace
 from audit.replay.result import Query, Replay, excess
-from audit.replay.timing import timing
 from audit.replay.violations import Violation
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
-__all__ = ["replay"]
+__all__ = ["replay", "timing"]
 
 TIMED, LEAST_TIMED = 200, 30  # runs whose time is taken: by default; so that a guess can be beyond chance
 OTHERS = 4  # runs with other answers, which tell whether they ask for the same
 COINS = 3  # the stream of the coins
+SELECTION = 0.3  # of the runs, to choose what is guessed from
+FALSE_ALARM = 1e-6  # probability that a mechanism is accused whose time does not depend on the data
+WARM = 2  # runs on each database before the first that counts
 
 ADAPTIVE = "which queries are asked depends on answers: losses do not add up to a law of all"
-HIDDEN = "a violation if these answers are published, and the output does not contain them (see released=True)"
-UNHELD = "no query has a declared sensitivity, or a known loss to hold against a promise"
+UNPUBLISHED = "a violation if these answers are published, and the output does not contain them (see released=True)"
+UNLIMITED = "no query has a declared sensitivity, or a known loss to hold against a promise"
 UNTIMED = "times were not compared, as the runs part or noise is not recorded"
 
 
@@ -131,32 +136,32 @@ def replay(
     question = Question(mechanism, pair, promise, _steps(mechanism, pair, promise), root := seed_sequence(rng))
 
     firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
-    seen = [compare(question, *numbered) for numbered in enumerate(firsts)]
-    queries, violations, notes, *_ = seen[0]
-    for later in seen[1:]:  # of each kind of violation one example
+    comparisons = [compare(question, *numbered) for numbered in enumerate(firsts)]
+    queries, violations, notes, *_ = comparisons[0]
+    for later in comparisons[1:]:  # of each kind of violation one example
         violations += [one for one in later.violations if one.kind not in {other.kind for other in violations}]
         notes += [one for one in later.notes if one not in notes]
 
-    whole = all(one.whole for one in seen)
-    fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if whole else 0))]
-    lost = excess(promise, queries) if whole and promise is not None else None
-    if lost:
+    known = all(one.known for one in comparisons)
+    fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if known else 0))]
+    loss = excess(promise, queries) if known and promise is not None else None
+    if loss:
         fresh += [question.run(pair.x, FRESH, number) for number in range(OTHERS, REPEATS)]
-    if whole and not all(same_queries(firsts[0], other) for other in fresh):
-        whole, lost = False, None
+    if known and not all(same_queries(firsts[0], other) for other in fresh):
+        known, loss = False, None
         notes.append(ADAPTIVE)
-    held = any(_held(query, promise) for one in seen for query in one.queries)
-    evaluated = all(one.evaluated for one in seen)
-    if lost and promise is not None:
-        if proved := lost if released else _open_loss(promise, queries, [firsts[0], *fresh], released):
+    limited = any(_limited(query, promise) for one in comparisons for query in one.queries)
+    evaluated = all(one.evaluated for one in comparisons)
+    if loss and promise is not None:
+        if proved := loss if released else _open_loss(promise, queries, [firsts[0], *fresh], released):
             violations.append(proved)
         else:
-            notes.insert(0, f"{lost.sentence}: {HIDDEN}")
+            notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
             evaluated = False
-    if evaluated and not held and not violations:
-        notes.insert(0, UNHELD)
+    if evaluated and not limited and not violations:
+        notes.insert(0, UNLIMITED)
         evaluated = False
-    if timed and not seen[0].comparable:
+    if timed and not comparisons[0].comparable:
         notes.append(UNTIMED)
     elif timed:
         data, answers = (pair.x, pair.y), firsts[0].calls
@@ -175,15 +180,15 @@ def replay(
         violations=tuple(replace(one, confidential=pair.confidential) for one in violations),
         notes=tuple(notes),
         evaluated=evaluated,
-        known=whole,
+        known=known,
         size=size,
-        seed_entropy=entropy_of(root),
+        seed=entropy_of(root),
         seconds=time.perf_counter() - begun,
         confidential=pair.confidential,
     )
 
 
-def _held(query: Query, promise: Claim | None) -> bool:
+def _limited(query: Query, promise: Claim | None) -> bool:
     """Tell whether a query could have been found to be beyond anything."""
     declared = query.declared is not None and query.declared != (None, None)
     return declared or (promise is not None and query.losses is not None)
@@ -193,7 +198,7 @@ def _open_loss(promise: Claim, queries: list[Query], traces: list[Trace], releas
     """Hold the loss of what the output contains against the promise."""
     if released is not None or any(trace.error for trace in traces):
         return None
-    contained = [query for query, whole in zip(queries, published(traces), strict=True) if whole]
+    contained = [query for query, contained in zip(queries, published(traces), strict=True) if contained]
     costly = [query for query in queries if query.losses]
     names = "all queries" if all(query in contained for query in costly) else "the queries whose answers are released"
     return excess(promise, contained, names)
@@ -215,3 +220,40 @@ def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> f
     if relation == pair.relation:
         return pair.distance
     return 2 * pair.distance if relation == "add_remove" else math.inf  # of one added, a replacement says nothing
+
+
+def timing(take: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
+    """Play the game: a fair coin picks the database of each run, and a limit on its time guesses which it was.
+
+    `take` runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
+
+    Guarantee: whatever else the times depend on, be it the load of the machine or the runs before, a coin that they do
+    not depend on is guessed right with probability 1/2, given all before. So the number of right guesses is binomial,
+    and a violation is reported with probability 1e-6 at most.
+    """
+    for on_y in (False, True) * WARM:
+        take(on_y)
+    coins = rng.random(size) < 0.5
+    times = np.array([take(bool(coin)) for coin in coins])
+    choosing = int(SELECTION * size)
+    limit, above = _best_guess(times[:choosing], coins[:choosing])
+    right = int(((times[choosing:] > limit) == (coins[choosing:] == above)).sum())
+    from scipy import stats  # only where it is needed: it is slow to import
+
+    chance = float(stats.binom.sf(right - 1, size - choosing, 0.5))
+    if chance > FALSE_ALARM:
+        return None
+    typical = [f"{statistics.median(times[coins == side]) / 1e6:.3g} ms" for side in (False, True)]
+    words = f"the time tells the database in {right} of {size - choosing} runs, by chance with probability {chance:.1e}"
+    return Violation("time", f"{words} (median {typical[0]} on x, {typical[1]} on y)")
+
+
+def _best_guess(times: NDArray[np.int64], coins: NDArray[np.bool_]) -> tuple[float, bool]:
+    """Return a limit, and the database that runs above it are taken to be of."""
+    order = np.argsort(times, kind="stable")
+    ordered, on_y = times[order], coins[order]
+    # Right if the runs from each place on are taken to be of y, and those before of x.
+    right = np.append(on_y[::-1].cumsum()[::-1], 0) + np.append(0, (~on_y).cumsum())
+    place = int(np.argmax(np.abs(right - on_y.size / 2)))
+    ends = np.concatenate([[-np.inf], (ordered[1:] + ordered[:-1]) / 2, [np.inf]])
+    return float(ends[place]), bool(right[place] >= on_y.size / 2)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from audit.claims import Claim, Relation
+from audit.claims import Claim
 from audit.claims.profiles import half_divergence
 from audit.exact import LossDistribution, compose_losses
 from audit.io.text import printable
 from audit.replay.recording import Sensitivity
 from audit.replay.violations import Violation
-from audit.results import ReplayRecord, Verdict, plain_number
+from audit.results import ReplayRecord, plain_number
 
 __all__ = ["ROUNDING", "Query", "Replay", "excess"]
 
@@ -82,56 +82,27 @@ class Query:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
-    """What a pair of runs with the same answers shows.
+class Replay(ReplayRecord):
+    """What a pair of runs with the same answers shows: a `ReplayRecord` whose queries have their laws.
 
     Attributes
     ----------
-    mechanism, pair : str
-        Their names.
-    relation : {"add_remove", "replace_one"}
-        Of the pair.
-    claim : Claim or None
-        What is promised for the pair; None where nothing is.
     queries : tuple of Query
         All draws on `x`, in their order, with the change of what was handed over. Where the runs part, those before.
     violations : tuple of Violation
         What is proved.
-    notes : tuple of str
-        What could not be evaluated, and why.
-    evaluated : bool
-        Whether anything could be.
     known : bool
         Whether the queries are all that answers come from, and the same in at least 4 runs with other answers: chosen
         beforehand, as far as those tell.
-    size : int
-        Pairs of runs.
-    seed_entropy : int
-        Reproduces them.
-    seconds : float
-        What it took.
-    confidential : bool
-        Whether the databases are, and so all that is said here.
     """
 
-    mechanism: str
-    pair: str
-    relation: Relation
-    claim: Claim | None
-    queries: tuple[Query, ...]
-    violations: tuple[Violation, ...]
-    notes: tuple[str, ...]
-    evaluated: bool
-    known: bool
-    size: int
-    seed_entropy: int
-    seconds: float
-    confidential: bool = False
+    queries: tuple[Query, ...]  # type: ignore[assignment]
+    violations: tuple[Violation, ...]  # type: ignore[assignment]
 
     @property
-    def verdict(self) -> Verdict:
-        """What it comes to: "violated", "not refuted", or "no power" where nothing could be evaluated."""
-        return self.record().verdict
+    def seed_entropy(self) -> int:
+        """Reproduces the runs."""
+        return self.seed
 
     def _repr_html_(self) -> str:
         return self.record()._repr_html_()
@@ -154,35 +125,17 @@ class Replay:
 
     def record(self, **provenance: Any) -> ReplayRecord:
         """Return what a file keeps of it, with where it comes from."""
-        return ReplayRecord(
-            mechanism=self.mechanism,
-            pair=self.pair,
-            relation=self.relation,
-            claim=self.claim,
-            queries=tuple(query.to_dict() for query in self.queries),
-            violations=tuple({"kind": one.kind, "sentence": one.sentence} for one in self.violations),
-            notes=self.notes,
-            evaluated=self.evaluated,
-            known=self.known,
-            size=self.size,
-            seed=self.seed_entropy,
-            seconds=self.seconds,
-            confidential=self.confidential,
-            provenance=provenance,
-        )
+        values = {one.name: getattr(self, one.name) for one in fields(ReplayRecord)} | {"provenance": provenance}
+        values["queries"] = tuple(query.to_dict() for query in self.queries)
+        values["violations"] = tuple({"kind": one.kind, "sentence": one.sentence} for one in self.violations)
+        return ReplayRecord(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
         return self.record().to_dict()
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return all queries as texts: the names of the columns, then a query a row.
-
-        Returns
-        -------
-        list of tuple of str
-            Names in one line, and cut where they are long.
-        """
+        """Return all queries as texts, names in one line and cut: the names of the columns, then a query a row."""
         rows: list[tuple[str, ...]] = [("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")]
         return rows + [
             (
@@ -197,23 +150,11 @@ class Replay:
         ]
 
     def told(self) -> list[str]:
-        """Return all violations and notes, a line each.
-
-        Returns
-        -------
-        list of str
-            Violations first.
-        """
+        """Return all violations, then all notes, a line each."""
         return [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
 
     def table(self) -> str:
-        """Return all queries, violations and notes as text.
-
-        Returns
-        -------
-        str
-            One line each, queries in columns. A change of any query is as confidential as the databases.
-        """
+        """Return all queries, in columns, violations and notes as text: as confidential as the databases."""
         rows, told = self.rows(), self.told()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -65,7 +65,7 @@ def excess(result: AuditResult) -> float:
 
 def loss_bar(result: AuditResult) -> Bar:
     """Return promise, lower bound and minimum detectable loss on one axis; the promise is at ``100 / END`` percent."""
-    said = row(result.summary())
+    cells = row(result.summary())
     measured, detectable = (
         _ratio(loss, result.claim.budget) / END * 100 for loss in (result.measured.budget, result.detectable)
     )
@@ -73,14 +73,14 @@ def loss_bar(result: AuditResult) -> Bar:
         measured=f"{min(measured, 100):.4g}",
         detectable=f"{detectable:.4g}" if detectable <= 100 and not result.far else "",
         beyond=measured > 100,
-        words=f"Promised {said['promised']}; lower bound {said['measured']}; minimum detectable loss "
-        f"{said['detectable']}; {said['verdict']}.",
+        words=f"Promised {cells['promised']}; lower bound {cells['measured']}; minimum detectable loss "
+        f"{cells['detectable']}; {cells['verdict']}.",
     )
 
 
 def privacy_profiles(result: AuditResult) -> Curves:
     """Return the privacy profiles of the promise and of the lower bound; shaded is where the bound is above."""
-    claim, measured, said = result.claim, result.measured, row(result.summary())
+    claim, measured, cells = result.claim, result.measured, row(result.summary())
     end = _drawn(1.15 * max(_end(claim), _end(measured)))
     at = np.union1d(np.linspace(0, end, POINTS), [min(_end(one), end) for one in (claim, measured)])
     promised, bound = (np.array([one.delta_at(float(x)) for x in at]) for one in (claim, measured))
@@ -97,9 +97,9 @@ def privacy_profiles(result: AuditResult) -> Curves:
         down=tuple((f"{100 - 100 * y / top:.4g}", f"{y:.4g}") for y in _round_numbers(top, 4)),
         lines={name: (points,) for name, points in scaled.items()},
         areas=(shaded,) if shaded else (),
-        words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {said['promised']}, is a dashed line from "
+        words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {cells['promised']}, is a dashed line from "
         f"{nearest(promised[0], 3)} at epsilon 0 {_fall(claim, end, nearest)}. The lower bound, {claim.parameter} "
-        f"{said['measured']}, is a solid line from {at_least(bound[0], 3)} {_fall(measured, end, at_least)}. "
+        f"{cells['measured']}, is a solid line from {at_least(bound[0], 3)} {_fall(measured, end, at_least)}. "
         + ("The solid line is above the dashed one." if shaded else "The solid line is nowhere above the dashed one."),
     )
 

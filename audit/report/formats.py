@@ -57,7 +57,7 @@ def to_lines(audits: Named) -> str:
 
 def to_text(audits: Named) -> str:
     """Return a table of plain text, one line an audit, as long as it takes."""
-    rows = [list(COLUMNS.values()), *(list(said.values()) for said in _rows(audits))]
+    rows = [list(COLUMNS.values()), *(list(cells.values()) for cells in _rows(audits))]
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, ["-" * width for width in widths])
     lines = []
@@ -71,7 +71,7 @@ def to_text(audits: Named) -> str:
 def to_markdown(audits: Named) -> str:
     """Return a table in the Markdown of GitHub, with what others wrote in code spans."""
     rule = ["---:" if key in RIGHT else ":---" for key in COLUMNS]
-    rows = [[_in_code(words) if key in HOSTILE else words for key, words in said.items()] for said in _rows(audits)]
+    rows = [[_in_code(words) if key in HOSTILE else words for key, words in cells.items()] for cells in _rows(audits)]
     lines = [f"| {' | '.join(entries)} |" for entries in (COLUMNS.values(), rule, *rows)]
     return _joined([*_warning(audits, "**{}**\n"), *lines])
 
@@ -99,8 +99,8 @@ def to_csv(audits: Named) -> str:
     for name, audit in audits:
         summary = audit.summary(name)
         number = {key for key, value in summary.items() if isinstance(value, int | float) and key != "confidential"}
-        said = texts(summary).items()
-        lines.append(",".join(words if key in number or not words else _quoted(words) for key, words in said))
+        cells = texts(summary).items()
+        lines.append(",".join(words if key in number or not words else _quoted(words) for key, words in cells))
     return "".join(f"{entry}\r\n" for entry in [",".join(summary), *lines])
 
 

@@ -51,8 +51,7 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
     command = result.provenance.get("command")
     if isinstance(command, str):
         return "In a shell. The command is from the result file: read it before you run it.", [visible(command)]
-    given = result.provenance.get("parameters")
-    parameters = given if isinstance(given, dict) else {}
+    parameters = result.parameters
     family = type(result.claim).__name__
     sure, seed = f"confidence={result.confidence!r}", f"rng={result.seed_entropy!r}"
     if result.design == "one_run":

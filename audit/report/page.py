@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -14,7 +13,7 @@ from markupsafe import Markup
 
 from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
 from audit.methods.method import NAMED
-from audit.report.figures import END, Bar, Curves, excess, loss_bar, loss_curve, privacy_profiles
+from audit.report.figures import END, excess, loss_bar, loss_curve, privacy_profiles
 from audit.report.limits import LIMITS
 from audit.report.origin import day_of, origin, public_origin, reproduction
 from audit.report.words import assumptions, bugs_found, event_class, meaning, quotable, unseen, visible
@@ -40,59 +39,7 @@ METHODS = ("direct", "lag_tail", "histogram", "kde", "slope")  # of estimates, w
 STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One audit as the page shows it."""
-
-    number: int
-    name: str
-    result: AuditResult
-    known_bug: bool
-    said: dict[str, str]
-    event_class: str
-    meaning: list[str]
-    unseen: list[str]
-    others: list[tuple[str, str]]  # events that were counted besides, and what they prove
-    assumptions: list[str]
-    bound: str
-    cited: list[int]
-    bar: Bar
-    profiles: Curves
-    counts: tuple[list[str], list[list[str]]]
-    origin: list[tuple[str, str]]
-    reproduction: tuple[str, list[str]]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One estimate as the page shows it: what a public page withholds is empty."""
-
-    name: str
-    confidential: bool
-    method: str
-    statistic: str
-    value: str
-    interval: str
-    confidence: str
-    assumptions: tuple[str, ...]
-    size: str
-    curve: Curves | None
-    axes: tuple[str, str]
-    event: str
-    neighbors: str
-    settings: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """One replay as the page shows it: what a public page withholds is empty."""
-
-    name: str
-    verdict: Verdict
-    confidential: bool
-    facts: list[tuple[str, str]]
-    violations: list[str]
-    notes: tuple[str, ...]
+View = dict[str, Any]  # a result as the page shows it: what a public page withholds is empty
 
 
 def build_report(
@@ -123,10 +70,10 @@ def build_report(
         _entry(k, name, result, name in known_bugs, cited, public, published)
         for k, (name, result) in enumerate(shown, 1)
     ]
-    promises = [entry for entry in entries if not entry.known_bug]
+    promises = [entry for entry in entries if not entry["known_bug"]]
     style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    groups = {verdict: [entry for entry in promises if entry.result.verdict == verdict] for verdict in ORDER}
+    groups = {verdict: [entry for entry in promises if entry["result"].verdict == verdict] for verdict in ORDER}
     confidential = not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some)
     kept = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
     days = sorted({day_of(one) for one in [*kept, *(estimate.settings for _, estimate in estimates)]} - {""})
@@ -138,7 +85,7 @@ def build_report(
             *([("Date of the results", " to ".join(dict.fromkeys((days[0], days[-1]))))] if days else []),
             ("Who may read it", READERS["public" if public else "confidential" if confidential else "open"]),
         ],
-        quotable=quotable([(entry.name, entry.result) for entry in promises]) if promises else "",
+        quotable=quotable([(entry["name"], entry["result"]) for entry in promises]) if promises else "",
         bugs_found=bugs_found(audits, known_bugs),
         public=public,
         confidential=confidential,
@@ -147,7 +94,7 @@ def build_report(
         style=Markup(style),
         entries=entries,
         promises=promises,
-        bugs=[entry for entry in entries if entry.known_bug],
+        bugs=[entry for entry in entries if entry["known_bug"]],
         groups=groups,
         algorithms=len({result.mechanism for _, result in audits}),
         accused=sum(1 - result.confidence for _, result in audits),
@@ -156,7 +103,7 @@ def build_report(
         opened=len(entries) if len(entries) <= OPEN else min(OPEN, len(groups["violated"])),
         theorems=[
             (bound, NAMED[bound].theorem)
-            for bound in dict.fromkeys(entry.result.bound for entry in entries)
+            for bound in dict.fromkeys(entry["result"].bound for entry in entries)
             if bound in NAMED
         ],
         end=END,
@@ -179,18 +126,18 @@ def _entry(
     cited: dict[str, int],
     public: bool,
     published: Collection[str],
-) -> Entry:
+) -> View:
     if public:
         name = f"Audit {number}" + (f": {result.mechanism}" if result.mechanism in published else "")
         result = result.redact()
     known = result.bound in NAMED
     keys = NAMED[result.bound].sources if known else ()
-    return Entry(
+    return dict(
         number=number,
         name=name,
         result=result,
         known_bug=known_bug,
-        said=row(result.summary(name)),
+        cells=row(result.summary(name)),
         event_class=event_class(result),
         meaning=meaning(result),
         unseen=unseen(result),
@@ -206,9 +153,9 @@ def _entry(
     )
 
 
-def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> Estimate:
+def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> View:
     low, high = estimate.interval
-    return Estimate(
+    return dict(
         name=f"Estimate {number}" if public else name,
         confidential=estimate.confidential and not public,
         method=estimate.method if not public or estimate.method in METHODS else "",
@@ -228,16 +175,16 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> E
     )
 
 
-def _replayed(number: int, name: str, record: ReplayRecord, public: bool, published: Collection[str]) -> Replayed:
+def _replayed(number: int, name: str, record: ReplayRecord, public: bool, published: Collection[str]) -> View:
     promised = str(record.claim) if record.claim else "nothing"
-    told = [] if public else [("algorithm", record.mechanism), ("databases", record.pair)]
+    names = [] if public else [("algorithm", record.mechanism), ("databases", record.pair)]
     counted = [] if public else [("pairs of runs", f"{record.size:,}"), ("queries", f"{len(record.queries):,}")]
     known = f": {record.mechanism}" if record.mechanism in published else ""
-    return Replayed(
+    return dict(
         name=f"Replay {number}{known}" if public else name,
         verdict=record.verdict,
         confidential=record.confidential and not public,
-        facts=[*told, ("promised", promised), *counted],
+        facts=[*names, ("promised", promised), *counted],
         violations=[] if public else ["{kind}: {sentence}".format(**one) for one in record.violations],
         notes=() if public else record.notes,
     )

@@ -44,8 +44,8 @@ class Fitted:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         unbounded = options.update(max_width=sys.maxsize)  # else what is measured is cut off at the terminal
-        whole = Measurement.get(console, unbounded, self.table).maximum
-        if whole - sum(map(_folded, self.table.columns)) <= options.max_width:
+        width = Measurement.get(console, unbounded, self.table).maximum
+        if width - sum(map(_folded, self.table.columns)) <= options.max_width:
             yield self.table
             return
         first, *others = self.table.columns
@@ -70,25 +70,25 @@ def _folded(column: Column) -> int:
 
 def audit_table(audits: Named) -> Fitted:
     """Return one row for each audit; events have too many words for a table."""
-    whole: dict[str, Any] = {"no_wrap": True, "justify": "right"}
+    number: dict[str, Any] = {"no_wrap": True, "justify": "right"}
     levels = {percent(audit.confidence) for _, audit in audits}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm", no_wrap=True)
-    table.add_column("promised", **whole)
+    table.add_column("promised", **number)
     table.add_column(HEADINGS["neighbors"])
-    table.add_column(HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **whole)
-    table.add_column(HEADINGS["detectable"], **whole)
+    table.add_column(HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **number)
+    table.add_column(HEADINGS["detectable"], **number)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("seconds", **whole)
+    table.add_column("seconds", **number)
     for name, audit in audits:
-        said = row(audit.summary(name))
+        cells = row(audit.summary(name))
         table.add_row(
-            Text(said["name"]),
-            said["promised"].replace(", ", "\n"),
-            Text(said["neighbors"]),
-            said["measured"],
-            said["detectable"],
-            Text("\n".join(filter(None, (said["verdict"], said["confidential"]))), style=STYLES[audit.verdict]),
+            Text(cells["name"]),
+            cells["promised"].replace(", ", "\n"),
+            Text(cells["neighbors"]),
+            cells["measured"],
+            cells["detectable"],
+            Text("\n".join(filter(None, (cells["verdict"], cells["confidential"]))), style=STYLES[audit.verdict]),
             f"{audit.seconds:.1f}",
         )
     return Fitted(table)
@@ -115,10 +115,10 @@ def comparison_table(changes: Sequence[Change]) -> Fitted:
         table.add_column(HEADINGS[key], no_wrap=key != "neighbors")
     for change in changes:
         rows = [row(result.summary()) for result in (change.old, change.new) if result is not None]
-        confidential = any(said["confidential"] for said in rows)
+        confidential = any(cells["confidential"] for cells in rows)
         table.add_row(
             Text(printable(change.name)),
             Text(change.counts + ("\nCONFIDENTIAL" if confidential else ""), style=FATES.get(change.counts, "")),
-            *(Text("\n-> ".join(dict.fromkeys(said[key] for said in rows))) for key in shown),
+            *(Text("\n-> ".join(dict.fromkeys(cells[key] for cells in rows))) for key in shown),
         )
     return Fitted(table)

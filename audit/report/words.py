@@ -48,13 +48,13 @@ def event_class(result: AuditResult) -> str:
 
 def meaning(result: AuditResult) -> list[str]:
     """Return what an audit says in sentences that need no mathematics: the promise, then what became of it."""
-    claim, said = result.claim, texts(result.summary())
+    claim, cells = result.claim, texts(result.summary())
     secret = (
         f"whether one {result.unit} is in the data"
         if result.relation == "add_remove"
         else f"which of two values the data of one {result.unit} have"
     )
-    aside = f", failures of probability {said['delta']} set aside" if said["delta"] else ""
+    aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
     promised, shown = _times(claim.guessed_right, result.measured.guessed_right)
     sentences = [
         f"The promise: whoever knows everything but {secret}, and sees one release, guesses it right at most "
@@ -63,8 +63,8 @@ def meaning(result: AuditResult) -> list[str]:
     if result.verdict == "not refuted":
         return [
             *sentences,
-            f"With {percent(result.confidence)} confidence the true {said['parameter']} is at least "
-            f"{said['measured']}, which is within the promised {said['promised']}. This does not refute the promise, "
+            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is at least "
+            f"{cells['measured']}, which is within the promised {cells['promised']}. This does not refute the promise, "
             "and does not prove it.",
         ]
     if result.verdict == "no power":
@@ -133,7 +133,7 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
 
 def unseen(result: AuditResult) -> list[str]:
     """Return sentences on what this audit could not have detected, besides what none could."""
-    said, promised = texts(result.summary()), result.claim.budget
+    cells, promised = texts(result.summary()), result.claim.budget
     share = (
         f" ({at_most(100 * result.detectable / promised)}% of the promise)"
         if 0 < promised < math.inf and result.detectable < math.inf
@@ -142,7 +142,7 @@ def unseen(result: AuditResult) -> list[str]:
     power = (
         "Any loss in the event that was counted, however large: the event was seen too rarely to tell."
         if result.detectable == math.inf
-        else f"A loss below {said['detectable']}{share} in the event that was counted. A loss of that size or more is "
+        else f"A loss below {cells['detectable']}{share} in the event that was counted. A loss of that size or more is "
         "called violated with a power of at least 0.8."
     )
     return [
@@ -150,7 +150,7 @@ def unseen(result: AuditResult) -> list[str]:
         *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in result.power),
         "How large the loss is, or whether it has a limit: a lower bound never says."
         if result.ceiling == math.inf
-        else f"That a loss exceeds {said['ceiling']}, the largest possible bound from so many runs.",
+        else f"That a loss exceeds {cells['ceiling']}, the largest possible bound from so many runs.",
     ]
 
 

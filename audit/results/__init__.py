@@ -12,9 +12,9 @@ from audit.results.audit_result import (
     is_far,
     verdict_of,
 )
-from audit.results.counted import check_counts
 from audit.results.estimate import LossEstimate
 from audit.results.formatting import plain_number, scale_of
+from audit.results.plain import check_counts
 from audit.results.replayed import ReplayRecord
 
 __all__ = [

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from audit.arguments import LARGEST, fraction
-from audit.claims import Claim, Relation, claim_from_dict
+from audit.claims import Claim, Relation
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
-from audit.results.counted import check_basis, check_counts, check_other
 from audit.results.files import write_json
 from audit.results.formatting import line, plain_number, power, scale_of
 from audit.results.notebook import Reported, audit_html, frame
-from audit.results.plain import fields_of, number, typed
+from audit.results.plain import check_basis, check_counts, check_other, number, read, typed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +25,7 @@ Verdict = Literal["violated", "not refuted", "no power"]
 Design = Literal["coins", "outputs", "one_run"]
 REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
-ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`
+ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`, by which its method is known
 FAR = 1.6  # of what a minimum detectable loss exceeds the promise by: an event that carries the promise
 # falls short so far once in 100 times
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
@@ -37,9 +36,9 @@ ADDED: dict[str, Any] = {
     "basis": {},
     "confidential": False,
     "attack": "",
-    "tried": (),
-    "notes": (),
-    "others": (),
+    "tried": [],
+    "notes": [],
+    "others": [],
     "rare": "inf",
 }
 
@@ -194,7 +193,14 @@ class AuditResult(Reported):
         """How the runs were made: coins picked the database of each, they were given, or there was only one."""
         if self.bound == ONE_RUN:
             return "one_run"
-        return "outputs" if self.mechanism == GIVEN_OUTPUTS and self.adjacency == "declared" else "coins"
+        given = self.mechanism == GIVEN_OUTPUTS if self.redacted else "runs_x" in self.parameters
+        return "outputs" if given else "coins"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the audit was asked for; of a file that somebody made, perhaps nothing."""
+        known = self.provenance.get("parameters")
+        return known if isinstance(known, dict) else {}
 
     @property
     def witness(self) -> str:
@@ -240,7 +246,7 @@ class AuditResult(Reported):
         )  # where noise ends, its probability is the count
         return replace(
             self,
-            mechanism=self.mechanism if self.mechanism == GIVEN_OUTPUTS else REDACTED,
+            mechanism=GIVEN_OUTPUTS if self.design == "outputs" else REDACTED,
             event=REDACTED,
             counts={name: {"runs": side["runs"]} for name, side in self.counts.items() if "runs" in side},
             pair=REDACTED,
@@ -272,13 +278,7 @@ class AuditResult(Reported):
         return f"Privacy audit of {self.mechanism}", {"audits": [(self.mechanism, self)]}
 
     def to_frame(self) -> Any:
-        """Return the summary as a data frame of one row, which `pandas.concat` puts below others.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+        """Return the summary as a data frame of one row, which `pandas.concat` puts below others."""
         return frame([self.summary()])
 
     def _repr_html_(self) -> str:
@@ -300,14 +300,8 @@ class AuditResult(Reported):
             If the values are of another kind, a field is missing, unknown, of the wrong type or out of range, or the
             verdict does not follow from the numbers.
         """
-        found = fields_of(cls, {**ADDED, **values} if isinstance(values, dict) else values, "audit")
-        try:
-            found |= {name: claim_from_dict(found[name]) for name in ("claim", "measured")}
-            found |= {name: number(found[name]) for name in NUMBERS}
-            found |= {name: tuple(found[name]) for name in LISTS if isinstance(found[name], list)}
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"an audit has a field of the wrong type: {error}") from None
-        result = cls(**typed(cls, found))
+        known = {**ADDED, **values} if isinstance(values, dict) else values
+        result = cls(**read(cls, known, "audit", claims=("claim", "measured"), numbers=NUMBERS, lists=LISTS))
         check_basis(result.basis)
         typed(_Provenance, result.provenance)
         check_counts(result.counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,13 +111,7 @@ class LossEstimate(Reported):
         return f"Estimate by {self.method}", {"estimates": [(self.method, self)]}
 
     def to_frame(self) -> Any:
-        """Return the curve as a data frame with the columns at, loss, low and high.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+        """Return the curve as a data frame with the columns at, loss, low and high."""
         return frame({name: getattr(self, name) for name in CURVE})
 
     def _repr_html_(self) -> str:
@@ -135,19 +129,10 @@ class LossEstimate(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""
-        return {
-            "kind": "estimate",
-            "method": self.method,
-            **{name: _plain_list(getattr(self, name)) for name in CURVE},
-            "value": _plain_list([self.value])[0],
-            "interval": _plain_list(self.interval),
-            "confidence": self.confidence,
-            "assumptions": list(self.assumptions),
-            "size": self.size,
-            "areas": self.areas,
-            "settings": deepcopy(self.settings),
-            "statistic": self.statistic,
-        }
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values |= {name: _plain_list(values[name]) for name in (*CURVE, "interval")}
+        values |= {"value": _plain_list([self.value])[0], "assumptions": list(self.assumptions)}
+        return {"kind": "estimate", **values, "settings": deepcopy(self.settings)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LossEstimate:

@@ -15,74 +15,23 @@ SCHEMA = 2
 
 
 def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
-    """Write plain values as JSON, with their schema version and SHA-256, in one step.
+    """Write plain values as JSON, with their schema version and SHA-256, in one step; `private` is for its owner alone.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where; the folder is made if need be. A reader sees the old file or the new one, never a part.
-    values : dict
-        Strings, finite numbers, booleans, None, lists and dicts of them.
-    private : bool
-        Whether nobody but its owner may read it.
-
-    Raises
-    ------
-    ValueError
-        If a number is NaN or infinite (infinity is written as the string "inf"), or a key is one of the two that are
-        added here.
-    TypeError
-        If a value has no form in JSON.
-    OSError
-        If the folder cannot be written or the disk is full; nothing is left behind.
+    A reader sees the old file or the new one, never a part. The folder is made if need be. Infinity is the string
+    "inf".
     """
     write_atomically(path, _text(values), private=private)
 
 
 def create_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
-    """Write plain values as `write_json` does, where nothing is: of several writers at once, one gets the name.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where; the folder must be there.
-    values : dict
-        As `write_json` takes them.
-    private : bool
-        As of `write_json`.
-
-    Raises
-    ------
-    FileExistsError
-        If the name is taken; what has it is left as it is.
-    ValueError, TypeError, OSError
-        As of `write_json`.
-    """
+    """Write as `write_json` does, where nothing is: of several writers at once, the others get FileExistsError."""
     content = _text(values).encode()
     with creating(path, private=private) as file:
         file.write(content)
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read what `write_json` wrote.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A file of at most 64 MiB.
-
-    Returns
-    -------
-    dict
-        The values, without schema version and checksum. Those of schema 1 lack what was added since.
-
-    Raises
-    ------
-    ValueError
-        If the file is too large, not JSON, of an unknown schema, or does not match its checksum.
-    OSError
-        If it cannot be read.
-    """
+    """Read what `write_json` wrote, at most 64 MiB; values of schema 1 lack what was added since."""
     content = read_bytes(path)
     try:
         body = parsed_json(content)
@@ -103,8 +52,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _text(values: dict[str, Any]) -> str:
     """Return plain values as a file holds them, with schema version and checksum."""
-    if taken := {"schema", "sha256"} & values.keys():
-        raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(taken))}")
+    if reserved := {"schema", "sha256"} & values.keys():
+        raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(reserved))}")
     body = {"schema": SCHEMA, **values}
     body["sha256"] = _digest(json.loads(_encoded(body)))  # of what will be read: keys that are numbers become text
     return _encoded(body) + "\n"

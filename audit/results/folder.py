@@ -52,29 +52,10 @@ def findings(result: Saved) -> dict[str, Any]:
 
 
 def save_result(result: Saved, folder: Path, name: str) -> Path:
-    """Write a result into a folder under its name, or the next that is free: name-2, and so on.
+    """Write a result into a folder under its name, or the next that is free: name-2, and so on; return the file.
 
     Another result is never overwritten, whoever writes at the same time. One that is made again, by the same command
-    with the same seed, and that found the same, takes the place of the first.
-
-    Parameters
-    ----------
-    result : AuditResult, LossEstimate or ReplayRecord
-        To be saved. An estimate has its command among the settings.
-    folder : pathlib.Path
-        Where; made if need be.
-    name : str
-        Without an ending.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
+    (of an estimate, among its settings) with the same seed, and that found the same, takes the place of the first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     plain, number = name_in_files(name), 1
@@ -104,11 +85,11 @@ def read_results(*paths: Path, needed: Sequence[str] = ()) -> Results:
     `needed` there is nothing to read.
     """
     results = Results([], [], [], set())
-    taken: set[str] = set()
+    names: set[str] = set()
     for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
         for name, found, known_bug in _read(file):
-            own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in taken)
-            taken.add(own)
+            own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in names)
+            names.add(own)
             if known_bug:
                 results.known_bugs.add(own)
             if isinstance(found, AuditResult):
@@ -149,17 +130,10 @@ def _read(path: Path) -> list[tuple[str, Saved, bool]]:
 
 
 def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult, bool]]:
-    """Yield the audits that a test suite asserted, each with its name, from entries as the pytest plugin writes them.
+    """Yield the audits that a test suite asserted, from entries as the pytest plugin writes them.
 
-    Raises
-    ------
-    ValueError
-        If an entry is none, or its audit does not hold.
-
-    Yields
-    ------
-    (str, AuditResult, bool)
-        Named by the test and the call in it, and whether the test expects a violation: the audit is of a known bug.
+    Each has the name of the test and the call in it, and whether the test expects a violation: the audit is of a known
+    bug.
     """
     for entry in entries if isinstance(entries, list) else [entries]:
         if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in ENTRY.items()):
@@ -181,6 +155,6 @@ def _is_repeat(path: Path, result: Saved) -> bool:
         ((_, saved, _),) = _read(path)
     except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
         return False
-    asked = [found.settings if isinstance(found, LossEstimate) else found.provenance for found in (saved, result)]
-    same = "command" in asked[0] and asked[0]["command"] == asked[1].get("command")
+    old, new = (one.settings if isinstance(one, LossEstimate) else one.provenance for one in (saved, result))
+    same = "command" in old and old["command"] == new.get("command")
     return same and findings(saved) == findings(result)

@@ -82,13 +82,7 @@ def scale_of(claim: Claim) -> str:
 
 
 def number_of(number: int, what: str) -> str:
-    """Return how many there are of something.
-
-    Examples
-    --------
-    >>> number_of(1, "audit"), number_of(12000, "audit")
-    ('1 audit', '12,000 audits')
-    """
+    """Return how many there are of something: 1 audit, 12,000 audits."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
@@ -111,8 +105,6 @@ def plain_number(value: float) -> float | str:
 def at_least(value: float, digits: int = DIGITS) -> str:
     """Return a lower bound in words: rounded down, so that it stays one.
 
-    Examples
-    --------
     >>> at_least(0.99996), at_least(1234.56), at_least(0.0)
     ('0.9999', '1234', '0')
     """
@@ -122,8 +114,6 @@ def at_least(value: float, digits: int = DIGITS) -> str:
 def at_most(value: float, digits: int = DIGITS) -> str:
     """Return an upper bound in words: rounded up, so that it stays one.
 
-    Examples
-    --------
     >>> at_most(1.01504), at_most(0.00001), at_most(float("inf"))
     ('1.016', '1.000e-05', 'inf')
     """
@@ -133,8 +123,6 @@ def at_most(value: float, digits: int = DIGITS) -> str:
 def nearest(value: float, digits: int = DIGITS) -> str:
     """Return a number that somebody chose, such as a promise: rounded to the nearest, without zeros at its end.
 
-    Examples
-    --------
     >>> nearest(1.0), nearest(1 / 3), nearest(1e-6)
     ('1', '0.3333', '1e-06')
     """
@@ -145,8 +133,6 @@ def nearest(value: float, digits: int = DIGITS) -> str:
 def percent(confidence: float) -> str:
     """Return a confidence in percent, with as many nines as it has.
 
-    Examples
-    --------
     >>> percent(0.95), percent(1 - 0.05 / 3), percent(1 - 1e-9)
     ('95%', '98.333%', '99.9999999%')
     """
@@ -170,32 +156,32 @@ def texts(summary: Mapping[str, Any]) -> dict[str, str]:
 
 def row(summary: Mapping[str, Any]) -> dict[str, str]:
     """Return the summary of an audit as a reader sees it, with the keys `COLUMNS`; words are hostile text still."""
-    said = texts(summary)
-    group = f", {said['distance']} steps apart" if summary["distance"] > 1 else ""
+    cells = texts(summary)
+    group = f", {cells['distance']} steps apart" if summary["distance"] > 1 else ""
     declared = " (declared)" if summary["adjacency"] == "declared" else ""
-    delta = f", delta {said['delta']}" if said["delta"] else ""
+    delta = f", delta {cells['delta']}" if cells["delta"] else ""
     shown = {
-        "promised": f"{said['parameter']} {said['promised']}{delta}",
+        "promised": f"{cells['parameter']} {cells['promised']}{delta}",
         "neighbors": NEIGHBORS[summary["relation"]].format(summary["unit"]) + group + declared,
         "confidence": percent(summary["confidence"]),
-        "runs": f"{said['size']}, {said['selection']} of them to choose the event",
+        "runs": f"{cells['size']}, {cells['selection']} of them to choose the event",
     }
-    return {key: shown.get(key, said.get(key, "")) for key in COLUMNS}
+    return {key: shown.get(key, cells.get(key, "")) for key in COLUMNS}
 
 
 def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -> str:
     """Return an audit, what its event was chosen from and what to know besides, in one line for a memo."""
-    said = row(summary)
+    cells = row(summary)
     secret = f"{CONFIDENTIAL}: " if summary["confidential"] else ""
     relation = "add/remove" if summary["relation"] == "add_remove" else "replace one"
     declared = "on the caller's word, " if summary["adjacency"] == "declared" else ""
-    witness = f"; {said['witness']}" if said["witness"] else ""
+    witness = f"; {cells['witness']}" if cells["witness"] else ""
     more = {"power": summary.get("power", ""), "note": "; ".join(notes)}
     besides = "".join(f"; {word}: {text}" for word, text in more.items() if text)
     return printable(
-        f"{secret}{said['mechanism']}: {said['verdict']}: promised {said['promised']} ({relation}), lower bound "
-        f"{said['measured']} at {said['confidence']} confidence from {summary['size']} runs, minimum detectable loss "
-        f"{said['detectable']} ({declared}{said['pair']}; {said['event']}{witness}; searched: {searched}{besides})"
+        f"{secret}{cells['mechanism']}: {cells['verdict']}: promised {cells['promised']} ({relation}), lower bound "
+        f"{cells['measured']} at {cells['confidence']} confidence from {summary['size']} runs, minimum detectable loss "
+        f"{cells['detectable']} ({declared}{cells['pair']}; {cells['event']}{witness}; searched: {searched}{besides})"
     )
 
 
@@ -205,41 +191,41 @@ def power(detectable: float, met: float, share: float | None, rare: float) -> li
     `met` is the share of the runs that meet the counted event, `share` the bound's of the promise where it is far below
     it, and an outcome of one database alone may come once in `rare` runs.
     """
-    said = [
+    sentences = [
         f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in the counted event, which "
         f"{100 * met:.3g}% of the runs meet"
     ]
     if detectable == math.inf:
-        said = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
+        sentences = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
     elif share is not None:
-        said.insert(
+        sentences.insert(
             0,
             f"nothing near the promise was found: the bound is {at_most(100 * share, 2)}% of it, and a loss elsewhere "
             "than in the counted event may be larger",
         )
     if math.isfinite(rare):
-        said.append(
+        sentences.append(
             "an outcome that only one database can give would have been found, 4 times in 5, had it come once in "
             f"{math.floor(rare):,} runs"
         )
-    return said
+    return sentences
 
 
 def _losses(promised: float, measured: float, detectable: float) -> tuple[str, str, str]:
     """Return promise, lower bound and minimum detectable loss, with digits enough for the verdict to follow."""
     for digits in range(DIGITS, EXACT + 1):
-        said = nearest(promised, digits)
-        bound = _on_its_side(measured, promised, float(said), at_least)
-        least = _on_its_side(detectable, 2 * promised, 2 * float(said), at_most)
+        promise = nearest(promised, digits)
+        bound = _on_its_side(measured, promised, float(promise), at_least)
+        least = _on_its_side(detectable, 2 * promised, 2 * float(promise), at_most)
         if bound and least:
             break
-    return said, bound, least
+    return promise, bound, least
 
 
-def _on_its_side(loss: float, limit: float, said: float, write: Callable[[float, int], str]) -> str:
-    """Return a loss with as few digits as show whether it exceeds a limit as that is said; nothing if none do."""
+def _on_its_side(loss: float, limit: float, promise: float, write: Callable[[float, int], str]) -> str:
+    """Return a loss with as few digits as show whether it exceeds a limit as that is written; nothing if none do."""
     written = (write(loss, digits) for digits in range(DIGITS, EXACT + 1))
-    return next((words for words in written if (float(words) > said) == (loss > limit)), "")
+    return next((words for words in written if (float(words) > promise) == (loss > limit)), "")
 
 
 def _rounded(value: float, digits: int, rounding: str) -> str:

@@ -22,30 +22,24 @@ CAUTION = "A pass is no proof: a loss below the minimum detectable loss, or in o
 
 def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
     """Return one audit, from its summary, as HTML."""
-    said = row(summary)
+    cells = row(summary)
     secret = [WARNING] if summary["confidential"] else []
-    caution = [] if said["verdict"] == "violated" else [CAUTION]
-    told = {**COLUMNS, "neighbors": "neighbors"}
-    facts = [(told[key], said[key]) for key in SHOWN]
-    return as_facts(said["name"], facts, verdict=said["verdict"], notes=[*secret, *notes, *caution])
+    caution = [] if cells["verdict"] == "violated" else [CAUTION]
+    headings = {**COLUMNS, "neighbors": "neighbors"}
+    facts = [(headings[key], cells[key]) for key in SHOWN]
+    return as_facts(cells["name"], facts, verdict=cells["verdict"], notes=[*secret, *notes, *caution])
 
 
 def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str) -> str:
     """Return several audits, from their summaries, as HTML."""
-    said = [row(summary) for summary in summaries]
+    cells = [row(summary) for summary in summaries]
     secret = [WARNING] if any(summary["confidential"] for summary in summaries) else []
-    rows = [[one[key] for key in OF_SEVERAL] for one in said]
+    rows = [[one[key] for key in OF_SEVERAL] for one in cells]
     return as_table(title, [COLUMNS[key] for key in OF_SEVERAL], rows, verdict=verdict, notes=[*secret, CAUTION])
 
 
 def frame(columns: Any) -> Any:
-    """Return rows or columns as a data frame of pandas.
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed.
-    """
+    """Return rows or columns as a data frame of pandas."""
     try:
         return import_module("pandas").DataFrame(columns)
     except ImportError:
@@ -61,11 +55,6 @@ class Reported(ABC):
 
     def report(self, path: str | Path) -> None:
         """Write the result as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
-
-        Parameters
-        ----------
-        path : path-like
-            The file, which takes the place of one that is there.
 
         Raises
         ------

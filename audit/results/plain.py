@@ -1,15 +1,19 @@
-"""Values read from JSON, checked against the fields that they are for."""
+"""Values read from JSON, checked: fields by their types, counts that runs give, numbers that methods write."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-__all__ = ["fields_of", "number", "typed"]
+from audit.arguments import LARGEST
+from audit.claims import claim_from_dict
 
-LARGEST = sys.float_info.max
+__all__ = ["check_basis", "check_counts", "check_other", "fields_of", "number", "read", "typed"]
+
+FINITE = sys.float_info.max
 
 
 def fields_of(cls: type, values: Any, kind: str) -> dict[str, Any]:
@@ -22,13 +26,30 @@ def fields_of(cls: type, values: Any, kind: str) -> dict[str, Any]:
     return {name: values[name] for name in names}
 
 
+def read(
+    cls: type, values: Any, kind: str, *, claims: Sequence[str], numbers: Sequence[str], lists: Sequence[str]
+) -> dict[str, Any]:
+    """Return the fields of a saved result as it takes them: claims, numbers that may be infinite, tuples for lists."""
+    found = fields_of(cls, values, kind)
+    for name in lists:
+        if not isinstance(found[name], list):
+            raise ValueError(f"{name} must be a list, got {found[name]!r}")
+    try:
+        found |= {name: claim_from_dict(found[name]) for name in claims if found[name] is not None}
+        found |= {name: number(found[name]) for name in numbers} | {name: tuple(found[name]) for name in lists}
+    except (TypeError, ValueError) as error:
+        article = "an" if kind[0] in "ae" else "a"
+        raise ValueError(f"{article} {kind} has a field of the wrong type: {error}") from None
+    return typed(cls, found)
+
+
 def number(value: Any, none: float | None = None) -> float:
     """Return the number that `plain_number` wrote, and `none`, if given, for None."""
     if value is None and none is not None:
         return none
     if value in ("inf", "-inf"):
         return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > FINITE:
         raise ValueError(f"{repr(value)[:80]} is no number")
     return float(value)
 
@@ -56,3 +77,67 @@ def _is_of(value: Any, hint: Any) -> bool:
     if kind is dict:
         return all(_is_of(entry, inside[1]) for entry in value.values())
     return kind not in (list, tuple) or all(_is_of(entry, inside[0]) for entry in value)
+
+
+class _Basis(TypedDict, total=False):
+    """What methods read besides the counts, where they do; one from elsewhere may read more."""
+
+    share: int | float
+    hits: int
+    rated: int
+    regions: int
+    look: int
+    looks: int | None
+    choosing: int
+    unseen: int | float
+    expected: list[int | float] | None
+    shortfalls: list[int | float]
+    weights: list[int | float]
+    toward: Literal["x", "y"]
+    order: int | float
+    most: int
+
+
+class _Other(TypedDict):
+    """What is kept of an event that proved less."""
+
+    event: str
+    attack: str
+    counts: dict[str, dict[str, int]]
+    basis: dict[str, Any]
+    notes: list[str]
+    measured: int | float
+
+
+def check_counts(counts: dict[str, dict[str, int]]) -> None:
+    """Refuse counts that no runs give.
+
+    Raises
+    ------
+    ValueError
+        If they are not of x and y, or guesses and bins are not parts of the runs.
+    """
+    if counts.keys() != {"x", "y"}:
+        raise ValueError(f"counts must be of x and of y, got {', '.join(map(repr, counts)) or 'none'}")
+    for name, side in counts.items():
+        parts = [count for kind, count in side.items() if kind != "runs"]
+        if min([side.get("runs", -1), *parts]) < 0 or sum(parts) > side["runs"]:
+            raise ValueError(f"counts on {name} must be parts of its runs, got {str(side)[:80]}")
+
+
+def check_basis(basis: dict[str, Any]) -> None:
+    """Refuse numbers that no method has written: of another type, or too large."""
+    typed(_Basis, basis)
+    for name, value in basis.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, int | float) and not abs(one) < LARGEST:
+                raise ValueError(f"{name} must be finite and below 2**53 in size, got {one!r}")
+
+
+def check_other(other: dict[str, Any]) -> None:
+    """Refuse an event that was counted besides, of which something is missing or no method has written it."""
+    typed(_Other, other)
+    if missing := _Other.__required_keys__ - other.keys():
+        raise ValueError(f"each of others must have {', '.join(sorted(missing))}")
+    check_basis(other["basis"])
+    check_counts(other["counts"])

@@ -84,34 +84,13 @@ STYLE: Any = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw everything inside in the house style, and leave the user's own settings alone.
-
-    Yields
-    ------
-    None
-        For a ``with`` block.
-    """
+    """Draw everything inside in the house style, and leave the user's own settings alone."""
     with matplotlib.rc_context(STYLE):
         yield
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure, without touching matplotlib's global state.
-
-    Parameters
-    ----------
-    width, height : float
-        Inches.
-    rows, columns : int
-        Panels.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        With a constrained layout.
-    axes : list of matplotlib.axes.Axes
-        Its panels, row by row.
-    """
+    """Return a figure of some inches and its panels, row by row, without touching matplotlib's global state."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.flat)
@@ -120,21 +99,7 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
 def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
     """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Drawn already.
-    path : pathlib.Path
-        Where; its ending is that of a format.
-    private : bool
-        Whether nobody but its owner may read it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    ValueError
-        If the ending of its name is not a format that matplotlib writes.
+    `private` lets nobody but its owner read it.
     """
     ending = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,58 +108,20 @@ def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
 
 
 def label_of(words: str) -> str:
-    """Return words as matplotlib draws them as they are: without control characters, a dollar sign as a dollar sign.
-
-    Parameters
-    ----------
-    words : str
-        A name or label: hostile text.
-
-    Returns
-    -------
-    str
-        For titles, ticks and legends.
-    """
+    """Return words, which may be hostile, so that matplotlib draws them as they are: no mathematics."""
     return printable(words).replace("$", r"\$")
 
 
 def break_mark(ax: Axes, end: float, at: float) -> None:
-    """Mark a bar as cut: what it shows is longer than the axis.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        A panel with horizontal bars.
-    end : float
-        Where the bar ends, in the unit of the axis.
-    at : float
-        Its row.
-    """
+    """Mark a horizontal bar at a row as cut: what it shows is longer than the axis."""
     slanted = ((-0.5, -1.0), (0.0, -1.0), (0.5, 1.0), (0.0, 1.0), (-0.5, -1.0))
     ax.plot(0.96 * end, at, marker=slanted, markersize=16, color="white", markeredgecolor=BLACK, zorder=4)
 
 
 def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, scale: str = "") -> Axes:
-    """Draw promise and lower bound of each audit on one scale of privacy loss.
+    """Draw promise and lower bound of each audit, from its summary, on one scale of privacy loss: the first on top.
 
-    Parameters
-    ----------
-    audits : sequence of dict
-        At least one, each as `AuditResult.summary` returns it.
-    ax : matplotlib.axes.Axes, optional
-        Where; default: a new figure.
-    scale : str
-        What losses are measured in, unless promises of several kinds have no common scale but that of each.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        One row an audit, the first on top.
-
-    Raises
-    ------
-    ValueError
-        If there is no audit.
+    `scale` is what losses are measured in; promises of several kinds have no common scale but that of each.
     """
     if not audits:
         raise ValueError("audits must be one or more, got none")
@@ -229,22 +156,7 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
 
 
 def plot_estimate(estimate: Any, ax: Axes | None = None, *, color: str = ORANGE, label: str = "") -> Axes:
-    """Draw the curve of an estimate over the error of a count, with its pointwise interval.
-
-    Parameters
-    ----------
-    estimate : LossEstimate
-        Of any method: at, loss, low, high, method and axes of it are drawn.
-    ax : matplotlib.axes.Axes, optional
-        Where; default: a new figure.
-    color, label : str
-        Of the curve.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Error in people, or number of the component, against loss in nats or rho.
-    """
+    """Draw the curve of an estimate over the error of a count, with its pointwise interval."""
     ax = ax if ax is not None else new_figure(5.0, 3.2)[1][0]
     ax.fill_between(estimate.at, estimate.low, estimate.high, color=color, alpha=0.2, linewidth=0)
     few = estimate.at.size <= 40
@@ -265,27 +177,10 @@ def plot_estimate(estimate: Any, ax: Axes | None = None, *, color: str = ORANGE,
 def plot_plan(
     curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], ax: Axes | None = None, *, what: str = "runs"
 ) -> Axes:
-    """Draw how many runs see how small a violation, on two logarithmic scales.
+    """Draw how many runs (or canaries: `what`) see how small a violation, on two logarithmic scales.
 
-    Parameters
-    ----------
-    curves : sequence of (str, sequence of float, sequence of float)
-        Name, true losses over the promise (each more than 1), and the runs that see them; of infinitely many there is
-        no point. At least one curve.
-    ax : matplotlib.axes.Axes, optional
-        Where; default: a new figure.
-    what : str
-        What is counted: runs, or canaries.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        One line a curve, each with color, dashes and markers of its own.
-
-    Raises
-    ------
-    ValueError
-        If there is no curve, or a loss is not beyond the promise.
+    Each curve is a name, true losses over the promise (each more than 1), and the runs that see them; of infinitely
+    many there is no point.
     """
     if not curves:
         raise ValueError("curves must hold at least one, got none")

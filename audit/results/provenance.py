@@ -14,18 +14,7 @@ PACKAGES = ("plaudit", "numpy", "scipy", "scikit-learn", "joblib")
 
 
 def provenance(**parameters: Any) -> dict[str, Any]:
-    """Return the software, platform and time of a run, with its parameters.
-
-    Parameters
-    ----------
-    **parameters : object
-        What the caller was asked for, as plain values for JSON.
-
-    Returns
-    -------
-    dict
-        Keys ``software``, ``platform``, ``python``, ``created`` (UTC, to the second) and ``parameters``.
-    """
+    """Return software, python, platform, time (UTC, to the second) and parameters, plain values for JSON, of a run."""
     return {
         "software": {name: _version(name) for name in PACKAGES},
         "python": platform.python_version(),

@@ -6,12 +6,12 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from audit.claims import Claim, Relation, claim_from_dict
+from audit.claims import Claim, Relation
 from audit.io.html import as_facts
 from audit.io.text import printable
 from audit.results.audit_result import Verdict
 from audit.results.formatting import NEIGHBORS, WARNING, plain_number
-from audit.results.plain import fields_of, number, typed
+from audit.results.plain import read
 
 __all__ = ["ReplayRecord"]
 
@@ -115,22 +115,15 @@ class ReplayRecord:
             If the values are of another kind, a field is missing, unknown or of the wrong type, or the verdict does not
             follow from the violations.
         """
-        said = values.get("verdict") if isinstance(values, dict) else None
-        given = fields_of(cls, {key: value for key, value in values.items() if key != "verdict"}, "replay")
-        for name in LISTS:
-            if not isinstance(given[name], list):
-                raise ValueError(f"{name} must be a list, got {given[name]!r}")
-        given |= {name: tuple(given[name]) for name in LISTS}
-        try:
-            given["claim"] = None if given["claim"] is None else claim_from_dict(given["claim"])
-            given["seconds"] = number(given["seconds"])
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"a replay has a field of the wrong type: {error}") from None
-        found = cls(**typed(cls, given))
+        verdict = values.get("verdict") if isinstance(values, dict) else None
+        known = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
+        found = ReplayRecord(
+            **read(ReplayRecord, known, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS)
+        )
         if any(one.keys() != {"kind", "sentence"} for one in found.violations):
             raise ValueError("a violation must have kind and sentence")
-        if said != found.verdict:
-            raise ValueError(f"the verdict must follow from the violations: {found.verdict!r}, got {said!r}")
+        if verdict != found.verdict:
+            raise ValueError(f"the verdict must follow from the violations: {found.verdict!r}, got {verdict!r}")
         return found
 
 

@@ -15,6 +15,8 @@ from audit.review.two_samples import MOST, CountTest, count_changes, is_binned, 
 
 __all__ = ["Change", "Comparison", "Counted", "compare_results"]
 
+# Identical: the same seed, and the same counts. Within chance and changed: by an exact test. Bounds only: of other
+# events or by sequential rules, so that no test of the counts holds.
 Counted = Literal["identical", "within chance", "changed", "bounds only", "missing", "new"]
 
 DETECTED = "the known bug is detected now: its test expects the violation"
@@ -32,43 +34,24 @@ SAME = (
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What became of one audit.
-
-    Attributes
-    ----------
-    name : str
-        Under which both were saved.
-    old, new : AuditResult or None
-        None where there is none.
-    counts : str
-        "identical": the same seed, and the same counts; "within chance" and "changed": by an exact test; "bounds only":
-        of other events or by sequential rules, so that no test of the counts holds; "missing" and "new".
-    p_value : float or None
-        Of no change, over all tests of this audit together; None where none was made.
-    regressions, weaknesses, notes : tuple of str
-        What got worse, where power was lost, and what else is other than before, each with old and new values.
-    """
+    """What became of one audit; old or new is None where there is none."""
 
     name: str
     old: AuditResult | None
     new: AuditResult | None
     counts: Counted
-    p_value: float | None = None
-    regressions: tuple[str, ...] = ()
-    weaknesses: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    p_value: float | None = None  # of no change, over all tests of this audit together
+    regressions: tuple[str, ...] = ()  # what got worse
+    weaknesses: tuple[str, ...] = ()  # where power was lost
+    notes: tuple[str, ...] = ()  # what else is other than before; each with old and new values
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What became of all audits.
+    """What became of all audits, in the order of their names.
 
-    Attributes
-    ----------
-    changes : tuple of Change
-        In the order of their names.
-    confidence : float
-        With which no counts are called changed, if none of the algorithms did: over all audits together.
+    `confidence` is that with which no counts are called changed, if none of the algorithms did: over all audits
+    together.
     """
 
     changes: tuple[Change, ...]
@@ -107,48 +90,23 @@ def compare_results(
     confidence: float = 0.999,
     known_bugs: Collection[str] = (),
 ) -> Comparison:
-    """Compare audits of the same names.
+    """Compare audits of the same names, of which each set has each name once.
 
     Where event, promise and neighbors are the same, the counts are tested: two sets of runs of one algorithm differ by
     chance. Elsewhere only the bounds can be set side by side, and a smaller or larger one says nothing.
 
-    Parameters
-    ----------
-    old, new : sequence of (str, AuditResult)
-        Each name once, as `audit.results.folder.read_audits` returns them.
-    confidence : float
-        Of all tests together, in (0, 1).
-    known_bugs : collection of str
-        Names of those new audits that are expected to show a violation.
+    Worse is: a verdict that became "violated", an audit that is gone, a promise that got weaker or cannot be compared,
+    an adjacency that nobody computed any more, and an event whose loss grew. Less power is: "no power", and a minimum
+    detectable loss that is 10% larger than before, relative to the promise. A known bug that is detected, and was not,
+    is not worse.
 
-    Returns
-    -------
-    Comparison
-        Worse is: a verdict that became "violated", an audit that is gone, a promise that got weaker or cannot be
-        compared, an adjacency that nobody computed any more, and an event whose loss grew. Less power is: "no power",
-        and a minimum detectable loss that is 10% larger than before, relative to the promise. A known bug that is
-        detected, and was not, is not worse.
-
-    Raises
-    ------
-    ValueError
-        If `confidence` is out of range, a name stands twice, or counts are not parts of their runs.
-
-    Notes
-    -----
     Guarantee: if runs are independent and no algorithm changed, P(any audit is called changed) <= 1 - confidence, for
     every event. Per audit, regions of outputs are tested by the hypergeometric law of their counts, given all counts of
-    the two audits together: each region on either database, and the difference of the two or, where a fair coin picked
-    the database of each run, the right guesses among all. All p-values are multiplied by the number of tests and of
-    audits. That a loss grew is said of changed counts only, by a one-sided test at the same level, so that it needs no
-    error probability of its own: of right guesses among all, or else of the difference between the probabilities of a
-    region on either database, which is the delta that it shows at epsilon 0.
-
-    References
-    ----------
-    .. [1] Fisher, "The Logic of Inductive Inference", 1935 (given the margins, counts are hypergeometric).
-    .. [2] Marcus, Peritz and Gabriel, "On Closed Testing Procedures with Special Reference to Ordered Analysis of
-       Variance", 1976 (a hypothesis that is tested only after a narrower one was rejected, at the same level).
+    the two audits together (Fisher, 1935): each region on either database, and the difference of the two or, where a
+    fair coin picked the database of each run, the right guesses among all. All p-values are multiplied by the number of
+    tests and of audits. That a loss grew is said of changed counts only, by a one-sided test at the same level, so that
+    it needs no error probability of its own (Marcus, Peritz and Gabriel, 1976): of right guesses among all, or else of
+    the difference between the probabilities of a region on either database, the delta that it shows at epsilon 0.
     """
     check_confidence(confidence)
     before, after = _by_name(old), _by_name(new)
@@ -204,15 +162,15 @@ def _is_copy(old: AuditResult, new: AuditResult) -> bool:
 
 
 def _violated(old: AuditResult, new: AuditResult) -> str:
-    said, says = row(old.summary()), row(new.summary())
-    promise, witness = says["promised"], f"; {says['witness']}" if says["witness"] else ""
-    was = f"{said['measured']}, {old.verdict}"
-    return f"the verdict became violated: lower bound {says['measured']} of a promised {promise}, was {was}{witness}"
+    before, after = row(old.summary()), row(new.summary())
+    promise, witness = after["promised"], f"; {after['witness']}" if after["witness"] else ""
+    was = f"{before['measured']}, {old.verdict}"
+    return f"the verdict became violated: lower bound {after['measured']} of a promised {promise}, was {was}{witness}"
 
 
 def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    said, says = row(old.summary()), row(new.summary())
-    promises = f"{said['promised']} ({old.claim.relation}) -> {says['promised']} ({new.claim.relation})"
+    before, after = row(old.summary()), row(new.summary())
+    promises = f"{before['promised']} ({old.claim.relation}) -> {after['promised']} ({new.claim.relation})"
     order = new.claim.weaker_than(old.claim)
     if order is None:
         yield f"the promise is of another kind, and may be weaker: {promises}"
@@ -229,7 +187,7 @@ def _weaknesses(old: AuditResult, new: AuditResult) -> Iterator[str]:
         yield f"no power: not even twice the promise can be detected ({old.verdict} -> no power)"
     if type(old.claim) is type(new.claim) and _reach(new) > POWER_LOST * _reach(old):
         rows = [row(one.summary()) for one in (old, new)]
-        losses = " -> ".join(f"{said['detectable']} ({said['promised']})" for said in rows)
+        losses = " -> ".join(f"{cells['detectable']} ({cells['promised']})" for cells in rows)
         yield f"the minimum detectable loss grew, relative to the promise: {losses}"
 
 
@@ -239,14 +197,14 @@ def _reach(result: AuditResult) -> float:
 
 
 def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    said, says = row(old.summary()), row(new.summary())
+    before, after = row(old.summary()), row(new.summary())
     if new.claim != old.claim and new.claim.weaker_than(old.claim) is False:
-        yield f"the promise got stronger: {said['promised']} -> {says['promised']}"
+        yield f"the promise got stronger: {before['promised']} -> {after['promised']}"
     if new.verdict != old.verdict and new.verdict == "not refuted":
         yield f"the verdict became not refuted, was {old.verdict}"
     for title in ("mechanism", "confidence", "pair", "witness"):
-        if said[title] != says[title]:
-            yield f"{title}: {said[title] or 'none'} -> {says[title] or 'none'}"
+        if before[title] != after[title]:
+            yield f"{title}: {before[title] or 'none'} -> {after[title] or 'none'}"
     if old.distance != new.distance:
         yield f"steps between the databases: {old.distance} -> {new.distance}"
     if (old.adjacency, new.adjacency) == ("declared", "verified"):
@@ -283,7 +241,5 @@ def _why_untested(old: AuditResult, new: AuditResult) -> str:
 
 def _looked(result: AuditResult) -> bool:
     """Tell whether it is known that an audit stopped early; files of the first schema say so among their parameters."""
-    parameters = result.provenance.get("parameters", {})
-    stop = parameters.get("stop") if isinstance(parameters, dict) else None
     method = method_named(result.bound)
-    return stop == "early" or (method is not None and method.stopped_early(result.basis))
+    return result.parameters.get("stop") == "early" or (method is not None and method.stopped_early(result.basis))

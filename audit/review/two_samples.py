@@ -26,39 +26,23 @@ SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.997
 
 @dataclass(frozen=True)
 class CountTest:
-    """What the counts of one event in two audits say together.
+    """What the counts of one event in two audits say together; both p-values are multiplied by the number of tests."""
 
-    Attributes
-    ----------
-    p_value : float
-        Of no change, multiplied by the number of tests.
-    p_growth : float
-        Of no growth, multiplied by the number of tests: to be looked at where `p_value` is small.
-    changed, grown : str
-        Old and new shares of what changed most, and of what grew most.
-    """
-
-    p_value: float
-    p_growth: float
-    changed: str
-    grown: str
+    p_value: float  # of no change
+    p_growth: float  # of no growth: to be looked at where `p_value` is small
+    changed: str  # old and new shares of what changed most
+    grown: str  # and of what grew most
 
 
 def count_changes(name: str, old: AuditResult, new: AuditResult) -> CountTest:
     """Test whether two audits counted one event of one law.
 
-    Notes
-    -----
     Guarantee: if all runs are independent and both audits have one law, P(p_value <= a) <= a. A rule that names a
     database has a region of outputs for either; one that weighs bins is cut at given shares of all runs. Of each region
     the hits on either database are tested, and of a game with a fair coin the right guesses among all, else the
-    difference between the hits on both. Growth is of those right guesses, whose log-odds are the loss that is measured;
-    without a coin, of the difference between the probabilities of a region, the delta that it shows at epsilon 0.
-    Units: none.
-
-    References
-    ----------
-    .. [1] Fisher, "The Logic of Inductive Inference", 1935 (given their sums, counts are hypergeometric).
+    difference between the hits on both: given their sums, counts are hypergeometric (Fisher, "The Logic of Inductive
+    Inference", 1935). Growth is of those right guesses, whose log-odds are the loss that is measured; without a coin,
+    of the difference between the probabilities of a region, the delta that it shows at epsilon 0.
     """
     for result in (old, new):
         _check_counts(name, result)

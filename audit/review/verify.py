@@ -16,23 +16,9 @@ TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
 
 
 def verify_result(result: AuditResult) -> AuditResult:
-    """Compute what an audit says from its counts alone, and refuse one that says otherwise.
+    """Compute what an audit says from its counts alone, and refuse one that says otherwise; return it with new numbers.
 
-    Parameters
-    ----------
-    result : AuditResult
-        As saved.
-
-    Returns
-    -------
-    AuditResult
-        The same with numbers just computed. A witness of an unbounded loss is the exact law's and stands as it is.
-
-    Raises
-    ------
-    ValueError
-        If bound, ceiling, detectable loss or verdict do not follow from the counts, the counts are impossible, or what
-        is needed was redacted or is not in files of its schema.
+    A witness of an unbounded loss is the exact law's and stands as it is.
     """
     again = recomputed(result)
     pairs = {
@@ -41,9 +27,11 @@ def verify_result(result: AuditResult) -> AuditResult:
         "detectable": (result.detectable, again.detectable),
         "rare": (result.rare, again.rare),
     }
-    for name, (said, found) in pairs.items():
-        if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=1e-9):
-            raise ValueError(f"{name} must follow from the counts: {found:.9g}, got {said:.9g}{_by_another(result)}")
+    for name, (saved, computed) in pairs.items():
+        if not math.isclose(saved, computed, rel_tol=TOLERANCE, abs_tol=1e-9):
+            raise ValueError(
+                f"{name} must follow from the counts: {computed:.9g}, got {saved:.9g}{_by_another(result)}"
+            )
     if again.verdict != result.verdict:
         raise ValueError(
             f"the verdict must follow from the counts: {again.verdict!r}, got {result.verdict!r}{_by_another(result)}"
@@ -65,20 +53,8 @@ def _by_another(result: AuditResult) -> str:
 def recomputed(result: AuditResult) -> AuditResult:
     """Return a saved audit with bound, ceiling, detectable loss and verdict computed from its counts.
 
-    Parameters
-    ----------
-    result : AuditResult
-        As saved.
-
-    Returns
-    -------
-    AuditResult
-        With numbers of now.
-
-    Raises
-    ------
-    ValueError
-        If the counts are impossible, or what is needed was redacted or is not in files of its schema.
+    Impossible counts are refused, and files that lack what is needed: it was redacted, or is not in files of their
+    schema.
     """
     if result.redacted:
         raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
@@ -116,7 +92,7 @@ def _check_runs(result: AuditResult, method: Method) -> None:
         raise ValueError(
             f"runs must be those that choose and those that count, got {result.selection} and {runs} of {result.size}"
         )
-    stop = result.provenance.get("parameters", {}).get("stop")
+    stop = result.parameters.get("stop")
     if stop in ("fixed", "early") and method.stopped_early(result.basis) != (stop == "early"):
         look = result.basis.get("look")
         raise ValueError(f"the bound must be for an audit with stop={stop!r}, got {result.bound!r}, look {look}")

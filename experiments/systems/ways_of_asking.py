@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from algorithms.noise import DiscreteGaussian, Gaussian
 from audit import NeighborPair, measure_loss, residual_loss
 from audit.claims import claim_from_dict
-from audit.estimates.components import estimate_loss
+from audit.estimates.running import estimate_loss
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY
 from experiments.audits import event_class, kept, none_above, run_all

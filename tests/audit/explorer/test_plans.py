@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import openpyxl
 import pytest
+from scipy import special, stats
 
-from audit.explorer import plans
+from audit.claims.families import FAMILIES
+from audit.explorer import formulas, plans
 from audit.explorer.plans import PlanTable, plan_tables, smallest_excesses
 from audit.planning import plan_power, plan_size, plan_violation
+from audit.planning.sizes import WINDOW
+from tests.audit.explorer.office import needs_office, recomputed
 
 CLOSE = 2 * 10**-plans.PLACES  # entries are rounded, and plans found to 0.4% at worst
 SMALL = PlanTable((1.0, 4.0), (100, 10_000), (-1.0, 1.0), (((0.0, 1.0), (-2.0, None)), ((-1.0, 0.0), (-3.0, -1.0))))
@@ -68,7 +73,7 @@ def test_what_is_interpolated_is_close_to_plans():
         for _ in range(60):
             budget = math.exp(rng.uniform(*np.log([table.budgets[0], table.budgets[-1]])))
             runs, power = int(math.exp(rng.uniform(*np.log([table.runs[0], table.runs[-1]])))), rng.uniform(0.5, 0.99)
-            claim = plans.MADE[family](budget)
+            claim = FAMILIES[family](budget)
             smallest = plan_violation(claim, runs, power=power, selection=0)
             found = table.violation(budget, runs, power)
             if found is not None:
@@ -84,7 +89,7 @@ def test_what_is_interpolated_is_close_to_plans():
 )
 def test_what_the_page_says_of_simulated_plans_is_as_close_as_its_manual_says(family, loss, power, size):
     """The largest differences that docs/explorer.md names, from this seed and from another."""
-    rng, table, make = np.random.default_rng(2), plan_tables()[family, 0.3], plans.MADE[family]
+    rng, table, make = np.random.default_rng(2), plan_tables()[family, 0.3], FAMILIES[family]
     for number in range(30):
         budget = math.exp(rng.uniform(*np.log([table.budgets[0], table.budgets[-1]])))
         runs, wanted = int(math.exp(rng.uniform(*np.log([table.runs[0], table.runs[-1]])))), rng.uniform(0.5, 0.99)
@@ -95,3 +100,50 @@ def test_what_the_page_says_of_simulated_plans_is_as_close_as_its_manual_says(fa
             assert near == pytest.approx(plan_power(make(budget), runs, violation=smallest), abs=power)
         if number < 10 and (needed := table.size(budget, smallest, wanted)) is not None:
             assert needed == pytest.approx(plan_size(make(budget), violation=smallest, power=wanted), rel=size)
+
+
+# What formulas take for granted: how many rows a search needs, and how exact quantiles and tails are
+
+
+def test_the_rows_of_the_search_are_enough_for_the_most_runs():
+    sizes = [2]
+    while sizes[-1] <= formulas.MOST:
+        sizes.append(sizes[-1] + max(1, sizes[-1] // 2))
+    assert len(sizes) - 1 <= formulas.ROWS["grown"]
+    assert 2 ** (formulas.ROWS["halved"] - 1) >= formulas.MOST // 3  # of the range that the last growth leaves
+    assert 2 ** (formulas.ROWS["back"] - 1) >= WINDOW + 1
+
+
+def test_quantiles_are_near_their_guess():
+    """Of 300,000 random promises and numbers of runs; the cells try one more on either side."""
+    rng, many = np.random.default_rng(6), 300_000
+    runs = np.floor(np.exp(rng.uniform(np.log(2), np.log(formulas.MOST), many)))
+    wrong = special.expit(-np.exp(rng.uniform(np.log(0.01), np.log(36), many)))
+    limit = 1 - wrong * np.where(rng.random(many) < 0.5, rng.random(many), 1.0)  # with a delta
+    error = np.exp(rng.uniform(np.log(9e-5), np.log(0.5), many))
+    z = -special.ndtri(error)
+    guess = runs * limit + z * np.sqrt(runs * limit * (1 - limit)) + (z**2 - 1) * (1 - 2 * limit) / 6
+    apart = stats.binom.isf(error, runs, limit) - np.minimum(np.maximum(2, np.floor(guess)), runs)
+    apart = apart[limit < 1]
+    assert formulas.NEAR[0] < apart.min()
+    assert apart.max() < formulas.NEAR[1] + 1
+
+
+@pytest.mark.slow
+@needs_office
+def test_tails_are_as_exact_in_a_cell_as_the_search_takes_them_to_be(tmp_path):
+    """Of 5,000 random laws."""
+    rng, many = np.random.default_rng(7), 5000
+    runs = np.floor(np.exp(rng.uniform(np.log(5), np.log(formulas.MOST), many)))
+    right = special.expit(np.exp(rng.uniform(np.log(0.01), np.log(25), many)))
+    spread = np.sqrt(runs * right * (1 - right))
+    wanted = np.clip(np.round(runs * right + rng.uniform(-4, 4, many) * spread), 1, runs)
+    book = openpyxl.Workbook()
+    for row, cells in enumerate(zip(wanted.tolist(), runs.tolist(), right.tolist(), strict=True), 1):
+        book.active.append([*cells, f"={formulas.at_least(f'A{row}', f'B{row}', f'C{row}')}"])
+    book.save(tmp_path / "tails.xlsx")
+    (computed,) = recomputed(tmp_path)
+    (rows,) = computed.values()
+    found = np.array([row[3] for row in rows], float)
+    fixed, each = formulas.CLOSE
+    assert np.all(np.abs(found - stats.binom.sf(wanted - 1, runs, right)) < fixed + each * runs)

@@ -83,9 +83,12 @@ def test_numbers_of_audits(family):
     compare(sheet, states)
 
 
-def test_numbers_at_the_published_states():
-    for sheet in (counts.sheet(), audits.sheet()):
-        compare(sheet, [sheet.published])
+def test_numbers_at_the_published_states_and_of_groups_under_every_family():
+    compare(counts.sheet(), [counts.sheet().published])
+    group = {"audit/claim/all/budget": 0.25, "audit/plan/all/distance": 2}
+    families = audits.sheet().data["families"]
+    groups = [audits.sheet().checked({"audit/claim/all/family": name} | group) for name in families]
+    compare(audits.sheet(), [audits.sheet().published, *groups])
 
 
 def test_runs_needed_where_one_more_changes_the_error_by_a_hundred_billionth():

@@ -13,7 +13,7 @@ from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from audit.claims import ZCDP, PureDP
 from audit.neighbors import NeighborPair
-from audit.replay import timing
+from audit.replay.replaying import timing
 
 TREE = Hierarchy.regular(3, 2)
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("minor", "adult")})
@@ -47,4 +47,4 @@ def sum_of(law=None, *, query="sum", sensitivity=None, of=np.sum, claim=None):
 
 
 def played(take, size=200, games=1):
-    return [timing.timing(take, size, np.random.default_rng(seed)) for seed in range(games)]
+    return [timing(take, size, np.random.default_rng(seed)) for seed in range(games)]

@@ -22,69 +22,59 @@ from tests.audit.replay.cases import ADDED, MOVED, sum_of
 from tests.helpers import refused_like
 
 
-def test_words_of_every_kind():
-    rng = np.random.default_rng(0)
+def drawn(*laws, out=0, raises=None):
+    """A mechanism that draws noise by each law, and releases a multiple of the data."""
 
-    def drawn(*laws, out=0, raises=None):
-        def mechanism(data, size, rng):
-            for number, law in enumerate(laws):
-                add_noise(data[0] * 0, law(data) if callable(law) else law, size, rng, query=f"q{number}")
-            if raises and data[0] == 51:
-                raise raises
-            return np.array([out * data[0]])
+    def mechanism(data, size, rng):
+        for number, law in enumerate(laws):
+            add_noise(data[0] * 0, law(data) if callable(law) else law, size, rng, query=f"q{number}")
+        if raises and data[0] == 51:
+            raise raises
+        return np.array([out * data[0]])
 
-        return mechanism
+    return mechanism
 
-    def words(mechanism):
-        return list(map(str, replay(mechanism, ADDED).violations))
 
-    one, geometric = Laplace(1.0), TwoTailedGeometric(1.0)
-    assert words(drawn(one)) == []
-    assert words(drawn(one, out=2)) == [
-        "output: all answers are the same, and yet entry (0,) of the output is 100 on x and 102 on y: more than noisy "
-        "values is released"
-    ]
-    assert words(drawn(lambda data: Laplace(float(data[0])), geometric)) == [
-        "law: noise of 'q0': laplace, scale 50 on x and laplace, scale 51 on y"
-    ]
-    assert words(drawn(one, raises=KeyError("no\x1b[2J"))) == [
-        "exception: x does not raise anything, y raises KeyError ('no\\x1b[2J')"
-    ]
-    assert words(lambda data, size, rng: add_noise(np.zeros(data[0]), one, size, rng, query="s")) == [
-        "shape: 's' has shape (1, 50) on x and (1, 51) on y"
-    ]
-    assert words(lambda data, size, rng: [add_noise(0, one, size, rng, query="s") for _ in range(data[0])][:1]) == [
-        "number: x makes 50 draws and y at least 51: 's' is on one of them alone"
-    ]
-    assert words(
-        lambda data, size, rng: [add_noise(0, one, size, rng, query="s") for _ in range(101 - data[0])][:1]
-    ) == ["number: x makes 51 draws and y 50: 's' is on one of them alone"]
-    assert words(lambda data, size, rng: add_noise(0, one, size, rng, query=f"cell {data[0]}")) == [
-        "order: draw 1 is of 'cell 50' on x and of 'cell 51' on y"
-    ]
-    assert words(
-        lambda data, size, rng: one.sample(3, rng) if data[0] == 50 else add_noise([0] * 3, one, None, rng)
-    ) == ["order: draw 1 is of noise by itself on x and of '' on y"]
-    assert words(sum_of(of=lambda data: math.inf if data[0] > 50 else 0)) == [
-        "nan: 'sum' is inf on y, which no noise hides"
-    ]
-    assert words(lambda data, size, rng: add_noise(0, one, size, np.random.default_rng(data[0]), query="s")) == [
-        "seed: noise of 's' comes from a generator seeded by the data, not from the one that was given"
-    ]
-    assert words(lambda data, size, _: one.sample(size, np.random.default_rng(3))) == [
-        "seed: noise by itself comes from a generator seeded by a constant, not from the one that was given"
-    ]
-    assert words(sum_of(TwoTailedGeometric(2.0), claim=PureDP(1.0))) == [
-        "loss: all queries together lose epsilon 2 on this pair, and 1 is promised"
-    ]
-    assert words(lambda data, size, rng: {"a": [data[0]]}) == [
-        "output: all answers are the same, and yet the outputs differ: more than noisy values is released"
-    ]
-    assert words(lambda data, size, rng: add_noise(np.zeros(1), one, size, rng) + [0] * (data[0] - 49)) == [
-        "output: all answers are the same, and yet the output has shape (1, 1) on x and (1, 2) on y: more than noisy "
-        "values is released"
-    ]
-    assert rng.random() < 1  # nobody drew from the caller's
+def several(number):
+    return lambda data, size, rng: [add_noise(0, ONE, size, rng, query="s") for _ in range(number(data[0]))][:1]
+
+
+def seeded(seed):
+    return lambda data, size, rng: add_noise(0, ONE, size, np.random.default_rng(seed(data[0])), query="s")
+
+
+ONE, GEOMETRIC = Laplace(1.0), TwoTailedGeometric(1.0)
+LEAK = "output: all answers are the same, and yet {}: more than noisy values is released"
+SEED = "seed: noise {} comes from a generator seeded by {}, not from the one that was given"
+WORDS = [
+    (drawn(ONE, out=2), LEAK.format("entry (0,) of the output is 100 on x and 102 on y")),
+    (drawn(lambda data: Laplace(float(data[0])), GEOMETRIC),
+     "law: noise of 'q0': laplace, scale 50 on x and laplace, scale 51 on y"),
+    (drawn(ONE, raises=KeyError("no\x1b[2J")),
+     "exception: x does not raise anything, y raises KeyError ('no\\x1b[2J')"),
+    (lambda data, size, rng: add_noise(np.zeros(data[0]), ONE, size, rng, query="s"),
+     "shape: 's' has shape (1, 50) on x and (1, 51) on y"),
+    (several(lambda n: n), "number: x makes 50 draws and y at least 51: 's' is on one of them alone"),
+    (several(lambda n: 101 - n), "number: x makes 51 draws and y 50: 's' is on one of them alone"),
+    (lambda data, size, rng: add_noise(0, ONE, size, rng, query=f"cell {data[0]}"),
+     "order: draw 1 is of 'cell 50' on x and of 'cell 51' on y"),
+    (lambda data, size, rng: ONE.sample(3, rng) if data[0] == 50 else add_noise([0] * 3, ONE, None, rng),
+     "order: draw 1 is of noise by itself on x and of '' on y"),
+    (sum_of(of=lambda data: math.inf if data[0] > 50 else 0), "nan: 'sum' is inf on y, which no noise hides"),
+    (seeded(lambda n: n), SEED.format("of 's'", "the data")),
+    (lambda data, size, _: ONE.sample(size, np.random.default_rng(3)), SEED.format("by itself", "a constant")),
+    (sum_of(TwoTailedGeometric(2.0), claim=PureDP(1.0)),
+     "loss: all queries together lose epsilon 2 on this pair, and 1 is promised"),
+    (lambda data, size, rng: {"a": [data[0]]}, LEAK.format("the outputs differ")),
+    (lambda data, size, rng: add_noise(np.zeros(1), ONE, size, rng) + [0] * (data[0] - 49),
+     LEAK.format("the output has shape (1, 1) on x and (1, 2) on y")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mechanism", "words"), WORDS, ids=range(len(WORDS)))
+def test_words_of_every_kind(mechanism, words):
+    assert list(map(str, replay(mechanism, ADDED).violations)) == [words]
+    assert replay(drawn(ONE), ADDED).violations == ()  # negative control
 
 
 def test_messages_that_differ_by_an_address_are_the_same():
@@ -175,29 +165,14 @@ def test_a_seed_gives_the_same_result():
         ((3, ADDED), {}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
         ((GDPC(1.0), ([1], [2])), {}, TypeError, "pair must be a NeighborPair, got tuple"),
         ((GDPC(1.0), ADDED, 1.0), {}, TypeError, "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP, got float"),
-        (
-            (GDPC(1.0), ADDED, PureDP(0.0)),
-            {},
-            ValueError,
-            "a claim that is audited must have a positive and finite epsil",
-        ),
-        (
-            (GDPC(1.0), ADDED, PureDP(math.inf)),
-            {},
-            ValueError,
-            "a claim that is audited must have a positive and finite",
-        ),
+        ((GDPC(1.0), ADDED, PureDP(0.0)), {}, ValueError, "a claim that is audited must have a positive and finite"),
+        ((GDPC(1.0), ADDED, PureDP(math.inf)), {}, ValueError, "a claim that is audited must have a positive and fin"),
         ((GDPC(1.0), MOVED), {}, ValueError, "the pair is replace_one and the claim add_remove: audit claim.under"),
         ((GDPC(1.0), ADDED), {"observe": "power"}, ValueError, 'observe must be "output" or "time", got \'power\''),
         ((GDPC(1.0), ADDED), {"size": 0}, ValueError, "size must be at least 1, got 0"),
         ((GDPC(1.0), ADDED), {"size": 29, "observe": "time"}, ValueError, "size must be at least 30, got 29"),
         ((GDPC(1.0), ADDED), {"size": 1.5}, TypeError, "size must be an integer, got 1.5"),
-        (
-            (GDPC(1.0), ADDED),
-            {"rng": "secure"},
-            TypeError,
-            "rng must be None, an integer, a Generator or a SeedSequence",
-        ),
+        ((GDPC(1.0), ADDED), {"rng": "secure"}, TypeError, "rng must be None, an integer, a Generator or a SeedSequ"),
         *(
             ((sum_of(query="q", sensitivity=given), ADDED), {}, error, f"the sensitivity of 'q' must be {words}$")
             for given, error, words in (

@@ -9,7 +9,7 @@ from audit.claims import PureDP
 from audit.report.page import build_report
 from audit.report.words import LONGEST
 from audit.results import ONE_RUN
-from tests.helpers import audited, estimated
+from tests.helpers import audited, estimated, replayed
 
 # What people have smuggled into pages through names: each would set `pwned`, ask for an address, or take over the page.
 PAYLOADS = [
@@ -139,14 +139,25 @@ def planted_estimate(words):
     return estimated(method=words, statistic=words, assumptions=(words, words), settings={words: words, "lag": [words]})
 
 
+def planted_replay(words):
+    violations = ({"kind": words, "sentence": words},)
+    return replayed(mechanism=words, pair=words, violations=violations, notes=(words,), provenance={"created": words})
+
+
 def hostile_page(payloads, **options):
-    """A page in which every payload is in every text of audits and estimates, with and without a command."""
+    """A page in which every payload is in every text of audits, estimates and replays, with and without a command."""
     given = [(words, planted(words)) for words in payloads]
     given += [
         (words, planted(words, provenance={"parameters": {"share": words}}, bound=ONE_RUN)) for words in payloads[::3]
     ]
     others = [(words, planted_estimate(words)) for words in payloads]
-    return build_report(given, others, **{"title": " ".join(payloads)[:4000]} | options)
+    replays = [(words, planted_replay(words)) for words in payloads]
+    return build_report(given, others, replays, **{"title": " ".join(payloads)[:4000]} | options)
+
+
+def page_of(audits=(), estimates=(), replays=(), **options):
+    """A page of results that needs no other title."""
+    return build_report(audits, estimates, replays, **{"title": "t"} | options)
 
 
 def body(page):

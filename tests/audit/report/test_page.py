@@ -19,11 +19,11 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.estimates.curves import CURVES
 from audit.estimates.residuals import residual_loss
 from audit.methods.method import NAMED
-from audit.report.page import KINDS, METHODS, build_report
-from audit.report.words import quotable, visible
+from audit.report.page import KINDS, METHODS
+from audit.report.words import UNSEEN, quotable, visible
 from audit.results import ONE_RUN, REDACTED, AuditResult
 from audit.results.formatting import row
-from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, hostile_page, planted, planted_estimate
+from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, hostile_page, page_of, planted, planted_estimate
 from tests.audit.results.strategies import audits, estimates
 from tests.benchmarks.reports import SIZE, many_results
 from tests.helpers import audited, estimated, replayed
@@ -41,25 +41,23 @@ def parsed(hostile):
 
 def test_the_verdict_comes_first_and_counts_audits():
     violated = audited(claim=PureDP(0.5), verdict="violated")
-    page = build_report(
-        [("a", audited()), ("b", violated), ("c", audited(verdict="no power", detectable=3.0))], title="t"
-    )
+    page = page_of([("a", audited()), ("b", violated), ("c", audited(verdict="no power", detectable=3.0))])
     assert "1 of 3 audits shows a broken promise of privacy." in page
     assert page.index("broken promise") < page.index("All audits</h2>") < page.index("Each audit</h2>")
     assert page.index('<a href="#audit-1"><bdi>b</bdi></a>') < page.index('<a href="#audit-2"><bdi>c</bdi></a>')
-    passed = build_report([("a", audited())], title="t")
+    passed = page_of([("a", audited())])
     assert "No promise of privacy was refuted, which proves none." in passed
     assert "with a probability of up to 0.05" in passed
     with pytest.raises(ValueError, match="at least one result, got none"):
-        build_report([], title="t")
-    empty = build_report([("a", audited(verdict="no power", detectable=3.0))], title="t")
+        page_of([])
+    empty = page_of([("a", audited(verdict="no power", detectable=3.0))])
     assert "1 of 1 audit had no power to refute one." in empty
 
 
 def test_neighbors_and_event_stand_wherever_a_result_does():
     result = audited(relation="replace_one", unit="household", distance=3, adjacency="declared", verdict="violated")
     result = replace(result, claim=PureDP(0.5, "replace_one"), measured=PureDP(0.875, "replace_one"))
-    page = build_report([("a", result)], title="t")
+    page = page_of([("a", result)])
     words = "one household replaced, 3 steps apart (declared)"
     verdict, table, details = page.split("<h2>")[0:3]
     for part in (verdict, table, details):
@@ -71,7 +69,7 @@ def test_every_bound_and_promise_is_cited():
     used = {key for one in (*NAMED.values(), PureDP, ApproxDP, ZCDP, GaussianDP) for key in one.sources}
     assert used | set(ESTIMATES) == REFERENCES.keys()
     assert set(METHODS) == {"direct", *CURVES}
-    page = build_report([("a", audited())], [("e", estimated())], title="t")
+    page = page_of([("a", audited())], [("e", estimated())])
     assert "Privacy Auditing with One (1) Training Run" in page
     assert "Gaussian Differential Privacy" not in page
     numbers = set(re.findall(r'href="#(ref-\d+)"', page))
@@ -86,24 +84,24 @@ def test_the_citation_is_that_of_the_repository():
 
 def test_a_page_is_the_same_twice_whatever_the_order():
     given = [("a", audited()), ("b", audited(measured=PureDP(0.5)))]
-    assert build_report(given, title="t") == build_report(given[::-1], title="t")
+    assert page_of(given) == page_of(given[::-1])
 
 
 def test_estimates_are_never_called_bounds():
-    page = Page(build_report([], [("residuals", residual_loss(np.arange(-9.0, 10.0), rng=1))], title="t"))
+    page = Page(page_of([], [("residuals", residual_loss(np.arange(-9.0, 10.0), rng=1))]))
     assert "There is no audit here, only estimates, which never become a verdict." in page.text
     assert "Estimates, never bounds" in page.text
     assert "exchangeable areas" in page.text
-    unknown = Page(build_report([], [("e", estimated(value=math.nan, interval=(math.nan, math.inf)))], title="t"))
+    unknown = Page(page_of([], [("e", estimated(value=math.nan, interval=(math.nan, math.inf)))]))
     assert "unknown nats for one person" in unknown.text
-    rho = Page(build_report([], [("e", estimated(value=0.25, statistic="rho"))], title="t"))
+    rho = Page(page_of([], [("e", estimated(value=0.25, statistic="rho"))]))
     assert "0.25 for one person" in rho.text
 
 
 def test_an_estimate_says_its_unit():
     """Of rho no nats; of components the curve is no longer over errors."""
     added = estimated(statistic="rho", value=0.25, settings={"components": 3})
-    page = Page(build_report([], [("e", added)], title="t")).text
+    page = Page(page_of([], [("e", added)])).text
     assert "0.25 for one person" in page
     assert "component of the output" in page
     assert "in rho" in page
@@ -112,29 +110,29 @@ def test_an_estimate_says_its_unit():
 
 def test_replays_have_a_verdict_and_a_section_of_their_own():
     faulty = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on x"},), confidential=True)
-    page = build_report([("a", audited())], [], [("r", faulty), ("s", replayed())], title="t")
+    page = page_of([("a", audited())], [], [("r", faulty), ("s", replayed())])
     assert "1 of 2 replays shows a violation." in page
     assert "order: draw 1 is of &lt;b&gt; on x" in page
     assert "<title>CONFIDENTIAL: t</title>" in page
-    broken = build_report([("a", audited(measured=PureDP(2.0), verdict="violated"))], [], [("r", faulty)], title="t")
+    broken = page_of([("a", audited(measured=PureDP(2.0), verdict="violated"))], [], [("r", faulty)])
     assert "1 of 1 audit shows a broken promise of privacy." in broken
-    alone = build_report([], [], [("r", faulty)], title="t")
+    alone = page_of([], [], [("r", faulty)])
     assert "1 of 1 replay shows a violation." in alone
-    idle = build_report([], [], [("r", replayed(evaluated=False))], title="t")
+    idle = page_of([], [], [("r", replayed(evaluated=False))])
     assert "No replay shows a violation, but 1 of 1 had nothing to compare." in idle
-    assert "which proves no promise." in build_report([], [], [("r", replayed())], title="t")
-    public = build_report([], [], [("secret", faulty)], title="t", public=True, published={"GDPC"})
+    assert "which proves no promise." in page_of([], [], [("r", replayed())])
+    public = page_of([], [], [("secret", faulty)], public=True, published={"GDPC"})
     assert "Replay 1: GDPC" in public
     assert not any(words in public for words in ("secret</bdi>", "draw 1", "person added to cell", "one run only"))
     assert "CONFIDENTIAL" not in body(public)
-    assert "Replay 1</bdi>" in build_report([], [], [("secret", faulty)], title="t", public=True)
+    assert "Replay 1</bdi>" in page_of([], [], [("secret", faulty)], public=True)
 
 
 @given(audits(), estimates(), st.booleans())
 @settings(max_examples=10)
 def test_whatever_a_result_holds_becomes_a_page(result, estimate, public):
     """With the numbers of every other form."""
-    page = Page(build_report([("a", result)], [("e", estimate)], title="t", public=public))
+    page = Page(page_of([("a", result)], [("e", estimate)], public=public))
     assert page.tags <= TAGS
     for name in ("points", "d", "x", "y", "x1", "x2", "y1", "y2", "width"):
         assert not any("nan" in value or "inf" in value for value in page.values(name))
@@ -157,6 +155,13 @@ def test_hostile_text_becomes_neither_tag_nor_attribute(parsed, record_property)
         assert visible(words) in page.text
 
 
+@pytest.mark.reliability(11)
+def test_no_letter_of_a_page_hides_turns_or_covers(hostile):
+    """No control, no mark of direction, nothing without width or ink, nowhere."""
+    assert {letter for letter in hostile if letter in UNSEEN or not (letter.isprintable() or letter == "\n")} == set()
+    assert not re.search("[\u0300-\u036f]{4}", hostile)
+
+
 def test_every_text_of_a_result_is_shown():
     words = iter(f"<{k}>&'\"" for k in range(99))
     result = replace(planted(""), **{name: next(words) for name in ("mechanism", "event", "searched", "pair", "bound")})
@@ -169,7 +174,7 @@ def test_every_text_of_a_result_is_shown():
     estimate = estimated(
         method=next(words), statistic=next(words), assumptions=(next(words),), settings={next(words): next(words)}
     )
-    page = Page(build_report([(next(words), result)], [(next(words), estimate)], title=next(words)))
+    page = Page(page_of([(next(words), result)], [(next(words), estimate)], title=next(words)))
     shown = int(next(words)[1:-4])
     assert shown == 23
     for k in range(shown):
@@ -194,7 +199,7 @@ def test_the_policy_allows_the_style_and_nothing_else(hostile, parsed):
 
 @pytest.mark.reliability(11)
 def test_no_address_from_outside_is_in_a_page():
-    page = build_report([("a", audited())], [("e", estimated())], title="t")
+    page = page_of([("a", audited())], [("e", estimated())])
     assert not re.search(r"https?:|//|url\(|@import|<script|javascript", page)
 
 
@@ -213,8 +218,8 @@ def test_a_public_page_tells_nothing_that_discloses(confidential):
     )
     estimate = replace(planted_estimate(CANARY), areas=413223)
     given = [(CANARY, result), (CANARY, replace(result, bound=ONE_RUN, selection=0))]
-    full = build_report(given, [(CANARY, estimate)], title="t")
-    page = build_report(given, [(CANARY, estimate)], title="t", public=True, published={"GDPC"})
+    full = page_of(given, [(CANARY, estimate)])
+    page = page_of(given, [(CANARY, estimate)], public=True, published={"GDPC"})
     for secret in (CANARY, "918,273", "817,263", "716,253", "615243", "514", "413,223"):
         assert secret in full  # the canary is where it can sing
         assert secret not in page
@@ -237,47 +242,47 @@ def test_a_public_page_names_published_mechanisms_only():
         ("my secret region", audited(mechanism="GDPC")),
         ("other", audited(mechanism="Mine", measured=PureDP(0.5))),
     ]
-    page = build_report(given, title="t", public=True, published={"GDPC"})
+    page = page_of(given, public=True, published={"GDPC"})
     assert "Audit 1: GDPC" in page
     assert "Audit 2</bdi>" in page
     assert "Mine" not in page
     assert "secret region" not in page
     estimate = estimated(method="kde", statistic="median |loss|")
-    assert "kde" in build_report([], [("e", estimate)], title="t", public=True)
+    assert "kde" in page_of([], [("e", estimate)], public=True)
 
 
 def test_an_estimate_of_confidential_data_says_so():
     secret = [("e", estimated(settings={"confidential": True})), ("f", estimated(settings={"confidential": "yes"}))]
-    page = build_report([], secret, title="t")
+    page = page_of([], secret)
     assert "<title>CONFIDENTIAL: t</title>" in page
     assert page.count('<strong class="secret">CONFIDENTIAL</strong>') == 1
-    assert "CONFIDENTIAL" not in body(build_report([], secret, title="t", public=True))
-    assert "CONFIDENTIAL" not in body(build_report([], secret[1:], title="t"))
+    assert "CONFIDENTIAL" not in body(page_of([], secret, public=True))
+    assert "CONFIDENTIAL" not in body(page_of([], secret[1:]))
 
 
 def test_a_confidential_page_says_so_everywhere():
-    page = build_report([("a", audited(confidential=True)), ("b", audited())], [("e", estimated())], title="t")
+    page = page_of([("a", audited(confidential=True)), ("b", audited())], [("e", estimated())])
     assert "<title>CONFIDENTIAL: t</title>" in page
     assert '<body class="confidential">' in page
     assert re.search(r"@page confidential \{ @top-center \{ content: \"CONFIDENTIAL\"", page)
     assert page.count('<strong class="secret">CONFIDENTIAL</strong>') == 3  # figure, table, details
     assert page.index("CONFIDENTIAL</strong>") < page.index("<h1>")
-    assert 'class="secret"' not in build_report([("b", audited())], title="t")
-    redacted = build_report([("a", audited(confidential=True).redact())], title="t")
+    assert 'class="secret"' not in page_of([("b", audited())])
+    redacted = page_of([("a", audited(confidential=True).redact())])
     assert "rng=None" in redacted
     assert "CONFIDENTIAL</strong>" not in redacted
 
 
 def test_counts_of_many_kinds_are_cut():
     bins = {f"bin {k}": k for k in range(500)}
-    page = build_report([("a", audited(counts={"x": bins | {"runs": 5}, "y": {"runs": 7}}))], title="t")
+    page = page_of([("a", audited(counts={"x": bins | {"runs": 5}, "y": {"runs": 7}}))])
     assert page.count('<th scope="row">bin ') == KINDS - 1
 
 
 @pytest.mark.slow
 def test_a_thousand_results_are_small_enough():
     audits_given, estimates_given = many_results(1000)
-    page = build_report(audits_given, estimates_given, title="t").encode()
+    page = page_of(audits_given, estimates_given).encode()
     assert len(audits_given) + len(estimates_given) == 1000
     assert len(page) < SIZE
 
@@ -299,9 +304,7 @@ def made(day, **changes):
 
 
 def test_question_author_date_and_readers_stand_at_the_top():
-    page = build_report(
-        [("a", made("2026-03-04")), ("b", made("2026-02-01"))], title="t", author="A <b>", question="Q?"
-    )
+    page = page_of([("a", made("2026-03-04")), ("b", made("2026-02-01"))], author="A <b>", question="Q?")
     assert head_of(page) == {
         "Question": "Q?",
         "Author": "A &lt;b&gt;",
@@ -310,10 +313,10 @@ def test_question_author_date_and_readers_stand_at_the_top():
         "confidential.",
     }
     assert page.index("Who may read it") < page.index('<nav aria-label="Contents">') < page.index('id="verdict"')
-    secret = head_of(build_report([("a", made("2026-03-04", confidential=True))], title="t"))
+    secret = head_of(page_of([("a", made("2026-03-04", confidential=True))]))
     assert secret["Date of the results"] == "2026-03-04"
     assert secret["Who may read it"].startswith("Only those who may see the confidential data")
-    public = head_of(build_report([("a", audited(confidential=True))], title="t", public=True))
+    public = head_of(page_of([("a", audited(confidential=True))], public=True))
     assert public == {
         "Question": "How much privacy do the releases lose, and is it within what was promised?",
         "Who may read it": "Anyone: what could disclose confidential data is left out.",
@@ -322,7 +325,7 @@ def test_question_author_date_and_readers_stand_at_the_top():
 
 def test_settings_in_settings_are_words():
     result = audited(provenance={"parameters": {"size": 2000, "mechanism": {"epsilon": 1.0}, "rest": {}}})
-    assert "size 2000, mechanism (epsilon 1.0)</dd>" in build_report([("a", result)], title="t")
+    assert "size 2000, mechanism (epsilon 1.0)</dd>" in page_of([("a", result)])
 
 
 # To quote
@@ -353,5 +356,5 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     alone = quotable([("b", broken)])
     assert alone.startswith("1 of 1 audit shows")
     assert alone.endswith("99.9% confidence.")
-    assert f"<blockquote>{words}</blockquote>" in build_report([("a", audited()), ("b", broken)], title="t")
-    assert "<blockquote>" not in build_report([], [("e", estimated())], title="t")
+    assert f"<blockquote>{words}</blockquote>" in page_of([("a", audited()), ("b", broken)])
+    assert "<blockquote>" not in page_of([], [("e", estimated())])

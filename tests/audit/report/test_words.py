@@ -64,7 +64,7 @@ def test_words_follow_the_result():
     assert meaning(audited(verdict="no power", detectable=3.0))[2] == ("What would help: some 9600 runs.")
     assert "which of two values" in meaning(audited(relation="replace_one"))[0]
     assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]
-    assert "made elsewhere" in assumptions(audited(adjacency="declared", mechanism="given outputs"))[1]
+    assert "made elsewhere" in assumptions(audited(provenance={"parameters": {"runs_x": 9}}))[1]
     assert "one run" in assumptions(audited(bound=ONE_RUN))[1]
     assert "fixed before any run" in assumptions(audited(selection=0))[2]
     assert event_class(audited(bound="a theorem of mine")) == "an event of another kind"
@@ -171,8 +171,12 @@ def test_what_files_say_stays_in_comments():
         hostile = words + "\nimport os; os.abort()\r__import__('os')\u2028x"
         changes = {"mechanism": hostile, "pair": hostile, "event": hostile}
         given = {"size": hostile, "selection": hostile, "stop": hostile, "share": hostile}
-        for more in ({"selection": 0}, {"bound": ONE_RUN}, {"mechanism": "given outputs", "adjacency": "declared"}):
-            result = audited(**changes | more, provenance={"parameters": given})
+        for more in (
+            {"selection": 0},
+            {"bound": ONE_RUN},
+            {"provenance": {"parameters": {**given, "runs_x": hostile}}},
+        ):
+            result = audited(**changes | {"provenance": {"parameters": given}} | more)
             tree = ast.parse("\n".join(reproduction(result)[1]))
             assert [type(node) for node in tree.body] == [ast.ImportFrom, ast.Assign]
             call = tree.body[1].value

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -79,17 +78,6 @@ def test_what_json_has_no_word_for_becomes_what_it_has(tmp_path):
     again = read_json(tmp_path / "a.json")
     assert (again["large"], again["numpy"], again["tuple"]) == (10**1000, 1 / 3, [1, 2])
     assert again["levels"] == {"2": "county", "10": "state", "null": "nation"}
-
-
-def test_folders_are_made_and_the_user_s_permissions_hold(tmp_path):
-    path = tmp_path / "a" / "b" / "audit.json"
-    before = os.umask(0o027)
-    try:
-        write_json(path, SMALL)
-        assert os.umask(0o027) == 0o027
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 @pytest.mark.parametrize(

@@ -130,15 +130,6 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, step):
         assert names(tmp_path) == ["a.json"]  # of a step that this file system does not take
 
 
-@pytest.mark.usefixtures("file_system")
-def test_a_name_that_is_taken_stays_as_it_is(tmp_path):
-    (tmp_path / "a.json").write_text("mine")
-    with pytest.raises(FileExistsError):
-        create_json(tmp_path / "a.json", {"kind": "audit"})
-    assert names(tmp_path) == ["a.json"]
-    assert (tmp_path / "a.json").read_text() == "mine"
-
-
 @given(st.text(max_size=400))
 def test_every_name_is_one_of_a_file(name):
     plain = name_in_files(name)
@@ -192,6 +183,11 @@ def test_a_folder_holds_single_results_sessions_estimates_and_replays(tmp_path):
         read_results(tmp_path / "residuals.json", needed=("audits", "replays"))
     with refused_like(ValueError, r"empty\.json must hold saved audits, got none"):
         read_audits(tmp_path / "empty.json")
+    with refused_like(ValueError, "nowhere must be a folder of saved audits or one of them, and there is none"):
+        read_audits(tmp_path / "nowhere")
+    (tmp_path / "nothing").mkdir()
+    with refused_like(ValueError, r"nothing must hold saved audits \(\*\.json\), got none"):
+        read_audits(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize(
@@ -203,6 +199,7 @@ def test_a_folder_holds_single_results_sessions_estimates_and_replays(tmp_path):
         (entry(attempt=True), "must have node_id, attempt, call, expected, audit, got"),
         (entry(audit=VIOLATED.to_dict() | {"verdict": "not refuted"}), "test_counts call 1: the verdict must follow"),
         (entry(audit={}), "test_counts call 1: "),
+        (entry(expected="no power"), "expected must be one of not refuted, violated, got 'no power'"),
     ],
 )
 def test_a_forged_session_is_refused_in_one_line(tmp_path, wrong, words):

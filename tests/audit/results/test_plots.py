@@ -207,6 +207,10 @@ def test_the_axis_given_is_the_axis_drawn_on():
     assert audited().plot().figure is not axes[0].figure
     with pytest.raises(ValueError, match="audits must be one or more, got none"):
         plot_audits([])
+    with pytest.raises(ValueError, match="curves must hold at least one, got none"):
+        plot_plan([])
+    with pytest.raises(ValueError, match="a violation must be more than 1, got 1"):
+        plot_plan([("a", [1.0, 2.0], [100, 10])])
 
 
 # Estimates

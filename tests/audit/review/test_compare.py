@@ -105,41 +105,33 @@ def test_events_of_other_weights():
     assert one(old, new).notes == ("the weights of the events differ: only the bounds stand side by side",)
 
 
+BROKEN = {"measured": PureDP(1.23456), "verdict": "violated"}
+BLIND, PROVED = {"detectable": 3.0, "verdict": "no power"}, {"support": WITNESS, "verdict": "violated"}
+REPLACED = {"claim": PureDP(1, "replace_one"), "measured": PureDP(1, "replace_one"), "relation": "replace_one"}
+BECAME = "the verdict became violated: lower bound"
+OF_CHANCE = "unbounded by the exact law: possible on x only, probability 0.25"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "regression"),
     [
-        (
-            {},
-            {"measured": PureDP(1.23456), "verdict": "violated"},
-            "the verdict became violated: lower bound 1.234 of a promised epsilon 1, was 0.8750, not refuted",
-        ),
-        (
-            {"detectable": 3.0, "verdict": "no power"},
-            {"support": WITNESS, "verdict": "violated"},
-            "the verdict became violated: lower bound 0.8750 of a promised epsilon 1, was 0.8750, no power; "
-            "unbounded by the exact law: possible on x only, probability 0.25",
-        ),
+        ({}, BROKEN, f"{BECAME} 1.234 of a promised epsilon 1, was 0.8750, not refuted"),
+        (BLIND, PROVED, f"{BECAME} 0.8750 of a promised epsilon 1, was 0.8750, no power; {OF_CHANCE}"),
         ({}, {"claim": PureDP(1.5)}, "the promise got weaker: epsilon 1 (add_remove) -> epsilon 1.5 (add_remove)"),
-        (
-            {},
-            {"claim": ApproxDP(0.9, 1e-6), "measured": ApproxDP(0.5, 1e-6)},
-            "the promise got weaker: epsilon 1 (add_remove) -> epsilon 0.9, delta 1e-06 (add_remove)",
-        ),
-        (
-            {},
-            {"claim": PureDP(1, "replace_one"), "measured": PureDP(1, "replace_one"), "relation": "replace_one"},
-            "the promise is of another kind, and may be weaker: epsilon 1 (add_remove) -> epsilon 1 (replace_one)",
-        ),
+        ({}, {"claim": ApproxDP(0.9, 1e-6), "measured": ApproxDP(0.5, 1e-6)},
+         "the promise got weaker: epsilon 1 (add_remove) -> epsilon 0.9, delta 1e-06 (add_remove)"),
+        ({}, REPLACED, "the promise is of another kind, and may be weaker: epsilon 1 (add_remove) -> epsilon 1 "
+                       "(replace_one)"),
         ({}, {"unit": "record"}, "the promise is for another unit, and may be weaker: one person -> one record"),
-        (
-            {},
-            {"adjacency": "declared"},
-            "the distance of the databases was verified, and is now declared: verified -> declared",
-        ),
+        ({}, {"adjacency": "declared"},
+         "the distance of the databases was verified, and is now declared: verified -> declared"),
     ],
-)
+)  # fmt: skip
 def test_regressions(before, after, regression):
     assert one(audited(**before), audited(**after)).regressions == (regression,)
+
+
+STRONGER = {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(1, 1e-6)}
 
 
 @pytest.mark.parametrize(
@@ -147,16 +139,13 @@ def test_regressions(before, after, regression):
     [
         ({"verdict": "violated", "measured": PureDP(2)}, {}, "the verdict became not refuted, was violated"),
         ({}, {"claim": PureDP(0.9)}, "the promise got stronger: epsilon 1 -> epsilon 0.9"),
-        (
-            {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(1, 1e-6)},
-            {},
-            "the promise got stronger: epsilon 1, delta 1e",
-        ),
+        (STRONGER, {}, "the promise got stronger: epsilon 1, delta 1e"),
         ({}, {"confidence": 0.9}, "confidence: 95% -> 90%"),
         ({}, {"pair": ""}, "pair: 1 person added to cell 0 -> none"),
         ({}, {"distance": 2}, "steps between the databases: 1 -> 2"),
         ({"adjacency": "declared"}, {}, "the distance of the databases is now verified: declared -> verified"),
         ({}, {"confidential": True}, "the databases are now confidential"),
+        ({"confidential": True}, {}, "the databases are confidential no longer"),
     ],
 )
 def test_what_is_no_regression_is_noted(before, after, note):
