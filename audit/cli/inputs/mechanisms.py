@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -70,7 +71,8 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def blaming(name: str) -> Iterator[None]:
-    """Turn whatever a mechanism raises into one line with its name."""
+    """Turn whatever a mechanism raises into one line with its name; a fork that comes back from it ends here."""
+    process = os.getpid()
     try:
         yield
     except (ValueError, TypeError, ConnectionError) as error:  # bad input, of the user or the mechanism; a cluster lost
@@ -79,3 +81,6 @@ def blaming(name: str) -> Iterator[None]:
         raise
     except BaseException as error:  # theirs may be of any kind
         raise ValueError(f"{name} failed: {described(error)}") from error
+    finally:
+        if os.getpid() != process:
+            os._exit(0)

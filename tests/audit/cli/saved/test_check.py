@@ -101,7 +101,7 @@ def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) 
         (("check", "\x1b[31mX"), "plaudit: error: [31mX must be a folder"),  # which a terminal does not obey
         (("check", "."), ". must hold saved audits (*.json), got none"),
         (("check", "out", "--format", "xml"), "format must be one of table, text"),
-        (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and finite, got 0"),
+        (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and at most 1e+09 seconds, got 0"),
         (("audit", "gdpc", "--store", "counts.csv"), "counts.csv"),
     ],
 )
