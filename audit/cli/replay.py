@@ -10,74 +10,27 @@ import typer
 
 from audit.cli.answering import check_out, command_of, kept_in
 from audit.cli.exits import exit_code
-from audit.cli.inputs.options import (
-    Areas,
-    AsJson,
-    Budget,
-    Cell,
-    ClaimText,
-    Config,
-    Count,
-    Data,
-    Derive,
-    Geo,
-    Name,
-    Pair,
-    Preset,
-    Public,
-    PublicData,
-    RelationName,
-    Rho,
-    Seed,
-    Spec,
-    Stage,
-    Units,
-    check_numbers,
-    whole_size,
-)
+from audit.cli.inputs.options import RUNS, AsJson, Name, Seed, TargetOptions, with_options
 
 __all__: list[str] = []
 
 
+@with_options
 def replay(
     context: typer.Context,
+    *,
     name: Name,
-    data: Data = None,
-    areas: Areas = None,
-    spec: Spec = None,
-    geo: Geo = None,
-    count: Count = None,
-    public: Public = None,
-    units: Units = None,
-    config: Config = None,
-    derive: Derive = None,
-    epsilon: Budget = None,
-    rho: Rho = None,
-    preset: Preset = "",
-    stage: Stage = "",
-    pair: Pair = "",
-    claim: ClaimText = "",
-    relation: RelationName = "",
-    cell: Cell = None,
-    size: Annotated[
-        int | None,
-        typer.Option(
-            parser=whole_size, metavar="RUNS", help="Pairs of runs, each with other noise. Default: 1; with --time 200."
-        ),
-    ] = None,
-    timed: Annotated[bool, typer.Option("--time", help="An observer sees how long a run takes, too.")] = False,
-    released: Annotated[
-        bool,
-        typer.Option("--released", help="All noisy answers may be published: what they lose is held to the promise."),
-    ] = False,
+    options: TargetOptions,
+    size: Annotated[int | None, RUNS, "Pairs of runs, each with other noise. Default: 1; with --time 200."] = None,
+    timed: Annotated[bool, "--time", "An observer sees how long a run takes, too."] = False,
+    released: Annotated[bool, "All noisy answers may be published: what they lose is held to the promise."] = False,
     seed: Seed = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the JSON results; what is there stays.")] = None,
-    public_data: PublicData = False,
+    out: Annotated[Path | None, "Folder for the JSON results; what is there stays."] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a mechanism on both databases with the same noise, and say what that shows."""
     from audit.cli.inputs.mechanisms import blaming, source_of
-    from audit.cli.inputs.targets import promise_of, targets_asked
+    from audit.cli.inputs.targets import promise_of, select_targets
     from audit.io.terminal import console
     from audit.io.text import printable
     from audit.replay import replay as replayed
@@ -86,18 +39,17 @@ def replay(
     from audit.results.provenance import provenance
     from audit.sampling.streams import entropy_of, seed_sequence
 
-    check_numbers(context)
-    (target,) = targets_asked(context, [name])
-    promised = promise_of(target, claim, []) if claim or hasattr(target.mechanism, "claim") else None
+    (target,) = select_targets(context, [name], options)
+    promised = promise_of(target, options.claim) if options.claim or hasattr(target.mechanism, "claim") else None
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
-    options: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
-    options["released"] = released or None
+    replaying: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
+    replaying["released"] = released or None
     found, saved = {}, []
     for words, databases, alone in target.pairs:
         with blaming(name):
             called = " ".join(filter(None, (name, words)))
-            found[called] = one = replayed(target.mechanism, databases, promised, **options)
+            found[called] = one = replayed(target.mechanism, databases, promised, **replaying)
         if out is not None:
             command = command_of(context, ["replay", name], alone, entropy)
             saved.append(

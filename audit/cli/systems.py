@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.exits import WITHIN
+from audit.cli.inputs.options import with_options
 
 __all__ = ["list_systems", "run_system"]
 
@@ -16,7 +17,8 @@ WIDEST = 120  # columns of a line that is easily read
 KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  # names
 
 
-def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
+@with_options
+def list_systems(as_json: Annotated[bool, "--json", "Print JSON."] = False) -> int:
     """List what `audit` knows by name: systems, benchmarks of the literature and known bugs."""
     from audit.installed import offered
     from audit.io.terminal import console

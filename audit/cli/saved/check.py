@@ -6,9 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from audit.cli.exits import exit_code
+from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved, leave_out
 
 if TYPE_CHECKING:
@@ -17,16 +16,15 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
+@with_options
 def check(
     results: Saved,
     form: Annotated[
         str,
-        typer.Option(
-            "--format",
-            help="table, or one of line, text, markdown, latex, csv, json; github: annotations and summary of a job.",
-        ),
+        "--format",
+        "table, or one of line, text, markdown, latex, csv, json; github: annotations and summary of a job.",
     ] = "table",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: Annotated[bool, "--json", "The same as --format json."] = False,
 ) -> int:
     """Read saved audits and hold them against their claims."""
     from audit.cli.showing import show

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audit.cli.exits import NO_POWER, VIOLATION, WITHIN
+from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import audits_in
 
 if TYPE_CHECKING:
@@ -18,15 +19,14 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
+@with_options
 def compare(
     old: Annotated[
         Path, typer.Argument(help="Folder of saved audits (*.json), one of them, or pytest's report: before.")
     ],
     new: Annotated[Path, typer.Argument(help="The same: after.")],
-    confidence: Annotated[
-        float, typer.Option(help="With which nothing is called changed by chance, over all audits together.")
-    ] = 0.999,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    confidence: Annotated[float, "With which nothing is called changed by chance, over all audits together."] = 0.999,
+    as_json: Annotated[bool, "--json", "Print the comparison as JSON."] = False,
 ) -> int:
     """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""
     from audit.review.compare import compare_results

@@ -6,9 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from audit.cli.exits import exit_code
+from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved
 
 __all__: list[str] = []
@@ -16,20 +15,17 @@ __all__: list[str] = []
 HEAD = 4096  # bytes in which a report says that it is one
 
 
+@with_options
 def report(
     results: Saved,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The page to write, over whatever file is there. Default: report.html there, of several by the first."
-        ),
+        "The page to write, over whatever file is there. Default: report.html there, of several by the first.",
     ] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="Leave out what could disclose data: events, labels, counts, names, ...")
-    ] = False,
-    title: Annotated[str, typer.Option(help="Title of the page, shown in a public one too.")] = "",
-    author: Annotated[str, typer.Option(help="Who answers for the page, shown in a public one too.")] = "",
-    question: Annotated[str, typer.Option(help="What it is to answer, shown in a public one too.")] = "",
+    public: Annotated[bool, "Leave out what could disclose data: events, labels, counts, names, ..."] = False,
+    title: Annotated[str, "Title of the page, shown in a public one too."] = "",
+    author: Annotated[str, "Who answers for the page, shown in a public one too."] = "",
+    question: Annotated[str, "What it is to answer, shown in a public one too."] = "",
 ) -> int:
     """Write saved results as one HTML page, which needs nothing but itself."""
     from audit.io.files import write_atomically

@@ -15,6 +15,7 @@ import typer
 from audit.cli.answering import ELSEWHERE
 from audit.cli.audit import audit
 from audit.cli.exits import exit_code, run_typed
+from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved, audits_in
 
 if TYPE_CHECKING:
@@ -31,13 +32,11 @@ RERUN = "A rerun shows what the code and data of this folder give, which the com
 TOLERANCE = 1e-6  # relative, of numbers that are no counts: other versions of scipy round otherwise
 
 
+@with_options
 def verify(
     results: Saved,
     rerun: Annotated[
-        bool,
-        typer.Option(
-            "--rerun", help="Make the audits again by the commands and seeds in the files, which run: read them first."
-        ),
+        bool, "Make the audits again by the commands and seeds in the files, which run: read them first."
     ] = False,
 ) -> int:
     """Compute bound and verdict of saved audits again, from nothing but their counts; with --rerun from new runs."""
