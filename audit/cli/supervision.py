@@ -1,7 +1,7 @@
 """A command in a process of its own: it has finished when it has reported its exit code, not when it is gone.
 
-The parent runs no code of others, and holds three rules. Where no code was reported, there is no verdict. Where one was,
-the child has a grace of seconds to end. Where the parent is gone, the child ends with all that it has started.
+The parent runs no code of others, and holds three rules. Where no code was reported, there is no verdict. Where one
+was, the child has a grace of seconds to end. Where the parent is gone, the child ends with all that it has started.
 """
 
 from __future__ import annotations
