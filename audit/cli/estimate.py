@@ -181,28 +181,27 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
     if as_json:
         print(json.dumps({called: found.to_dict()}, indent=1, allow_nan=False))
         return WITHIN
-    if found.confidential:
-        print("CONFIDENTIAL: this estimate is of confidential data.")
-    low, high = found.interval
+    (low, high), settings, what = found.interval, found.settings, "errors"
     unit = " nats" if found.unit == "nats" else ""
-    print(
-        printable(f"{called}: {found.statistic} {found.value:.4g}{unit}, interval {low:.4g} to {high:.4g}"),
+    lines = ["CONFIDENTIAL: this estimate is of confidential data."] if found.confidential else []
+    lines += [
+        f"{called}: {found.statistic} {found.value:.4g}{unit}, interval {low:.4g} to {high:.4g} "
         f"({percent(found.confidence)}, of chance alone), for one person. An estimate, not a bound.",
-    )
-    print(f"Promise: {promise or 'none stated'}.")
-    if stage := found.settings.get("stage"):
-        print(f"Stage: {stage}.")
-    what = "errors"
-    if "entry" in found.settings:
-        what = f"outputs, by entry {found.settings['entry']}, the first of those that the pair changes most"
-        print(f"The pair changes {found.settings['entries_changed']:,} entries.")
-    if components := found.settings.get("components"):
-        print(f"The sum of {components:,} components that the pair changes, each of one law of noise.")
-    print(f"From {found.size:,} x {found.areas:,} {what}. It means a loss if:")
-    for words in found.assumptions:
-        print(f"- {words}")
+        f"Promise: {promise or 'none stated'}.",
+    ]
+    if settings.get("stage"):
+        lines.append(f"Stage: {settings['stage']}.")
+    if "entry" in settings:
+        what = f"outputs, by entry {settings['entry']}, the first of those that the pair changes most"
+        lines.append(f"The pair changes {settings['entries_changed']:,} entries.")
+    if components := settings.get("components"):
+        lines.append(f"The sum of {components:,} components that the pair changes, each of one law of noise.")
+    lines.append(f"From {found.size:,} x {found.areas:,} {what}. It means a loss if:")
+    lines += [f"- {words}" for words in found.assumptions]
     if out is not None:
-        print(printable(f"Saved in {out}/: {saved.name} and {saved.with_suffix('.png').name}."))
+        lines.append(f"Saved in {out}/: {saved.name} and {saved.with_suffix('.png').name}.")
+    for line in lines:
+        print(printable(line))
     return WITHIN
 
 

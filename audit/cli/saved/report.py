@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
@@ -38,33 +38,25 @@ def report(
     found = read_results(*results)
     places = [path if path.is_dir() else path.parent for path in results]
     path = places[0] / "report.html" if out is None else out
-    _check_replaceable(path, places, asked=out is not None)
-    published = _names_of_systems() if public else ()
+    _check_replaceable(path, places, named=out is not None)
     folder = results[0].name if len(results) == 1 else ""  # no name of a folder above it
-    named = "" if public or folder in ("", "..") else f" of {folder}"
-    page = build_report(
-        *found,
-        title=title or f"Privacy audit{named}",
-        author=author,
-        question=question,
-        public=public,
-        published=published,
-    )
-    secret = not public and any(
-        one.confidential for some in (found.audits, found.estimates, found.replays) for _, one in some
-    )
-    write_atomically(path, page, private=secret)
-    audits = [one.verdict for name, one in found.audits if name not in found.known_bugs]
+    of = "" if public or folder in ("", "..") else f" of {folder}"
+    words: dict[str, Any] = {"title": title or f"Privacy audit{of}", "author": author, "question": question}
+    page = build_report(*found, **words, public=public, published=_names_of_systems() if public else ())
+    records = (found.audits, found.estimates, found.replays)
+    confidential = any(result.confidential for kind in records for _, result in kind)
+    write_atomically(path, page, private=confidential and not public)
+    audits = [audit.verdict for name, audit in found.audits if name not in found.known_bugs]
     replays = [record.verdict for _, record in found.replays]
-    told = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
-    told += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
-    told += [number_of(len(found.estimates), "estimate")]
+    counts = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
+    counts += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
+    counts += [number_of(len(found.estimates), "estimate")]
     bugs = bugs_found(found.audits, found.known_bugs)
-    print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(told)}.", bugs]))))
+    print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(counts)}.", bugs]))))
     return exit_code(found.verdicts)
 
 
-def _check_replaceable(path: Path, folders: list[Path], *, asked: bool) -> None:
+def _check_replaceable(path: Path, folders: list[Path], *, named: bool) -> None:
     """Refuse to write over what is no file, or a result; or, unless the user named it, no report of ours."""
     from audit.report.page import SIGNATURE
 
@@ -76,7 +68,7 @@ def _check_replaceable(path: Path, folders: list[Path], *, asked: bool) -> None:
         raise ValueError(f"out must be a file, and {path} is none")
     if path.resolve() in {result.resolve() for folder in folders for result in folder.glob("*.json")}:
         raise ValueError(f"out must not be a result, got {path}")
-    if not asked:
+    if not named:
         with path.open("rb") as file:
             ours = SIGNATURE.encode() in file.read(HEAD)
         if not ours:

@@ -64,26 +64,6 @@ def test_the_version_is_that_of_the_package(plaudit: Command) -> None:
     assert (outcome.code, outcome.out, outcome.err) == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("audit", "gdpc", "--size"), "Option '--size' requires an argument"),
-        (("audti", "gdpc"), "No such command 'audti'"),
-        (("list", "gdpc"), "unexpected extra argument"),
-        (("adit", "gdpc"), "Did you mean 'audit'?"),
-        (("audit", "gdpc", "--sze", "10"), "No such option: --sze"),
-        (("audit", "gdpc", "--size", "1e2.5"), "must be a whole number, such as 200000, 200_000 or 1e6, got '1e2.5'"),
-        (("audit", "gdpc", "--size", "1.5"), "must be a whole number"),
-        (("audit", "gdpc", "--size", "nan"), "must be a whole number"),
-        (("audit", "gdpc", "--size", "1e999999999"), "must be a whole number"),
-        (("audit", "gdpc", "--size", "1e17"), "size must be below 2**53"),
-        (("--completion", "csh"), "completion is for bash, zsh, fish, got 'csh'"),
-    ],
-)
-def test_a_bad_command_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
-    assert refused(plaudit(*arguments), words)
-
-
 def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
     outcome = plaudit()
     assert (outcome.code, outcome.err) == (USAGE, "")

@@ -91,27 +91,6 @@ def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) 
     assert plaudit("check", "out").code == VIOLATION  # which believes a whole file
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("verify", "nothing.json"), "nothing.json must be a folder of saved audits or one of them, and there is none"),
-        (("verify", "counts.csv"), "is not a result file"),
-        (("verify",), "Missing argument"),
-        (("check", "no-such"), "no-such must be a folder of saved audits or one of them, and there is none"),
-        (("check", "\x1b[31mX"), "plaudit: error: [31mX must be a folder"),  # which a terminal does not obey
-        (("check", "."), ". must hold saved audits (*.json), got none"),
-        (("check", "out", "--format", "xml"), "format must be one of table, text"),
-        (("audit", "gdpc", "--timeout", "0"), "timeout must be positive and at most 1e+09 seconds, got 0"),
-        (("audit", "gdpc", "--store", "counts.csv"), "counts.csv"),
-    ],
-)
-def test_what_daily_commands_refuse(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
-    outcome = plaudit(*arguments)
-    assert outcome.code == USAGE
-    assert words in outcome.err
-    assert outcome.err.count("\n") == 1
-
-
 def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out: Path) -> None:
     half = str(saved / "gdpc-half-noise.json")
     for command in ("check", "verify"):
