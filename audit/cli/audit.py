@@ -13,7 +13,7 @@ import typer
 from audit.cli.answering import Question, answer
 from audit.cli.inputs.options import (
     PERSONS,
-    RUNS,
+    WHOLE,
     AsJson,
     Confidence,
     DatabaseOptions,
@@ -85,7 +85,7 @@ class RunOptions:
         None
     )
     size: Annotated[
-        int | None, RUNS, "Runs in all, over both databases, such as 1e6. Default: 200,000, of a slow system fewer."
+        int | None, WHOLE, "Runs in all, over both databases, such as 1e6. Default: 200,000, of a slow system fewer."
     ] = None
     selection: Annotated[float, "Share of them that chooses the event."] = 0.3
     confidence: Confidence = 0.95

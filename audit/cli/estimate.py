@@ -119,7 +119,7 @@ def estimate(
         check_out(out)
         settings["method"] = kind = _kind(method, settings, promise)
         with blaming(str(residuals)):
-            found = residual_loss(errors, **settings)
+            result = residual_loss(errors, **settings)
         confidential = not options.public_data
     else:
         target, stage = _with_truth(context, name, options)
@@ -134,13 +134,13 @@ def estimate(
         settings["method"] = kind = DIRECT if direct else _kind(method, settings, promise)
         settings |= {"n_jobs": workers.jobs, "progress": True} | ({"event": event} if direct else {})
         with blaming(name):
-            found = estimate_loss(target.mechanism, pair, **settings)
+            result = estimate_loss(target.mechanism, pair, **settings)
         confidential = pair.confidential
-        found = replace(found, settings=found.settings | {"pair": pair.label, "stage": stage})
+        result = replace(result, settings=result.settings | {"pair": pair.label, "stage": stage})
     command = command_of(context, ["estimate", name], {}, root.entropy)
-    said = {"promise": str(promise or ""), "seed": root.entropy, "command": command, "confidential": confidential}
-    found = replace(found, settings=found.settings | said | source_of(name))
-    return _answered(f"{called} {kind}", found, promise, out, as_json)
+    details = {"promise": str(promise or ""), "seed": root.entropy, "command": command, "confidential": confidential}
+    result = replace(result, settings=result.settings | details | source_of(name))
+    return _answered(f"{called} {kind}", result, promise, out, as_json)
 
 
 def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
@@ -169,24 +169,24 @@ def _with_truth(context: typer.Context, name: str, options: TargetOptions) -> tu
     return target, stage
 
 
-def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
+def _answered(called: str, result: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
     """Save an estimate and its figure, and show it."""
     from audit.io.text import printable
     from audit.results.folder import save_result
     from audit.results.formatting import percent
 
     if out is not None:
-        saved = save_result(found, out, called)
-        _draw(called, found, promise, saved.with_suffix(".png"))
+        saved = save_result(result, out, called)
+        _draw(called, result, promise, saved.with_suffix(".png"))
     if as_json:
-        print(json.dumps({called: found.to_dict()}, indent=1, allow_nan=False))
+        print(json.dumps({called: result.to_dict()}, indent=1, allow_nan=False))
         return WITHIN
-    (low, high), settings, what = found.interval, found.settings, "errors"
-    unit = " nats" if found.unit == "nats" else ""
-    lines = ["CONFIDENTIAL: this estimate is of confidential data."] if found.confidential else []
+    (low, high), settings, what = result.interval, result.settings, "errors"
+    unit = " nats" if result.unit == "nats" else ""
+    lines = ["CONFIDENTIAL: this estimate is of confidential data."] if result.confidential else []
     lines += [
-        f"{called}: {found.statistic} {found.value:.4g}{unit}, interval {low:.4g} to {high:.4g} "
-        f"({percent(found.confidence)}, of chance alone), for one person. An estimate, not a bound.",
+        f"{called}: {result.statistic} {result.value:.4g}{unit}, interval {low:.4g} to {high:.4g} "
+        f"({percent(result.confidence)}, of chance alone), for one person. An estimate, not a bound.",
         f"Promise: {promise or 'none stated'}.",
     ]
     if settings.get("stage"):
@@ -196,8 +196,8 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
         lines.append(f"The pair changes {settings['entries_changed']:,} entries.")
     if components := settings.get("components"):
         lines.append(f"The sum of {components:,} components that the pair changes, each of one law of noise.")
-    lines.append(f"From {found.size:,} x {found.areas:,} {what}. It means a loss if:")
-    lines += [f"- {words}" for words in found.assumptions]
+    lines.append(f"From {result.size:,} x {result.areas:,} {what}. It means a loss if:")
+    lines += [f"- {words}" for words in result.assumptions]
     if out is not None:
         lines.append(f"Saved in {out}/: {saved.name} and {saved.with_suffix('.png').name}.")
     for line in lines:
@@ -205,15 +205,15 @@ def _answered(called: str, found: LossEstimate, promise: Claim | None, out: Path
     return WITHIN
 
 
-def _draw(called: str, found: LossEstimate, promise: Claim | None, path: Path) -> None:
+def _draw(called: str, result: LossEstimate, promise: Claim | None, path: Path) -> None:
     """Draw the curve, and the promise if it is one number of nats."""
     from audit.results.plots import BLACK, house_style, label_of, new_figure, plot_estimate, save_figure
 
     with house_style():
         figure, (ax,) = new_figure(6.0, 3.6)
-        plot_estimate(found, ax)
+        plot_estimate(result, ax)
         if promise is not None and math.isfinite(most := promise.epsilon_at(0.0)):
             ax.axhline(most, color=BLACK, linewidth=1.2, label=f"promise: {promise}")
         ax.set_title(f"{label_of(called)}: an estimate, not a bound")
         ax.legend(loc="best")
-    save_figure(figure, path, private=found.confidential)
+    save_figure(figure, path, private=result.confidential)

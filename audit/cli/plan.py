@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audit.cli.exits import NO_POWER, WITHIN
-from audit.cli.inputs.options import RUNS, with_options
+from audit.cli.inputs.options import WHOLE, with_options
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -46,7 +46,7 @@ def plan(
     power: Annotated[float, "How often the audit should detect it, in (0, 1)."] = 0.8,
     relation: Annotated[str, "Neighbor relation of the claim."] = "add_remove",
     design: DesignOptions,
-    runs: Annotated[int | None, RUNS, "Ask the reverse: which violations so many runs detect, such as 1e6."] = None,
+    runs: Annotated[int | None, WHOLE, "Ask the reverse: which violations so many runs detect, such as 1e6."] = None,
     seconds_per_run: Annotated[float | None, "What a run costs: adds the time of all."] = None,
     out: Annotated[Path | None, "Figure of the runs needed: .svg, .png or .pdf."] = None,
     as_json: Annotated[bool, "--json", "Print JSON."] = False,

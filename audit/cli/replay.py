@@ -10,7 +10,7 @@ import typer
 
 from audit.cli.answering import check_out, command_of, kept_in
 from audit.cli.exits import exit_code
-from audit.cli.inputs.options import RUNS, AsJson, Name, Seed, TargetOptions, with_options
+from audit.cli.inputs.options import WHOLE, AsJson, Name, Seed, TargetOptions, with_options
 
 __all__: list[str] = []
 
@@ -21,7 +21,7 @@ def replay(
     *,
     name: Name,
     options: TargetOptions,
-    size: Annotated[int | None, RUNS, "Pairs of runs, each with other noise. Default: 1; with --time 200."] = None,
+    size: Annotated[int | None, WHOLE, "Pairs of runs, each with other noise. Default: 1; with --time 200."] = None,
     timed: Annotated[bool, "--time", "An observer sees how long a run takes, too."] = False,
     released: Annotated[bool, "All noisy answers may be published: what they lose is held to the promise."] = False,
     seed: Seed = None,
@@ -45,26 +45,24 @@ def replay(
     entropy = entropy_of(seed_sequence(seed))
     replaying: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
     replaying["released"] = released or None
-    found, saved = {}, []
+    replays, saved = {}, []
     for words, databases, alone in target.pairs:
+        called = " ".join(filter(None, (name, words)))
         with blaming(name):
-            called = " ".join(filter(None, (name, words)))
-            found[called] = one = replayed(target.mechanism, databases, promised, **replaying)
+            replays[called] = result = replayed(target.mechanism, databases, promised, **replaying)
         if out is not None:
-            command = command_of(context, ["replay", name], alone, entropy)
-            saved.append(
-                save_result(one.record(**provenance(), command=command, **source_of(name)), out, f"{called} replay")
-            )
+            about = {**provenance(), "command": command_of(context, ["replay", name], alone, entropy)}
+            saved.append(save_result(result.record(**about, **source_of(name)), out, f"{called} replay"))
     if as_json:
-        print(json.dumps({called: one.to_dict() for called, one in found.items()}, indent=1, allow_nan=False))
+        print(json.dumps({called: result.to_dict() for called, result in replays.items()}, indent=1, allow_nan=False))
     else:
         terminal = console()
-        for called, one in found.items():
-            terminal.print(printable(f"{called}: {one}"), soft_wrap=True)
-            terminal.print(replay_table(one))
-            for words in one.told():
+        for called, result in replays.items():
+            terminal.print(printable(f"{called}: {result}"), soft_wrap=True)
+            terminal.print(replay_table(result))
+            for words in result.told():
                 terminal.print(printable(words), soft_wrap=True)
         print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
         if out is not None:
-            print(kept_in(out, [f"{called} replay" for called in found], saved, "one JSON file a replay."))
-    return exit_code(one.verdict for one in found.values())
+            print(kept_in(out, [f"{called} replay" for called in replays], saved, "one JSON file a replay."))
+    return exit_code(result.verdict for result in replays.values())

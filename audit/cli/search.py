@@ -9,7 +9,7 @@ import typer
 
 from audit.cli.answering import Question, answer, check_out
 from audit.cli.inputs.options import (
-    RUNS,
+    WHOLE,
     AsJson,
     Confidence,
     Name,
@@ -36,7 +36,7 @@ def search(
     pairs: Annotated[int, "Pairs that are looked at: a person in cells from the emptiest to the fullest."] = 60,
     keep: Annotated[int, "Pairs that are measured, under one confidence."] = 3,
     size: Annotated[
-        int | None, RUNS, "Runs in all: three tenths look, the others measure. Default: as many as of an audit."
+        int | None, WHOLE, "Runs in all: three tenths look, the others measure. Default: as many as of an audit."
     ] = None,
     confidence: Confidence = 0.95,
     attack: Annotated[str, "Where to look, as in `plaudit audit`."] = "auto",
@@ -60,18 +60,17 @@ def search(
     searching |= {"size": target.runs if size is None else size, "n_jobs": workers.jobs, "progress": True}
     with blaming(name):
         family = [named.pair for named in target.pairs] if options.cell else _family(target, pairs)
-        found = search_loss(target.mechanism, family, promised, **searching)
-    measured = len(found.results)
+        outcome = search_loss(target.mechanism, family, promised, **searching)
+    measured = len(outcome.results)
     if not as_json:
-        looked = f"looked at in {found.screening:,} runs, {measured}" if found.screening else "all"
-        each, together = percent(found.results[0].confidence), percent(found.confidence)
-        print(
-            f"{found.screened:,} pairs of databases, {looked} measured, each at {each} confidence: {together} together."
-        )
+        looked = f"looked at in {outcome.screening:,} runs, {measured}" if outcome.screening else "all"
+        databases = f"{outcome.screened:,} pairs of databases"
+        each, together = percent(outcome.results[0].confidence), percent(outcome.confidence)
+        print(f"{databases}, {looked} measured, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
     questions = [
         Question(f"{name} pair {number}", partial(lambda result: result, result), name, **shared)
-        for number, result in enumerate(found.results, 1)
+        for number, result in enumerate(outcome.results, 1)
     ]
     return answer(questions, out, as_json, context)
 
@@ -83,8 +82,8 @@ def _family(target: Target, most: int) -> list[NeighborPair]:
     first = target.pairs[0].pair
     if first.adjacency == "verified" and first.unit == "person":
         return neighbors_of_counts(first, most)
-    found: list[NeighborPair] = [target.system.pair(name) for name in target.system.pairs] if target.system else []
-    family = [pair.as_confidential() if first.confidential else pair for pair in found]
+    pairs: list[NeighborPair] = [target.system.pair(name) for name in target.system.pairs] if target.system else []
+    family = [pair.as_confidential() if first.confidential else pair for pair in pairs]
     family = [pair for pair in family if pair.relation == first.relation]
     if len(family) < 2:
         raise ValueError(f"a search needs counts of people or several pairs of databases, got {first.label!r} alone")

@@ -44,7 +44,7 @@ def supervised(work: Callable[[], None], name: str) -> None:
         os.setsid()  # interrupts of a terminal come through the parent, and once
         heed_endings()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.register_at_fork(after_in_child=_end_as_others_do)
+        os.register_at_fork(after_in_child=lambda: _answer_endings(signal.SIG_DFL))  # without a word
         while not report[GUARDED]:
             if os.getppid() != parent:
                 os._exit(USAGE)
@@ -93,22 +93,16 @@ def heed_endings() -> None:
     """Let the first request to end interrupt the program, and none after it disturb how that cleans up."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        _ignore_endings()
+        _answer_endings(signal.SIG_IGN)
         raise KeyboardInterrupt
 
+    _answer_endings(interrupt)
+
+
+def _answer_endings(action: signal.Handlers | Callable[[int, FrameType | None], None]) -> None:
     for number in ENDINGS:
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, interrupt)
-
-
-def _ignore_endings(action: signal.Handlers = signal.SIG_IGN) -> None:
-    for number in ENDINGS:
-        signal.signal(number, action)
-
-
-def _end_as_others_do() -> None:
-    """Let a fork of the command be ended without a word, which is the command's to say."""
-    _ignore_endings(signal.SIG_DFL)
+            signal.signal(number, action)
 
 
 def _finish(work: Callable[[], None]) -> NoReturn:
@@ -120,7 +114,7 @@ def _finish(work: Callable[[], None]) -> NoReturn:
         code = left.code
     except KeyboardInterrupt:  # in the last steps, when all is said
         code = INTERRUPTED
-    _ignore_endings()
+    _answer_endings(signal.SIG_IGN)
     for child, report in _reporting:
         if os.getpid() == child:
             report[CODE] = 1 + code

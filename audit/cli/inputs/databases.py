@@ -80,12 +80,12 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
     people = check_counts(counts)
     if way == "largest":
         return int(people.argmax())
-    there = np.flatnonzero((people == 0) == (way == "empty"))
-    if not there.size:
+    cells = np.flatnonzero((people == 0) == (way == "empty"))
+    if not cells.size:
         raise ValueError(
             f"counts must have {'an empty' if way == 'empty' else 'a filled'} cell for --cells {way}, got none"
         )
-    return int(there[people[there].argmin()])
+    return int(cells[people[cells].argmin()])
 
 
 def _counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:

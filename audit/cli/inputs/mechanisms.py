@@ -27,7 +27,7 @@ def own_mechanism(name: str) -> Any:
     if "" not in sys.path:  # a module beside the user is found, and what it imports later; but no library is there
         sys.path.append("")
     try:
-        found: Any = importlib.import_module(module)
+        value: Any = importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"{module!r} cannot be imported: {error}") from error
     except KeyboardInterrupt:
@@ -36,12 +36,12 @@ def own_mechanism(name: str) -> Any:
         raise ValueError(f"{module!r} cannot be imported: {described(error)}") from error
     _check_not_hidden(module)
     for part in path.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise ValueError(f"{module!r} has no {path!r}")
-        found = getattr(found, part)
-    if not callable(found) or isinstance(found, type):
-        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(found).__name__}")
-    return found
+        value = getattr(value, part)
+    if not callable(value) or isinstance(value, type):
+        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(value).__name__}")
+    return value
 
 
 def source_of(name: str) -> dict[str, Any]:

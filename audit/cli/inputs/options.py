@@ -17,7 +17,7 @@ from audit.io.backends import Address, Backend
 
 __all__ = [
     "PERSONS",
-    "RUNS",
+    "WHOLE",
     "AsJson",
     "Confidence",
     "DatabaseOptions",
@@ -37,7 +37,7 @@ DIGITS = 18  # of the largest number that is read: how many runs are too many is
 PERSONS = "areas spec geo count public units config derive"  # options of systems that read persons
 
 
-def with_options(command: Callable[..., int]) -> Callable[..., int]:
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let typer see the fields of every record of options in its place, and the command the record.
 
     An option is written `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and
@@ -57,7 +57,7 @@ def with_options(command: Callable[..., int]) -> Callable[..., int]:
             shown.append(inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=annotation))
 
     @wraps(command)
-    def run(*arguments: Any, **given: Any) -> int:
+    def run(*arguments: Any, **given: Any) -> Any:
         for name, record in records.items():
             given[name] = record(**{field.name: given.pop(field.name, field.default) for field in fields(record)})
         return command(*arguments, **given)
@@ -94,7 +94,7 @@ def whole_size(text: str) -> int:
     raise typer.BadParameter(f"must be a whole number, such as 200000, 200_000 or 1e6, got {text!r}")
 
 
-RUNS = {"parser": whole_size, "metavar": "RUNS"}
+WHOLE = {"parser": whole_size, "metavar": "RUNS"}
 Name = Annotated[
     str,
     typer.Argument(

@@ -145,8 +145,8 @@ def _on_its_own_pair(system: Any, options: TargetOptions) -> Target:
 def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
     """Refuse a budget that a system does not have."""
     if unknown := budgets.keys() - set(system.settings):
-        there = [f"--{name}" for name in ("epsilon", "rho") if name in system.settings]
-        raise ValueError(f"{system.name} takes {' or '.join(there) or 'no budget'}, got --{min(unknown)}")
+        options = [f"--{name}" for name in ("epsilon", "rho") if name in system.settings]
+        raise ValueError(f"{system.name} takes {' or '.join(options) or 'no budget'}, got --{min(unknown)}")
     if system.below <= budgets.get("epsilon", 0.0) < math.inf:  # what is no budget at all it refuses itself
         raise ValueError(f"{system.name} needs an epsilon below {system.below:g}, got {budgets['epsilon']:g}")
 

@@ -37,25 +37,25 @@ def check(
         raise ValueError(f"format must be one of table, {', '.join(FORMS)}, github, got {form!r}")
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
-    found = read_results(*results, needed=("audits", "replays"))
-    leave_out(results, estimates=len(found.estimates))
-    every: list[tuple[str, AuditResult | ReplayRecord]] = [*found.audits, *found.replays]
+    saved = read_results(*results, needed=("audits", "replays"))
+    leave_out(results, estimates=len(saved.estimates))
+    every: list[tuple[str, AuditResult | ReplayRecord]] = [*saved.audits, *saved.replays]
     if as_json or form == "json":
         print(to_json(every), end="")
     elif form == "github":
-        _summarize(to_github(every, found.known_bugs))
-        print(to_annotations(every, found.known_bugs), end="")
+        _summarize(to_github(every, saved.known_bugs))
+        print(to_annotations(every, saved.known_bugs), end="")
     else:
         aside = sys.stdout if form in ("table", "line") else sys.stderr
-        if found.audits and form == "table":
-            show(found.audits, as_json=False)
-        elif found.audits:
-            print(FORMS[form](found.audits), end="")
-        for name, record in found.replays:  # which has no numbers for the columns of a table
+        if saved.audits and form == "table":
+            show(saved.audits, as_json=False)
+        elif saved.audits:
+            print(FORMS[form](saved.audits), end="")
+        for name, record in saved.replays:  # which has no numbers for the columns of a table
             print(f"{printable(name)}: {record}", file=aside)
-        if words := bugs_found(found.audits, found.known_bugs):
+        if words := bugs_found(saved.audits, saved.known_bugs):
             print(words, file=aside)
-    return exit_code(found.verdicts)
+    return exit_code(saved.verdicts)
 
 
 def _summarize(text: str) -> None:

@@ -22,9 +22,9 @@ def audits_in(path: Path) -> Results:
     """Read saved audits, at least one, and say in one line how many other results are left out."""
     from audit.results.folder import read_results
 
-    found = read_results(path, needed=("audits",))
-    leave_out([path], estimates=len(found.estimates), replays=len(found.replays))
-    return found
+    saved = read_results(path, needed=("audits",))
+    leave_out([path], estimates=len(saved.estimates), replays=len(saved.replays))
+    return saved
 
 
 def leave_out(paths: list[Path], **numbers: int) -> None:

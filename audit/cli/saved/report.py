@@ -35,25 +35,25 @@ def report(
     from audit.results.folder import read_results
     from audit.results.formatting import number_of
 
-    found = read_results(*results)
+    saved = read_results(*results)
     places = [path if path.is_dir() else path.parent for path in results]
     path = places[0] / "report.html" if out is None else out
     _check_replaceable(path, places, named=out is not None)
     folder = results[0].name if len(results) == 1 else ""  # no name of a folder above it
     of = "" if public or folder in ("", "..") else f" of {folder}"
     words: dict[str, Any] = {"title": title or f"Privacy audit{of}", "author": author, "question": question}
-    page = build_report(*found, **words, public=public, published=_names_of_systems() if public else ())
-    records = (found.audits, found.estimates, found.replays)
+    page = build_report(*saved, **words, public=public, published=_names_of_systems() if public else ())
+    records = (saved.audits, saved.estimates, saved.replays)
     confidential = any(result.confidential for kind in records for _, result in kind)
     write_atomically(path, page, private=confidential and not public)
-    audits = [audit.verdict for name, audit in found.audits if name not in found.known_bugs]
-    replays = [record.verdict for _, record in found.replays]
+    audits = [audit.verdict for name, audit in saved.audits if name not in saved.known_bugs]
+    replays = [record.verdict for _, record in saved.replays]
     counts = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
     counts += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
-    counts += [number_of(len(found.estimates), "estimate")]
-    bugs = bugs_found(found.audits, found.known_bugs)
+    counts += [number_of(len(saved.estimates), "estimate")]
+    bugs = bugs_found(saved.audits, saved.known_bugs)
     print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(counts)}.", bugs]))))
-    return exit_code(found.verdicts)
+    return exit_code(saved.verdicts)
 
 
 def _check_replaceable(path: Path, folders: list[Path], *, named: bool) -> None:

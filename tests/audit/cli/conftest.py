@@ -36,9 +36,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def plaudit(capsys: pytest.CaptureFixture[str]) -> Command:
-    def command(*arguments: str) -> Outcome:
+    def command(*arguments: object) -> Outcome:
         with pytest.raises(SystemExit) as stop:
-            main([*arguments])
+            main([str(argument) for argument in arguments])
         assert isinstance(stop.value.code, int)
         return Outcome(stop.value.code, *capsys.readouterr())
 
