@@ -32,14 +32,18 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 DIRECT, RESIDUAL = "direct", "residual"
-# What errors from elsewhere have not:
+# Settings of estimates from residuals; what errors from elsewhere have not:
+OF_CURVES = "bandwidth percentile multiplier change"
 OF_RUNS = f"data {PERSONS} epsilon rho preset stage pair cell runs event jobs backend address"
 
 
 @dataclass(frozen=True)
-class CurveOptions:
-    """Settings of estimates from the errors of one release."""
+class MethodOptions:
+    """Settings of methods: of direct estimates, and of those from the errors of one release."""
 
+    event: Annotated[str, "Of direct estimates: at_least (an error of k people or more), or equal (of k people)."] = (
+        "at_least"
+    )
     bandwidth: Annotated[float | None, "Of kde: width of the kernel in standard deviations. Default: 0.15."] = None
     percentile: Annotated[float | None, "Of histogram and kde: percentile of errors for the window. Default: 95."] = (
         None
@@ -78,10 +82,7 @@ def estimate(
         "Releases; or runs over both databases. Default: one release, or of a small one as many as have 10,000 errors; "
         "20,000 runs.",
     ] = None,
-    event: Annotated[
-        str, "Of direct estimates: at_least (an error of k people or more), or equal (of k people)."
-    ] = "at_least",
-    curve: CurveOptions,
+    tuning: MethodOptions,
     confidence: Annotated[float, "Two-sided, of each interval by itself."] = 0.95,
     workers: WorkerOptions,
     seed: Seed = None,
@@ -100,7 +101,7 @@ def estimate(
     check_numbers(context)
     direct = method == DIRECT
     if direct:
-        refuse(context, " ".join(asdict(curve)), "is for estimates from residuals, got --method direct")
+        refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")
     else:
         refuse(context, "event cell", "is for --method direct: residuals are those of all entries")
     if (residuals is None) != bool(name):
@@ -108,8 +109,8 @@ def estimate(
     if residuals is not None and direct:
         raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
     root = seed_sequence(seed)
-    given = {**asdict(curve), "runs": runs}
-    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    given = {**asdict(tuning), "runs": runs}
+    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None and key != "event"}
     settings |= {"confidence": confidence, "rng": root}
     if residuals is not None:
         refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
@@ -130,9 +131,9 @@ def estimate(
         known = options.claim or hasattr(target.mechanism, "claim")
         promise = promise_of(target, options.claim) if known else None
         check_out(out)
-        context.with_resource(on_backend(*astuple(workers)))  # whose processes find what was imported
         settings["method"] = kind = DIRECT if direct else _kind(method, settings, promise)
-        settings |= {"n_jobs": workers.jobs, "progress": True} | ({"event": event} if direct else {})
+        context.with_resource(on_backend(*astuple(workers)))  # whose processes find what was imported
+        settings |= {"n_jobs": workers.jobs, "progress": True} | ({"event": tuning.event} if direct else {})
         with blaming(name):
             result = estimate_loss(target.mechanism, pair, **settings)
         confidential = pair.confidential

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import sys
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from audit.cli import app
 from audit.cli.app import EXAMPLES
 from audit.cli.app import _commands as commands
 from audit.cli.exits import words_of
-from audit.cli.inputs.options import known_names
+from audit.cli.inputs.options import TargetOptions, known_names
 from audit.installed import offered
 from audit.results.files import write_json
 from tests.audit.cli.desk import INTERRUPTED, QUICK, USAGE, WITHIN, Command, refused, strict
@@ -56,6 +59,15 @@ def test_list_says_which_extra_a_system_needs(plaudit: Command, monkeypatch: pyt
 def test_the_version_is_that_of_the_package(plaudit: Command) -> None:
     outcome = plaudit("--version")
     assert (outcome.code, outcome.out, outcome.err) == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_options_of_a_kind_are_one_parameter(name: str) -> None:
+    function = getattr(app, {"list": "list_systems"}.get(name, name))
+    assert len(inspect.signature(getattr(function, "__wrapped__", function)).parameters) <= 12
+    options = {option.name for option in commands().commands[name].params}
+    if name in ("audit", "search", "replay", "estimate"):
+        assert options >= {field.name for field in fields(TargetOptions)}
 
 
 def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
