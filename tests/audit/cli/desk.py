@@ -101,6 +101,12 @@ class Broken(Noisy):
 noisy, promising, broken = Noisy(), Noisy(PureDP(1.0)), Broken()
 """
 
+BUGGY = """
+def buggy(counts, size, rng):
+    noisy = counts + rng.laplace(size=(size, counts.size))
+    noisy[:, 2] = counts[2]
+    return noisy
+"""
 TABLE = """
 def old(people, size, rng):
     ages = [row["age"] for row in people] if isinstance(people, list) else people["age"]

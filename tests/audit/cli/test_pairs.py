@@ -9,14 +9,7 @@ import pytest
 
 from audit.results import AuditResult
 from audit.results.files import read_json
-from tests.audit.cli.desk import OWN, PEOPLE, QUICK, TABLE, VIOLATION, WITHIN, Command, audited, results
-
-BUGGY = """
-def buggy(counts, size, rng):
-    noisy = counts + rng.laplace(size=(size, counts.size))
-    noisy[:, 2] = counts[2]
-    return noisy
-"""
+from tests.audit.cli.desk import BUGGY, OWN, PEOPLE, QUICK, TABLE, VIOLATION, WITHIN, Command, audited, results
 
 
 @pytest.fixture(autouse=True)
