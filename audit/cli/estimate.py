@@ -129,7 +129,7 @@ def estimate(
         ((words, pair, _),) = target.pairs
         called = " ".join(filter(None, (name, words)))
         known = options.claim or hasattr(target.mechanism, "claim")
-        promise = promise_of(target, options.claim) if known else None
+        promise = promise_of(target, options.claim, []) if known else None
         check_out(out)
         settings["method"] = kind = DIRECT if direct else _kind(method, settings, promise)
         context.with_resource(on_backend(*astuple(workers)))  # whose processes find what was imported

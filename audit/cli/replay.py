@@ -40,7 +40,7 @@ def replay(
     from audit.sampling.streams import entropy_of, seed_sequence
 
     (target,) = select_targets(context, [name], options)
-    promised = promise_of(target, options.claim) if options.claim or hasattr(target.mechanism, "claim") else None
+    promised = promise_of(target, options.claim, []) if options.claim or hasattr(target.mechanism, "claim") else None
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     replaying: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}

@@ -53,7 +53,7 @@ def search(
     from audit.search import search_loss
 
     (target,) = select_targets(context, [name], options, workers=workers)
-    promised = promise_of(target, options.claim)
+    promised = promise_of(target, options.claim, [])
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     searching: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack, "rng": entropy}

@@ -81,7 +81,7 @@ def select_targets(
     return targets
 
 
-def promise_of(target: Target, claim: str, notes: list[str] | None = None) -> Claim:
+def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
     """Return what a mechanism promises on its pairs, or what `claim` says; a conversion is added to `notes`."""
     relation = target.pairs[0].pair.relation
     with blaming(target.name):
@@ -90,8 +90,7 @@ def promise_of(target: Target, claim: str, notes: list[str] | None = None) -> Cl
         raise ValueError(f"{target.name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
     if promised.relation == relation:
         return promised
-    if notes is not None:
-        notes.append(f"{target.name} promises {promised}, which is {promised.under(relation)}.")
+    notes.append(f"{target.name} promises {promised}, which is {promised.under(relation)}.")
     return promised.under(relation)
 
 

@@ -66,6 +66,7 @@ def test_what_nobody_sees_is_a_row(capsys):
     assert f"epsilon 0.09 9 {plan_size(PureDP(0.01), violation=9.0, design='one_run'):,}" in said
     found = json.loads(planned(capsys, "pure:6", runs=30, as_json=True, code=3))
     assert found["smallest_violation"] == "inf"
+    assert "Smallest violation detected with power 0.8: none." in planned(capsys, "pure:6", runs=30, code=3)
 
 
 @pytest.mark.slow

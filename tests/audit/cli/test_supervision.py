@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,18 @@ def is_open(number):
 """
 
 
-def program(code: str, *, patience: float = 60, before: str = "", **options: Any) -> subprocess.Popen[str]:
+@contextmanager
+def program(code: str, *, patience: float = 60, before: str = "", **options: Any) -> Iterator[subprocess.Popen[str]]:
     """Start a program that is watched, with its work as lines of code, and with lines that come before it."""
     work = "\n".join(f"    {line}" for line in code.splitlines())
     lines = [START, f"supervision.GRACE = {patience}", before, f"def work():\n{work}"]
     command = [sys.executable, "-c", "\n".join([*lines, "supervision.supervised(work, 'program')"])]
-    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # where it did not end
 
 
 @pytest.mark.parametrize("code", ENDS)
