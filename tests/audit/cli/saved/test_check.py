@@ -14,6 +14,7 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits
 from tests.audit.cli.desk import NO_POWER, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, results, strict
+from tests.helpers import audited
 
 
 @pytest.fixture
@@ -117,3 +118,10 @@ def test_forms_that_exclude_each_other_and_those_that_are_the_same(plaudit: Comm
     assert refused(plaudit("check", "out", "--format", "csv", "--json"), "--json and --format csv exclude each other")
     assert plaudit("check", "out", "--format", "json").out == plaudit("check", "out", "--json").out
     assert plaudit("check", "out").out == plaudit("check", "out", "--format", "table").out
+
+
+def test_what_others_wrote_begins_no_line(plaudit: Command) -> None:
+    audited(event="one\nforged", pair="two\nforged", verdict="no power", detectable=3.0).to_json("out/a\nforged.json")
+    lines = plaudit("check", "out").out.splitlines()
+    assert not [line for line in lines if line.startswith("forged")]
+    assert any("a forged: one forged" in line for line in lines)
