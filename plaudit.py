@@ -51,6 +51,8 @@ def plain(words: str) -> str:
 class PytestPlugin:
     """Loads the plugin once it is known which packages the project has, and only if they are not called as ours."""
 
+    foreign_package = staticmethod(foreign_package)
+
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
         """Register the plugin, or keep what is in its way."""
         root, here = early_config.rootpath, early_config.invocation_params.dir

@@ -23,8 +23,17 @@ SOURCES = {
     for package in PACKAGES
     for path in sorted((ROOT / package).rglob("*.py"))
 }
+SOURCES |= {"plaudit": ROOT / "plaudit.py"}
+TESTS = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((ROOT / "tests").rglob("*.py"))
+}
 MODULES = sorted(SOURCES)
-IMPORTABLE = [name for name in MODULES if not name.endswith(".__main__") and not name.startswith("algorithms.data.")]
+IMPORTABLE = [
+    name
+    for name in MODULES
+    if not name.endswith(".__main__") and not name.startswith("algorithms.data.") and name != "plaudit"
+]
 
 # Floors, from the ground up: a room imports from lower floors, and from its own room. Rooms of one floor do not see
 # each other.
@@ -107,14 +116,20 @@ def wrong_imports(source, module, is_package=False):
     return [
         name
         for name in imports(parsed(source), module, is_package)
-        if name.split(".")[0] in PACKAGES and not allowed(name, package, room)
+        if name.split(".")[0] in (*PACKAGES, "plaudit", "tests") and not allowed(name, package, room)
     ]
 
 
 def allowed(name, package, room):
     other, *rooms = name.split(".")
     target = ".".join([other, *rooms[:1]])
+    if other == "tests":  # those of a package reach no tests of another, whatever they share with all
+        return package == "tests" and (not {rooms[0], room.partition(".")[2]} <= {*PACKAGES} or rooms[0] in room)
+    if package == "tests":
+        return True
     if other != package:
+        if "plaudit" in (other, package):  # the door of the house, which the command alone comes back to
+            return package == "experiments" or room == "audit.__main__" or other == "audit"
         if package == "algorithms":
             return other == "audit" and rooms[:1] and (rooms[0] in OF_AUDIT or f"{name}.".startswith(f"{SHEET}."))
         return package == "experiments"
@@ -199,7 +214,7 @@ def undocumented(source, public=None):
 
 def broken_by(rule, modules=MODULES):
     """What breaks a rule, by module."""
-    found = {name: list(rule(SOURCES[name].read_text("utf-8"), name)) for name in modules}
+    found = {name: list(rule((SOURCES | TESTS)[name].read_text("utf-8"), name)) for name in modules}
     return {name: wrong for name, wrong in found.items() if wrong}
 
 
@@ -213,8 +228,12 @@ def test_imports_go_down():
     assert broken_by(lambda text, name: wrong_imports(text, name, SOURCES[name].name == "__init__.py")) == {}
 
 
+def test_tests_reach_their_own_package():
+    assert broken_by(wrong_imports, TESTS) == {}
+
+
 def test_no_imports_run_in_a_circle():
-    texts = {name: (path.read_text("utf-8"), path.name == "__init__.py") for name, path in SOURCES.items()}
+    texts = {name: (path.read_text("utf-8"), path.name == "__init__.py") for name, path in (SOURCES | TESTS).items()}
     assert cycles(import_graph(texts)) == []
 
 
@@ -304,6 +323,12 @@ def test_algorithms_load_little_of_the_instrument():
         ("importlib.import_module(f'algorithms.{name}')", "audit.cli", ["algorithms."]),
         ("from audit.claims import PureDP\nimport audit.exact\nimport numpy", "algorithms.noise", []),
         ("from audit import bounds\nfrom algorithms import noise", "experiments.one", []),
+        ("from plaudit import foreign_package", "audit.cli.doctor", ["plaudit.foreign_package"]),
+        ("from plaudit import main", "audit.__main__", []),
+        ("import_module('audit.cli')\nimport algorithms", "plaudit", ["algorithms"]),
+        ("from tests.helpers import noisy", "audit.loss", ["tests.helpers.noisy"]),
+        ("from tests.helpers import noisy\nimport tests.audit.audits, audit.cli", "tests.audit.cli.test_app", []),
+        ("from tests.audit import audits", "tests.algorithms.test_systems", ["tests.audit.audits"]),
     ],
 )
 def test_a_wrong_import_is_seen(source, module, wrong):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Callable
@@ -18,22 +19,11 @@ from audit.io.files import recorded
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["ELSEWHERE", "Question", "answer", "check_out", "command_of", "kept_in"]
+__all__ = ["ELSEWHERE", "Question", "answer", "check_out", "command_of", "kept_in", "show"]
 
-ELSEWHERE = {
-    "targets",
-    "seed",
-    "jobs",
-    "backend",
-    "address",
-    "out",
-    "name",
-    "store",
-    "timeout",
-    "as_json",
-}  # options that decide no count
-# Options that name a file.
-FILES = {"data", "spec", "geo", "public", "units", "config", "outputs_x", "outputs_y", "residuals"}
+# Options that decide no count, and options that name a file.
+ELSEWHERE = set(["targets", "seed", "jobs", "backend", "address", "out", "name", "store", "timeout", "as_json"])
+FILES = set(["data", "spec", "geo", "public", "units", "config", "outputs_x", "outputs_y", "residuals"])
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
 
 
@@ -65,10 +55,10 @@ def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
     from audit.io.text import printable
     from audit.results.folder import name_in_files
 
-    asked = [f"{name_in_files(name)}.json" for name in names]
+    files = [f"{name_in_files(name)}.json" for name in names]
     renamed = "".join(
         f" {name} is there from another result, and stays: this one is {path.name}."
-        for name, path in zip(asked, saved, strict=True)
+        for name, path in zip(files, saved, strict=True)
         if name != path.name
     )
     return printable(f"Saved in {out}/: {what}{renamed}")
@@ -76,7 +66,6 @@ def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
 
 def answer(questions: list[Question], out: Path | None, as_json: bool, context: typer.Context) -> int:
     """Run the audits one by one; what is finished is on disk, whatever happens next."""
-    from audit.cli.showing import show
     from audit.results.folder import save_result
 
     check_out(out)
@@ -84,10 +73,15 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     saved: list[Path] = []
     for number, question in enumerate(questions):
         try:
-            result = _with_command(question, question.answer(), context)
-            results.append((question.name, result))
+            result = question.answer()
+            seed = result.seed_entropy if question.seed is None else question.seed
+            command = command_of(context, [question.command, question.target], question.options, seed)
+            provenance = {**result.provenance, "command": command, **source_of(question.target)}
+            if question.pairs > 1:
+                provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
+            results.append((question.name, replace(result, provenance=provenance)))
             if out is not None:
-                saved.append(save_result(result, out, question.name))
+                saved.append(save_result(results[-1][1], out, question.name))
         except KeyboardInterrupt as interrupt:
             if out is not None and number:  # of this one no more is said: it may have been saved in this instant
                 interrupt.add_note(f"{number} of {len(questions)} audits finished before that, saved in {out}")
@@ -97,16 +91,6 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     if out is not None and not as_json:
         print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{drawn}"))
     return exit_code(result.verdict for _, result in results)
-
-
-def _with_command(question: Question, result: AuditResult, context: typer.Context) -> AuditResult:
-    """Return a result with the command that reproduces it, and it alone."""
-    seed = result.seed_entropy if question.seed is None else question.seed
-    command = command_of(context, [question.command, question.target], question.options, seed)
-    provenance = {**result.provenance, "command": command, **source_of(question.target)}
-    if question.pairs > 1:
-        provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
-    return replace(result, provenance=provenance)
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object) -> str:
@@ -125,8 +109,8 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
         if value is True:
             words.append(option.opts[0])
         elif value is not None:
-            for one in value if option.multiple else [value]:
-                words += [option.opts[0], *map(str, one if isinstance(one, tuple) else (one,))]
+            for part in value if option.multiple else [value]:
+                words += [option.opts[0], *map(str, part if isinstance(part, tuple) else (part,))]
     return shlex.join([*words, "--seed", str(seed)])
 
 
@@ -173,3 +157,40 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
         secret = any(audit.confidential for _, audit in audits)
         save_figure(figure, folder / "audits.png", private=secret)
     return len(audits), others
+
+
+def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
+    """Print audits with their names, as a table with a legend or as JSON."""
+    if as_json:
+        print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
+        return
+    from audit.io.terminal import console
+    from audit.io.text import printable
+    from audit.report.tables import audit_table
+    from audit.report.words import remedy
+    from audit.results import scale_of
+    from audit.results.formatting import percent
+
+    audits, terminal = [audit for _, audit in results], console()
+    if confidential := sum(audit.confidential for audit in audits):
+        number = "these audits are" if confidential == len(audits) else f"{confidential} of these audits are"
+        what = f"{number} of confidential data"
+        terminal.print(f"CONFIDENTIAL: {what}; `plaudit report --public` leaves out what discloses them.")
+    for pair in dict.fromkeys(printable(audit.pair) for audit in audits):
+        terminal.print(f"Neighboring databases x and y: {pair}.")
+    terminal.print(audit_table(results))
+    terminal.print("Event by which a release is guessed to come from x or from y:")
+    lines = [f"{name}: {audit.event}{audit.witness}" for name, audit in results]
+    lines += [f"{name}: {sentence}." for name, audit in results for sentence in audit.power]
+    helps = "has no power. What would help:"
+    lines += [f"{name} {helps} {advice}." for name, audit in results if (advice := remedy(audit, "--size"))]
+    for line in lines:
+        terminal.print(printable(line))
+    terminal.print()
+    scales = ", ".join(sorted({scale_of(audit.claim) for audit in audits}))
+    levels = ", ".join(sorted({percent(audit.confidence) for audit in audits}))
+    terminal.print(
+        f"Losses are {scales}, for one step between neighboring databases. With {levels} confidence the true loss is "
+        "at least the lower bound. A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in "
+        "events of another kind, may stay hidden."
+    )

@@ -16,6 +16,7 @@ from audit.cli.audit import LIMITS, audit
 from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
 from audit.cli.exits import USAGE, WITHIN, finished, run_typed
+from audit.cli.inputs.options import with_options
 from audit.cli.plan import plan
 from audit.cli.replay import replay
 from audit.cli.saved.check import check
@@ -136,20 +137,15 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback(help=HELP)
+@with_options
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
-    ] = False,
+    version: Annotated[bool, {"callback": _print_version, "is_eager": True}, "Print the version and exit."] = False,
     completion: Annotated[
         str,
-        typer.Option(
-            metavar="SHELL",
-            help='Print what lets bash, zsh or fish complete commands: eval "$(plaudit --completion bash)".',
-            callback=_print_completion,
-            is_eager=True,
-        ),
+        {"callback": _print_completion, "is_eager": True, "metavar": "SHELL"},
+        'Print what lets bash, zsh or fish complete commands: eval "$(plaudit --completion bash)".',
     ] = "",
-    debug: Annotated[bool, typer.Option("--debug", help="Before the one line of an error, print where it is.")] = False,
+    debug: Annotated[bool, "Before the one line of an error, print where it is."] = False,
 ) -> None:
     """Take what stands before the command."""
 
@@ -158,13 +154,7 @@ app.command("list", epilog=_examples("list"))(list_systems)
 app.command(epilog=f"{_examples('audit')}\n\n{LIMITS}")(audit)
 for command in (replay, search, estimate, plan, check, compare, verify, report, doctor):
     app.command(epilog=_examples(command.__name__))(command)
-for name, words in (
-    ("release", "Release tables of your own data by reference implementations"),
-    ("explore", "Choose budgets and thresholds of reference implementations"),
-):
-    app.command(
-        name,
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-        add_help_option=False,
-        help=f"{words}; `plaudit {name} --help` lists them.",
-    )(run_system)
+for name, words in (("release", "Release tables of your own data by"), ("explore", "Choose budgets and thresholds of")):
+    of_systems: dict[str, Any] = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
+    about = f"{words} reference implementations; `plaudit {name} --help` lists them."
+    app.command(name, add_help_option=False, help=about, **of_systems)(run_system)

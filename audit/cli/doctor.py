@@ -96,7 +96,6 @@ def _settings() -> Iterator[tuple[str, str]]:
 
 def _refused() -> Iterator[tuple[str, str]]:
     from audit.installed import offered
-    from plaudit import foreign_package
 
     reasons: dict[str, list[str]] = {}
     for name, system in offered("systems").systems().items():
@@ -108,7 +107,8 @@ def _refused() -> Iterator[tuple[str, str]]:
         yield ", ".join(names), f"needs {needed}"
     if not hasattr(os, "fork"):
         yield "--timeout", "needs a system where processes watch each other"
-    if foreign := foreign_package([os.getcwd()]):
+    (plugin,) = metadata.entry_points(group="pytest11", name="plaudit")
+    if foreign := plugin.load().foreign_package([os.getcwd()]):
         yield "the pytest plugin", f"off, because {foreign} has the name of one of its packages"
     if not reasons and hasattr(os, "fork") and not foreign:
         yield "nothing", "every system can be audited here"

@@ -36,8 +36,8 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 
 def exit_code(verdicts: Iterable[str]) -> int:
     """Return 1 if a claim is violated, else 3 if an audit had no power, else 0."""
-    found = set(verdicts)
-    return VIOLATION if "violated" in found else NO_POWER if "no power" in found else WITHIN
+    kinds = set(verdicts)
+    return VIOLATION if "violated" in kinds else NO_POWER if "no power" in kinds else WITHIN
 
 
 def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
@@ -108,10 +108,10 @@ def _ended(error: BaseException, name: str) -> int:
 
 def _with_contexts(error: BaseException) -> Iterator[BaseException]:
     """Yield an error, and those in whose handling it was raised."""
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        found = found.__context__
+    context: BaseException | None = error
+    while context is not None:
+        yield context
+        context = context.__context__
 
 
 def words_of(error: BaseException) -> str:

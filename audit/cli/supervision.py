@@ -1,9 +1,14 @@
-"""A command in a process of its own, watched by another: it has finished when it says so, not when it is gone."""
+"""A command in a process of its own: it has finished when it has reported its exit code, not when it is gone.
+
+The parent runs no code of others, and holds three rules. Where no code was reported, there is no verdict. Where one
+was, the child has a grace of seconds to end. Where the parent is gone, the child ends with all that it has started.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import signal
 import sys
@@ -16,58 +21,53 @@ from audit.cli.exits import INTERRUPTED, USAGE, complain
 
 __all__ = ["expect", "heed_endings", "supervised"]
 
-GRACE = 3.0  # seconds that what was asked to end has for that
-GLANCE = 0.02  # seconds between looks at whether it has
+GRACE, TICK = 3.0, 0.05  # seconds: that what should end has for that; between looks at whether it has
+LONGEST = 1e9  # seconds that a command may have
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+GUARDED, CODE, TERMS, SIZE = 0, 1, 2, 2**16  # bytes of a report: flag, exit code and 1, a line of JSON; all of them
 
-_watcher: list[int] = []  # where a command is watched: the process that does, and the pipe to it
+_reporting: list[tuple[int, mmap.mmap]] = []  # the child, and its report: memory, since code may close any file
 
 
 def supervised(work: Callable[[], None], name: str) -> None:
-    """Run a command, which leaves by `sys.exit`, in a child process, and leave with the exit code that it told.
-
-    The code that a command runs may end its process in any way and with any code, or hang where nothing can be told to
-    it. The watching process runs none of it. So whatever ends the child, 0, 1 and 3 are verdicts that it reached; and
-    whatever ends the watcher ends the child, with all processes that it has started.
-
-    Parameters
-    ----------
-    work : callable
-        The command. Requests to end interrupt it once, and do not disturb how it cleans up.
-    name : str
-        What its errors begin with.
-    """
+    """Run a command, which leaves by `sys.exit`, in a child process, and leave with the exit code that it reported."""
     if not hasattr(os, "fork"):  # nothing is watched there
         work()
         return
     _open_standard_streams()
-    watched = {signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1}
+    watched = {signal.SIGCHLD, signal.SIGALRM}
     watched |= {one for one in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(one) != signal.SIG_IGN}  # as by nohup
     signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems drop what would be ignored
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    guard, lifeline = _guard()
-    watcher, (reading, writing) = os.getpid(), os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        os.setsid()  # interrupts of a terminal come through the watcher, and once
-        os.write(lifeline, str(os.getpid()).encode())  # here: the watcher may be killed before it could
-        os.close(lifeline)
+    parent, report = os.getpid(), mmap.mmap(-1, SIZE)
+    if (child := os.fork()) == 0:
+        os.setsid()  # interrupts of a terminal come through the parent, and once
         heed_endings()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.register_at_fork(after_in_child=lambda: _answer_endings(signal.SIG_DFL))  # without a word
+        while not report[GUARDED]:
+            if os.getppid() != parent:
+                os._exit(USAGE)
+            time.sleep(0.001)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _watcher[:] = [watcher, writing]
+        _reporting[:] = [(os.getpid(), report)]
         _finish(work)
-    os.close(writing)
-    os.set_blocking(reading, False)
-    code = _watch(child, reading, watched, name)
+    if (guard := os.fork()) == 0:
+        os.setsid()
+        report[GUARDED] = 1
+        while os.getppid() == parent:
+            time.sleep(TICK)
+        for kill in (os.killpg, os.kill):
+            _send(kill, child, signal.SIGKILL)
+        os._exit(0)
+    code = _watch(child, report, watched, name)
     os.kill(guard, signal.SIGKILL)
     os.waitpid(guard, 0)
     sys.exit(code)
 
 
 def _open_standard_streams() -> None:
-    """Let what is closed of them lead nowhere: else the next pipe has its number, and gets what is written there."""
+    """Let what is closed of them lead nowhere: else the next file has its number, and gets what is written there."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -77,39 +77,36 @@ def _open_standard_streams() -> None:
 
 
 def expect(seconds: float | None, advice: str) -> None:
-    """Say by when the command must have ended, if so, and what to add where it ends before it has finished.
-
-    Raises
-    ------
-    ValueError
-        If there is no such time, or nobody who could end the command.
-    """
-    if seconds is not None and not 0 < seconds < float("inf"):
-        raise ValueError(f"timeout must be positive and finite, got {seconds:g}")
-    if seconds is not None and not _watcher:
+    """Say by when the command must have ended, if so, and what to add where it ends before it has finished."""
+    if seconds is not None and not 0 < seconds <= LONGEST:
+        raise ValueError(f"timeout must be positive and at most {LONGEST:g} seconds, got {seconds:g}")
+    if seconds is not None and not _reporting:
         raise ValueError(f"timeout needs a system where processes watch each other, got {seconds:g}")
-    _tell(seconds=seconds, advice=advice)
+    for child, report in _reporting:
+        until = None if seconds is None else time.monotonic() + seconds
+        terms = json.dumps({"seconds": seconds, "until": until, "advice": advice}).encode() + b"\n"
+        if os.getpid() == child and len(terms) <= SIZE - TERMS:
+            report[TERMS : TERMS + len(terms)] = terms
 
 
 def heed_endings() -> None:
     """Let the first request to end interrupt the program, and none after it disturb how that cleans up."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        _ignore_endings()
+        _answer_endings(signal.SIG_IGN)
         raise KeyboardInterrupt
 
+    _answer_endings(interrupt)
+
+
+def _answer_endings(action: signal.Handlers | Callable[[int, FrameType | None], None]) -> None:
     for number in ENDINGS:
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, interrupt)
-
-
-def _ignore_endings() -> None:
-    for number in ENDINGS:
-        signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, action)
 
 
 def _finish(work: Callable[[], None]) -> NoReturn:
-    """Run the command, and tell its exit code: that is the mark of having finished."""
+    """Run the command, and report its exit code; a fork of it reports nothing."""
     code: Any = USAGE
     try:
         work()
@@ -117,89 +114,54 @@ def _finish(work: Callable[[], None]) -> NoReturn:
         code = left.code
     except KeyboardInterrupt:  # in the last steps, when all is said
         code = INTERRUPTED
-    _ignore_endings()
-    _tell(code=code)
+    _answer_endings(signal.SIG_IGN)
+    for child, report in _reporting:
+        if os.getpid() == child:
+            report[CODE] = 1 + code
     sys.exit(code)
 
 
-def _tell(**message: Any) -> None:
-    """Send a message to the process that watches this one; a fork of this one is not watched."""
-    if _watcher and os.getppid() == _watcher[0]:
-        with contextlib.suppress(OSError):  # of a pipe closed by code that closes whatever it finds
-            os.write(_watcher[1], json.dumps(message).encode() + b"\n")
-            os.kill(_watcher[0], signal.SIGUSR1)
-
-
-def _guard() -> tuple[int, int]:
-    """Start a process that waits until this one is gone, and ends what it is told of; return it and the pipe to it."""
-    reading, writing = os.pipe()
-    guard = os.fork()
-    if guard == 0:
-        os.setsid()
-        os.close(writing)
-        told = b""
-        while part := os.read(reading, 64):  # nothing once nobody is left who could write
-            told += part
-        for kill in (os.killpg, os.kill) if told else ():
-            with contextlib.suppress(OSError):
-                kill(int(told), signal.SIGKILL)
-        os._exit(0)
-    os.close(reading)
-    return guard, writing
-
-
-def _watch(child: int, reading: int, watched: set[signal.Signals], name: str) -> int:
+def _watch(child: int, report: mmap.mmap, watched: set[signal.Signals], name: str) -> int:
     """Pass on what the child is asked, stop it when time is up, and return its exit code, or say why it has none."""
-    told: dict[str, Any] = {"advice": ""}
-    asked: float | None = None
-    status, reason = None, ""
-    while status is None and not reason:
-        number = signal.sigwait(watched)
-        told |= _messages(reading)
-        if seconds := told.pop("seconds", None):
-            told["limit"] = seconds
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-        if number == signal.SIGUSR1:
-            continue
-        if number == signal.SIGCHLD:
-            ended, found = os.waitpid(child, os.WNOHANG)
-            status = found if ended else None
-        elif number == signal.SIGALRM:
-            reason = f"the command must end within {told['limit']:g} s, and did not: it was stopped"
-        elif number == signal.SIGTSTP:
+    signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
+    asked, reported = float("inf"), float("inf")
+    ended, late, deaf = 0, False, False
+    while not (ended or late or deaf):
+        number, now = signal.sigwait(watched), time.monotonic()
+        if number == signal.SIGTSTP:
             _send(os.killpg, child, signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGSTOP)
             _send(os.killpg, child, signal.SIGCONT)
-        elif asked is None:
-            asked = time.monotonic()
+        elif number in ENDINGS:
+            deaf = now > asked + GRACE
+            asked = min(asked, now)
             _send(os.kill, child, number)
-        elif time.monotonic() - asked > GRACE:
-            reason = "stopped where it did not end"
-    if status is None:
+        reported = min(reported, now) if report[CODE] else reported
+        late = now > (reported + GRACE if report[CODE] else _terms(report)["until"] or now)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
         _send(os.kill, child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
-    told |= _messages(reading)
-    _end_group(child, patient="code" not in told)
-    if "code" in told:
-        return int(told["code"])
-    if asked is not None:
-        complain(f"{name}: interrupted before it had cleaned up{told['advice']}")
+    terms = _terms(report)
+    _end_group(child, patient=not report[CODE])
+    if report[CODE]:
+        return report[CODE] - 1
+    if asked < float("inf"):
+        complain(f"{name}: interrupted before it had cleaned up{terms['advice']}")
         return INTERRUPTED
-    if not reason:
-        code = os.waitstatus_to_exitcode(status)
-        by = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code} by code that it runs"
-        reason = f"the command was ended {by}, before it had finished"
-    complain(f"{name}: error: {reason}{told['advice']}")
+    code = os.waitstatus_to_exitcode(status)
+    by = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code} by code that it runs"
+    reason = f"the command was ended {by}, before it had finished"
+    if late:
+        reason = f"the command must end within {terms['seconds']:g} s, and did not: it was stopped"
+    complain(f"{name}: error: {reason}{terms['advice']}")
     return USAGE
 
 
-def _messages(reading: int) -> dict[str, Any]:
-    """Return what the child has told since the last look."""
-    told: dict[str, Any] = {}
-    with contextlib.suppress(BlockingIOError):
-        for line in os.read(reading, 2**16).splitlines():
-            told |= json.loads(line)
-    return told
+def _terms(report: mmap.mmap) -> dict[str, Any]:
+    """Return what the child is to hold, once all of that is written."""
+    line, written, _ = report[TERMS:].partition(b"\n")
+    return dict(json.loads(line)) if written else {"until": None, "advice": ""}
 
 
 def _send(kill: Callable[[int, int], None], to: int, number: int) -> None:
@@ -213,6 +175,6 @@ def _end_group(child: int, *, patient: bool) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGTERM)
         while patient:
-            time.sleep(GLANCE)
+            time.sleep(TICK)
             os.killpg(child, 0 if time.monotonic() < until else signal.SIGKILL)
             patient = time.monotonic() < until

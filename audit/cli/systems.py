@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.exits import WITHIN
+from audit.cli.inputs.options import with_options
 
 __all__ = ["list_systems", "run_system"]
 
@@ -16,7 +17,8 @@ WIDEST = 120  # columns of a line that is easily read
 KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  # names
 
 
-def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
+@with_options
+def list_systems(as_json: Annotated[bool, "--json", "Print JSON."] = False) -> int:
     """List what `audit` knows by name: systems, benchmarks of the literature and known bugs."""
     from audit.installed import offered
     from audit.io.terminal import console
@@ -32,8 +34,8 @@ def list_systems(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
         for name, row in rows.items():
             if row["group"] == group:
                 parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
-                told = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
-                for text, indent in ((f"{name}: {row['about']}", 2), (told, 6)):
+                facts = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
+                for text, indent in ((f"{name}: {row['about']}", 2), (facts, 6)):
                     print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * 6, **KEPT))
     return WITHIN
 
@@ -45,8 +47,8 @@ def _described(system: Any) -> dict[str, Any]:
     except ImportError as error:
         promise, relation = str(error), ""
     pairs = ["any counts of people"] if system.of_counts else list(system.pairs)
-    told = {"about": system.about, "promise": promise, "relation": relation, "pairs": pairs}
-    return told | {"stages": list(system.stages), "presets": list(system.presets), "group": system.group}
+    facts = {"about": system.about, "promise": promise, "relation": relation, "pairs": pairs}
+    return facts | {"stages": list(system.stages), "presets": list(system.presets), "group": system.group}
 
 
 def run_system(context: typer.Context) -> int:

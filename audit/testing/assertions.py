@@ -156,15 +156,15 @@ def _audit(
 
 def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, seeded: bool) -> str:
     """Return what a failed assertion says: the numbers, what they come from, and how to see it again."""
-    claim, said = result.claim, row(result.summary())
-    bound = f"{said['measured']} at {said['confidence']} confidence"
+    claim, numbers = result.claim, row(result.summary())
+    bound = f"{numbers['measured']} at {numbers['confidence']} confidence"
     seed = f"rng={result.seed_entropy}"
     lines = {
         "promised": f"{claim}",
         "bound": f"{claim.parameter} is at least {bound}, by {result.size} runs ({result.bound})",
         "detectable": "not announced"
         if result.far
-        else f"at least {claim.parameter} {said['detectable']}, with power 0.8",
+        else f"at least {claim.parameter} {numbers['detectable']}, with power 0.8",
         "event": f"{result.event}{result.witness}",
         **{f"on {name}": _counts_in_words(side) for name, side in result.counts.items()},
         "neighbors": f"{result.pair} ({result.relation}, {result.adjacency})",

@@ -206,8 +206,8 @@ def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     from audit.results.formatting import row
 
     for name, result, _ in audits_of_session(entries):
-        said = row(result.summary())
-        yield from ((f"{name}: {key}", said[key]) for key in PROPERTIES)
+        words = row(result.summary())
+        yield from ((f"{name}: {key}", words[key]) for key in PROPERTIES)
 
 
 def _whole(text: str, *, least: int, reason: str = "") -> int:

@@ -18,36 +18,16 @@ _entered: list[Running] = []  # the innermost last: a fixture within a test, or 
 
 @dataclass(eq=False)
 class Running:
-    """A test while it runs, or a fixture that several tests share.
+    """A test while it runs, or a fixture that several tests share."""
 
-    Attributes
-    ----------
-    name : str
-        Node id of the test, relative to the root of its project; of a fixture, its name after the node id of its scope.
-    seed : int
-        What the whole session is seeded with.
-    command : callable
-        Returns the shell command that runs the test alone.
-    runs : int, optional
-        Replaces the number of runs of every audit.
-    options : dict
-        Defaults for what a call leaves out.
-    settings : dict
-        Defaults of the project, before those.
-    attempt : int
-        1, and more where a test is tried again.
-    found : list of str
-        What its audits found, as JSON.
-    """
-
-    name: str
-    seed: int
-    command: Callable[[], str]
-    runs: int | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-    attempt: int = 1
-    found: list[str] = field(default_factory=list)
+    name: str  # node id of the test from the root of its project; of a fixture, its name after that of its scope
+    seed: int  # of the whole session
+    command: Callable[[], str]  # returns the shell command that runs the test alone
+    runs: int | None = None  # in place of the number of runs of every audit
+    options: dict[str, Any] = field(default_factory=dict)  # defaults for what a call leaves out
+    settings: dict[str, Any] = field(default_factory=dict)  # defaults of the project, before those
+    attempt: int = 1  # more where a test is tried again
+    found: list[str] = field(default_factory=list)  # what its audits found, as JSON
     calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def begin(self, attempt: int, options: dict[str, Any]) -> None:
@@ -83,13 +63,7 @@ def entered(test: Running) -> Iterator[Running]:
 
 
 def seed_of(*parts: object) -> int:
-    """Return a seed that depends on nothing but its parts: on no order, process or Python.
-
-    Examples
-    --------
-    >>> seed_of(0, "test_release.py::test_counts", 1)
-    4213916066835838951
-    """
+    """Return a seed that depends on nothing but its parts: on no order, process or Python."""
     import hashlib  # it and json are for those who audit
 
     text = "\0".join(map(str, parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,29 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.cli.inputs.options import DatabaseOptions, TargetOptions
 from audit.cli.inputs.records import read_records, record_of
 from audit.cli.inputs.tables import read_counts
 from audit.installed import offered
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import check_counts
 
-__all__ = ["Asked", "Named", "bundled", "pairs_of"]
+__all__ = ["BUNDLED", "Named", "bundled", "pairs_of"]
 
+BUNDLED = "morocco"  # where no data are named
 WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
-
-
-class Asked(NamedTuple):
-    """What the options say of the two databases; a command need not have all of them."""
-
-    data: str = "morocco"
-    cell: Sequence[int] = ()
-    cells: str = ""
-    people: int = 1
-    move_to: int | None = None
-    add_row: str | None = None
-    replace_row: tuple[int, str] | None = None
-    relation: str = ""
-    public_data: bool = False
 
 
 class Named(NamedTuple):
@@ -48,43 +36,41 @@ def bundled() -> set[str]:
     return set(offered("systems").EXTRACTS)
 
 
-def pairs_of(asked: Asked) -> list[Named]:
-    """Return the pairs that options ask for, each once."""
-    rows = asked.add_row is not None or asked.replace_row is not None
-    found = [_of_records(asked)] if rows else _of_counts(asked)
-    return [named._replace(pair=_marked(named.pair, asked)) for named in found]
+def pairs_of(options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
+    """Return the pairs that options ask for, each once; confidential unless their data are public."""
+    data = options.data or BUNDLED
+    records = databases.add_row is not None or databases.replace_row is not None
+    pairs = []
+    for named in [_of_records(data, databases)] if records else _of_counts(data, options, databases):
+        pair = named.pair.under(options.relation) if options.relation else named.pair  # type: ignore[arg-type]
+        public = data in bundled() or options.public_data
+        pairs.append(named._replace(pair=pair if public else pair.as_confidential()))
+    return pairs
 
 
-def _marked(pair: NeighborPair, asked: Asked) -> NeighborPair:
-    """Return a pair under the relation that was asked for, confidential unless its data are public."""
-    if asked.relation:
-        pair = pair.under(asked.relation)  # type: ignore[arg-type]
-    return pair if asked.data in bundled() or asked.public_data else pair.as_confidential()
-
-
-def _of_counts(asked: Asked) -> list[Named]:
+def _of_counts(data: str, options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
     """Return counts and the same with some people added or moved, for every cell that is asked for."""
-    if asked.relation == "replace_one" and asked.move_to is None:
+    people, target = databases.people, databases.move_to
+    if options.relation == "replace_one" and target is None:
         raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
-    if Path(asked.data).suffix == ".parquet":
-        raise ValueError(f"{asked.data} must come with --add-row or --replace-row: Parquet holds records, not counts")
-    counts, label = _counts(asked.data)
-    ways = [way.strip() for way in asked.cells.split(",")] if asked.cells else []
-    chosen = [*asked.cell, *(_cell_by(way, counts) for way in ways)]
-    said = bool(chosen) or asked.people != 1 or asked.move_to is not None
-    return [_of_cell(asked, cell, counts, label, said=said) for cell in dict.fromkeys(chosen or [0])]
-
-
-def _of_cell(asked: Asked, cell: int, counts: NDArray[Any], label: Callable[[int], str], *, said: bool) -> Named:
-    people, target = asked.people, asked.move_to
+    if Path(data).suffix == ".parquet":
+        raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
+    counts, label = _counts(data)
+    ways = [way.strip() for way in databases.cells.split(",")] if databases.cells else []
+    cells = [*(options.cell or ()), *(_cell_by(way, counts) for way in ways)]
+    named = bool(cells) or people != 1 or target is not None
     number = "1 person" if people == 1 else f"{people} people"
-    if target is None:
-        pair, words = NeighborPair.add_people(counts, cell, people), f"{number} added to {label(cell)}"
-    else:
-        pair = NeighborPair.move_people(counts, cell, target, people)
-        words = f"{number} moved from {label(cell)} to {label(target)}"
-    short = f"cell {cell}" + ("" if target is None else f" to {target}") + ("" if people == 1 else f" people {people}")
-    return Named(short if said else "", replace(pair, label=words), {"cell": [cell], "cells": None} if said else {})
+    pairs = []
+    for cell in dict.fromkeys(cells or [0]):
+        if target is None:
+            pair, words = NeighborPair.add_people(counts, cell, people), f"{number} added to {label(cell)}"
+        else:
+            pair = NeighborPair.move_people(counts, cell, target, people)
+            words = f"{number} moved from {label(cell)} to {label(target)}"
+        short = f"cell {cell}{'' if target is None else f' to {target}'}{'' if people == 1 else f' people {people}'}"
+        alone = {"cell": [cell], "cells": None}
+        pairs.append(Named(short if named else "", replace(pair, label=words), alone if named else {}))
+    return pairs
 
 
 def _cell_by(way: str, counts: NDArray[Any]) -> int:
@@ -94,12 +80,12 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
     people = check_counts(counts)
     if way == "largest":
         return int(people.argmax())
-    there = np.flatnonzero((people == 0) == (way == "empty"))
-    if not there.size:
+    cells = np.flatnonzero((people == 0) == (way == "empty"))
+    if not cells.size:
         raise ValueError(
             f"counts must have {'an empty' if way == 'empty' else 'a filled'} cell for --cells {way}, got none"
         )
-    return int(there[people[there].argmin()])
+    return int(cells[people[cells].argmin()])
 
 
 def _counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
@@ -113,14 +99,14 @@ def _counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
     return read_counts(Path(data)), lambda index: f"cell {index}"
 
 
-def _of_records(asked: Asked) -> Named:
+def _of_records(data: str, databases: DatabaseOptions) -> Named:
     """Return records, and the same with one added or replaced."""
-    if Path(asked.data).suffix not in (".csv", ".parquet"):
-        raise ValueError(f"data must be a .csv or .parquet file of records for --add-row, got {asked.data!r}")
-    if asked.add_row is not None and asked.replace_row is not None:
+    if Path(data).suffix not in (".csv", ".parquet"):
+        raise ValueError(f"data must be a .csv or .parquet file of records for --add-row, got {data!r}")
+    if databases.add_row is not None and databases.replace_row is not None:
         raise ValueError("--add-row and --replace-row exclude each other: a pair differs in one of them")
-    frame = read_records(Path(asked.data))
-    if asked.replace_row is None:
-        return Named("added row", NeighborPair.add_row(frame, record_of(frame, asked.add_row or "")), {})
-    index, text = asked.replace_row
+    frame = read_records(Path(data))
+    if databases.replace_row is None:
+        return Named("added row", NeighborPair.add_row(frame, record_of(frame, databases.add_row or "")), {})
+    index, text = databases.replace_row
     return Named(f"replaced row {index}", NeighborPair.replace_row(frame, index, record_of(frame, text)), {})

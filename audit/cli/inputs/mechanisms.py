@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ def own_mechanism(name: str) -> Any:
     if "" not in sys.path:  # a module beside the user is found, and what it imports later; but no library is there
         sys.path.append("")
     try:
-        found: Any = importlib.import_module(module)
+        value: Any = importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"{module!r} cannot be imported: {error}") from error
     except KeyboardInterrupt:
@@ -35,12 +36,12 @@ def own_mechanism(name: str) -> Any:
         raise ValueError(f"{module!r} cannot be imported: {described(error)}") from error
     _check_not_hidden(module)
     for part in path.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise ValueError(f"{module!r} has no {path!r}")
-        found = getattr(found, part)
-    if not callable(found) or isinstance(found, type):
-        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(found).__name__}")
-    return found
+        value = getattr(value, part)
+    if not callable(value) or isinstance(value, type):
+        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(value).__name__}")
+    return value
 
 
 def source_of(name: str) -> dict[str, Any]:
@@ -70,7 +71,8 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def blaming(name: str) -> Iterator[None]:
-    """Turn whatever a mechanism raises into one line with its name."""
+    """Turn whatever a mechanism raises into one line with its name; a fork that comes back from it ends here."""
+    process = os.getpid()
     try:
         yield
     except (ValueError, TypeError, ConnectionError) as error:  # bad input, of the user or the mechanism; a cluster lost
@@ -79,3 +81,6 @@ def blaming(name: str) -> Iterator[None]:
         raise
     except BaseException as error:  # theirs may be of any kind
         raise ValueError(f"{name} failed: {described(error)}") from error
+    finally:
+        if os.getpid() != process:
+            os._exit(0)

@@ -1,49 +1,79 @@
-"""Options that several commands have, each said once, and how they are refused where they would do nothing."""
+"""Options of commands: those of a kind stand together in a record, which a command takes as one parameter."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from audit.cli.inputs import HEADER
+from audit.io.backends import Address, Backend
 
 __all__ = [
-    "OF_PERSONS",
-    "Areas",
+    "PERSONS",
+    "WHOLE",
     "AsJson",
-    "Budget",
-    "Cell",
-    "ClaimText",
     "Confidence",
-    "Config",
-    "Count",
-    "Data",
-    "Derive",
-    "Geo",
-    "Jobs",
+    "DatabaseOptions",
     "Name",
     "Out",
-    "Pair",
-    "Preset",
-    "Public",
-    "PublicData",
-    "RelationName",
-    "Rho",
     "Seed",
-    "Spec",
-    "Stage",
-    "Units",
+    "TargetOptions",
+    "WorkerOptions",
     "check_numbers",
     "known_names",
     "refuse",
     "whole_size",
+    "with_options",
 ]
 
 DIGITS = 18  # of the largest number that is read: how many runs are too many is decided elsewhere
-OF_PERSONS = "areas spec geo count public units config derive"  # options of systems that read persons
+PERSONS = "areas spec geo count public units config derive"  # options of systems that read persons
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let typer see the fields of every record of options in its place, and the command the record.
+
+    An option is written `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and
+    a dict of what else typer is to know. A bool is a flag without its opposite.
+    """
+    shown: list[inspect.Parameter] = []
+    records: dict[str, Any] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        record = parameter.annotation
+        if not is_dataclass(record):
+            shown.append(parameter.replace(annotation=_for_typer(parameter.name, record)))
+            continue
+        records[parameter.name] = record
+        hints = get_type_hints(record, include_extras=True)
+        for field in fields(record):
+            annotation = _for_typer(field.name, hints[field.name])
+            shown.append(inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=annotation))
+
+    @wraps(command)
+    def run(*arguments: Any, **given: Any) -> Any:
+        for name, record in records.items():
+            given[name] = record(**{field.name: given.pop(field.name, field.default) for field in fields(record)})
+        return command(*arguments, **given)
+
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return run
+
+
+def _for_typer(name: str, hint: Any) -> Any:
+    kind, *words = get_args(hint) or [hint]
+    if not words or not isinstance(words[-1], str):  # a typer.Argument, say
+        return hint
+    settings = {key: value for part in words if isinstance(part, dict) for key, value in part.items()}
+    names = [part for part in words[:-1] if isinstance(part, str)] or [f"--{name.replace('_', '-')}"]
+    return Annotated[kind, typer.Option(*names, help=words[-1], **settings)]
 
 
 def known_names(begun: str) -> list[str]:
@@ -53,93 +83,8 @@ def known_names(begun: str) -> list[str]:
     return [name for name in offered("systems").systems() if name.startswith(begun)]
 
 
-Name = Annotated[
-    str,
-    typer.Argument(
-        autocompletion=known_names,
-        help="A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng).",
-    ),
-]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        "--data",
-        "--persons",
-        help="morocco, midwest or brazil (bundled), or a file of counts: .npy, or .csv with one count a line; "
-        f"{HEADER}. With --add-row or --replace-row of `plaudit audit`: a .csv or .parquet file of records; with "
-        "--areas or --spec of persons. Default: morocco; a mechanism of your own needs data.",
-    ),
-]
-Budget = Annotated[
-    float | None, typer.Option(help="Budget that a system of `plaudit list` promises, in nats. Default: its own.")
-]
-Rho = Annotated[float | None, typer.Option(help="Budget of a system that promises zero-concentrated privacy.")]
-Stage = Annotated[
-    str,
-    typer.Option(
-        help="Look at a stage of a system instead of its release, such as measurements; `plaudit list` names stages."
-    ),
-]
-Pair = Annotated[
-    str, typer.Option(help="Which of its bundled pairs of databases a system runs on; `plaudit list` names them.")
-]
-Preset = Annotated[str, typer.Option(help="Settings of a system by their name; `plaudit list` names them.")]
-Areas = Annotated[
-    str | None,
-    typer.Option(
-        help="Systems that `plaudit release` runs on persons: columns of areas in --data, the outermost first, such as "
-        "state,county."
-    ),
-]
-Spec = Annotated[str | None, typer.Option(help="Their attributes and levels, .json, as for `plaudit release`.")]
-Geo = Annotated[str | None, typer.Option(help="Public list of every finest area. Default: those that the data name.")]
-Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row of --data stands for.")]
-Public = Annotated[str | None, typer.Option(help="Of nist: public records, by which fields are grouped.")]
-Units = Annotated[
-    str | None,
-    typer.Option(help="Of phsafe: housing units and group quarters of the persons in --data; --geo: places."),
-]
-Config = Annotated[
-    str | None, typer.Option(help="Of phsafe: settings in the Bureau's format, a .json file, us or pr. Default: us.")
-]
-Derive = Annotated[
-    bool | None,
-    typer.Option("--derive", help="Of phsafe: derive household types and the like from the persons, who need QSEX."),
-]
-ClaimText = Annotated[
-    str,
-    typer.Option(help="The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."),
-]
-RelationName = Annotated[
-    str, typer.Option(help="Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one.")
-]
-Cell = Annotated[
-    list[int] | None,
-    typer.Option(
-        help="Area whose count differs between the two databases; default: 0. Given several times, each is "
-        "looked at, and the confidence is that of all of them together."
-    ),
-]
-Confidence = Annotated[
-    float, typer.Option(help="One-sided confidence of each audit, or of all pairs of a mechanism together.")
-]
-Seed = Annotated[int | None, typer.Option(help="Seed; default: fresh entropy, recorded in the result.")]
-Jobs = Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for the JSON results and a figure; what is there stays.")]
-PublicData = Annotated[
-    bool, typer.Option("--public-data", help="The data are no secret: results of files are else confidential.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
-
-
 def whole_size(text: str) -> int:
-    """Read a number of runs as people write it: 200000, 200_000, 1e6.
-
-    Examples
-    --------
-    >>> whole_size("1e6"), whole_size("2.5e3"), whole_size("200_000")
-    (1000000, 2500, 200000)
-    """
+    """Read a number of runs as people write it: 200000, 200_000, 1e6."""
     try:
         number = Decimal(text)
         if number.is_finite() and number.adjusted() < DIGITS and number == int(number):
@@ -147,6 +92,108 @@ def whole_size(text: str) -> int:
     except InvalidOperation:
         pass
     raise typer.BadParameter(f"must be a whole number, such as 200000, 200_000 or 1e6, got {text!r}")
+
+
+WHOLE = {"parser": whole_size, "metavar": "RUNS"}
+Name = Annotated[
+    str,
+    typer.Argument(
+        autocompletion=known_names,
+        help="A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng).",
+    ),
+]
+Confidence = Annotated[float, "One-sided confidence of each audit, or of all pairs of a mechanism together."]
+Seed = Annotated[int | None, "Seed; default: fresh entropy, recorded in the result."]
+Out = Annotated[Path | None, "Folder for the JSON results and a figure; what is there stays."]
+AsJson = Annotated[bool, "--json", "Print the results as JSON."]
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """Which mechanism runs, on which databases, and what it promises."""
+
+    data: Annotated[
+        str | None,
+        "--data",
+        "--persons",
+        "morocco, midwest or brazil (bundled), or a file of counts: .npy, or .csv with one count a line; "
+        f"{HEADER}. With --add-row or --replace-row of `plaudit audit`: a .csv or .parquet file of records; with "
+        "--areas or --spec of persons. Default: morocco; a mechanism of your own needs data.",
+    ] = None
+    areas: Annotated[
+        str | None,
+        "Systems that `plaudit release` runs on persons: columns of areas in --data, the outermost first, such as "
+        "state,county.",
+    ] = None
+    spec: Annotated[str | None, "Their attributes and levels, .json, as for `plaudit release`."] = None
+    geo: Annotated[str | None, "Public list of every finest area. Default: those that the data name."] = None
+    count: Annotated[str | None, "Column of the number of persons that a row of --data stands for."] = None
+    public: Annotated[str | None, "Of nist: public records, by which fields are grouped."] = None
+    units: Annotated[
+        str | None, "Of phsafe: housing units and group quarters of the persons in --data; --geo: places."
+    ] = None
+    config: Annotated[
+        str | None, "Of phsafe: settings in the Bureau's format, a .json file, us or pr. Default: us."
+    ] = None
+    derive: Annotated[
+        bool | None, "Of phsafe: derive household types and the like from the persons, who need QSEX."
+    ] = None
+    epsilon: Annotated[float | None, "Budget that a system of `plaudit list` promises, in nats. Default: its own."] = (
+        None
+    )
+    rho: Annotated[float | None, "Budget of a system that promises zero-concentrated privacy."] = None
+    preset: Annotated[str, "Settings of a system by their name; `plaudit list` names them."] = ""
+    stage: Annotated[
+        str, "Look at a stage of a system instead of its release, such as measurements; `plaudit list` names stages."
+    ] = ""
+    pair: Annotated[str, "Which of its bundled pairs of databases a system runs on; `plaudit list` names them."] = ""
+    claim: Annotated[
+        str, "The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
+    ] = ""
+    relation: Annotated[str, "Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one."] = ""
+    cell: Annotated[
+        list[int] | None,
+        "Area whose count differs between the two databases; default: 0. Given several times, each is looked at, and "
+        "the confidence is that of all of them together.",
+    ] = None
+    public_data: Annotated[bool, "The data are no secret: results of files are else confidential."] = False
+
+    @property
+    def persons(self) -> dict[str, Any]:
+        """Options of persons, as far as they are given."""
+        return {name: value for name in PERSONS.split() if (value := getattr(self, name)) is not None}
+
+    @property
+    def budgets(self) -> dict[str, float]:
+        """Budgets, as far as they are given."""
+        given = {"epsilon": self.epsilon, "rho": self.rho}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class DatabaseOptions:
+    """How the two databases differ, beyond one person in a cell."""
+
+    cells: Annotated[str, "Areas by their counts, as many as you name: smallest,largest,empty."] = ""
+    people: Annotated[int, "People by whom they differ; the loss is divided by it."] = 1
+    move_to: Annotated[int | None, "Move the people to this area instead of adding them (replace_one)."] = None
+    add_row: Annotated[
+        str | None, "Record that is added, as a JSON object or as values in the order of the columns."
+    ] = None
+    replace_row: Annotated[
+        tuple[int, str] | None,
+        {"metavar": "INDEX VALUES"},
+        "Number of the record that is replaced, from 0, and by which one.",
+    ] = None
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Where runs are worked on."""
+
+    backend: Backend = ""
+    address: Address = ""
+    jobs: Annotated[int, "Blocks of runs at work at the same time; -1 for all cores."] = -1
 
 
 def refuse(context: typer.Context, options: str, why: str) -> None:

@@ -93,42 +93,38 @@ def _read_parquet(path: Path) -> Any:
     try:
         if arrow is not None:
             table = _read_arrow(arrow, path)
-            rows = table.to_pandas() if pandas is not None else table.to_pylist()
-        else:
-            source = duckdb.read_parquet(glob.escape(str(path)))
-            _check_number(len(source), len(source.columns))
-            texts = [name for name, kind in zip(source.columns, source.types, strict=True) if str(kind) == "VARCHAR"]
-            lengths = ", ".join(f'coalesce(sum(strlen("{name.replace(chr(34), 2 * chr(34))}")), 0)' for name in texts)
-            _check_letters(sum(source.aggregate(lengths).fetchall()[0]) if texts else 0)
-            rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
-            rows = pandas.DataFrame(rows) if pandas is not None else rows
+            return table.to_pandas() if pandas is not None else table.to_pylist()
+        source = duckdb.read_parquet(glob.escape(str(path)))
+        _check_held(values=(len(source), len(source.columns)))
+        texts = [name for name, kind in zip(source.columns, source.types, strict=True) if str(kind) == "VARCHAR"]
+        lengths = ", ".join(f'coalesce(sum(strlen("{name.replace(chr(34), 2 * chr(34))}")), 0)' for name in texts)
+        _check_held(size=sum(source.aggregate(lengths).fetchall()[0]) if texts else 0)
+        rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
+        return pandas.DataFrame(rows) if pandas is not None else rows
     except Exception as error:  # theirs, of every kind
         raise ValueError(f"{path} must be a Parquet file of records: {error}") from None
-    return rows
 
 
 def _read_arrow(arrow: Any, path: Path) -> Any:
     """Read a table whose text is found to fit into memory before each of its values has a copy of its own."""
     kinds, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     with arrow.ParquetFile(path) as file:
-        told, plain = file.metadata, file.schema_arrow
-    _check_number(told.num_rows, told.num_columns)
-    groups = [told.row_group(number) for number in range(told.num_row_groups)]
-    _check_letters(sum(group.column(k).total_uncompressed_size for group in groups for k in range(group.num_columns)))
-    with arrow.ParquetFile(path, read_dictionary=plain.names) as file:  # text that comes again is kept once
+        about, schema = file.metadata, file.schema_arrow
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    unpacked = (group.column(k).total_uncompressed_size for group in groups for k in range(group.num_columns))
+    _check_held(values=(about.num_rows, about.num_columns), size=sum(unpacked))
+    with arrow.ParquetFile(path, read_dictionary=schema.names) as file:  # text that comes again is kept once
         table = file.read()
     chunks = [chunk for column in table.columns for chunk in column.chunks if isinstance(chunk, kinds.DictionaryArray)]
     lengths = (compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)) for chunk in chunks)
-    _check_letters(sum(length.as_py() or 0 for length in lengths))
-    return table.cast(kinds.schema(plain, plain.metadata))
+    _check_held(size=sum(length.as_py() or 0 for length in lengths))
+    return table.cast(kinds.schema(schema, schema.metadata))
 
 
-def _check_number(rows: int, columns: int) -> None:
-    if not 0 < rows * columns <= MOST_VALUES:
-        raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {rows} rows of {columns}")
-
-
-def _check_letters(size: int) -> None:
+def _check_held(*, values: tuple[int, int] = (1, 1), size: int = 0) -> None:
+    """Refuse rows by columns, or bytes, that are too many."""
+    if not 0 < values[0] * values[1] <= MOST_VALUES:
+        raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {values[0]} rows of {values[1]}")
     if size > LARGEST_INPUT:
         raise ValueError(f"it must hold at most {LARGEST_INPUT} bytes, got {size} once unpacked")
 

@@ -42,13 +42,7 @@ BLANK = re.compile(r"^[^\S\n]*\n|^[^\S\n]+\Z", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Table:
-    """Comma-separated text: its line of names, if it has one, and its columns.
-
-    Raises
-    ------
-    ValueError
-        If a line is blank or has another number of fields, or there is no line but names.
-    """
+    """Comma-separated text: its line of names, if it has one, and its columns."""
 
     path: Path
     text: str
@@ -152,11 +146,11 @@ def read_errors(path: Path) -> NDArray[Any]:
     """Read errors, shape (areas,): .npy of any shape, or text with one a line."""
     if path.suffix == ".npy":
         return _read_npy(path).reshape(-1)
-    table = Table.read(path)
-    if table.numbers is None or table.numbers.shape[1] > 1:
-        what = "words" if table.numbers is None else f"a table of shape {table.numbers.shape}"
+    numbers = Table.read(path).numbers
+    if numbers is None or numbers.shape[1] > 1:
+        what = "words" if numbers is None else f"a table of shape {numbers.shape}"
         raise ValueError(f"{path} must hold numbers, one error a line, got {what} ({HEADER})")
-    return table.numbers[:, 0]
+    return numbers[:, 0]
 
 
 def read_outputs(*paths: Path) -> list[Any]:
@@ -178,16 +172,14 @@ def read_outputs(*paths: Path) -> list[Any]:
     if len(tables) < len(files):
         raise ValueError(f"{where} must hold numbers, as the other file does")
     kinds = [is_numeric(*columns) for columns in zip(*(table.columns for table in tables), strict=True)]
-    return [_as_records(table, kinds) for table in tables]
-
-
-def _as_records(table: Table, kinds: Sequence[bool]) -> list[Any]:
-    """Return words, or tuples of numbers and words."""
-    columns = [
-        table.as_numbers(column).tolist() if numeric else column
-        for column, numeric in zip(table.columns, kinds, strict=True)
-    ]
-    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    records = []
+    for table in tables:
+        columns = [
+            table.as_numbers(column).tolist() if numeric else column
+            for column, numeric in zip(table.columns, kinds, strict=True)
+        ]
+        records.append(columns[0] if len(columns) == 1 else list(zip(*columns, strict=True)))
+    return records
 
 
 def _alone(table: NDArray[Any] | None) -> Any:

@@ -6,9 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from audit.cli.exits import exit_code
+from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved, leave_out
 
 if TYPE_CHECKING:
@@ -17,19 +16,18 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
+@with_options
 def check(
     results: Saved,
     form: Annotated[
         str,
-        typer.Option(
-            "--format",
-            help="table, or one of line, text, markdown, latex, csv, json; github: annotations and summary of a job.",
-        ),
+        "--format",
+        "table, or one of line, text, markdown, latex, csv, json; github: annotations and summary of a job.",
     ] = "table",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: Annotated[bool, "--json", "The same as --format json."] = False,
 ) -> int:
     """Read saved audits and hold them against their claims."""
-    from audit.cli.showing import show
+    from audit.cli.answering import show
     from audit.io.text import printable
     from audit.report.formats import FORMS, to_annotations, to_github, to_json
     from audit.report.words import bugs_found
@@ -39,25 +37,25 @@ def check(
         raise ValueError(f"format must be one of table, {', '.join(FORMS)}, github, got {form!r}")
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
-    found = read_results(*results, needed=("audits", "replays"))
-    leave_out(results, estimates=len(found.estimates))
-    every: list[tuple[str, AuditResult | ReplayRecord]] = [*found.audits, *found.replays]
+    saved = read_results(*results, needed=("audits", "replays"))
+    leave_out(results, estimates=len(saved.estimates))
+    every: list[tuple[str, AuditResult | ReplayRecord]] = [*saved.audits, *saved.replays]
     if as_json or form == "json":
         print(to_json(every), end="")
     elif form == "github":
-        _summarize(to_github(every, found.known_bugs))
-        print(to_annotations(every, found.known_bugs), end="")
+        _summarize(to_github(every, saved.known_bugs))
+        print(to_annotations(every, saved.known_bugs), end="")
     else:
         aside = sys.stdout if form in ("table", "line") else sys.stderr
-        if found.audits and form == "table":
-            show(found.audits, as_json=False)
-        elif found.audits:
-            print(FORMS[form](found.audits), end="")
-        for name, record in found.replays:  # which has no numbers for the columns of a table
+        if saved.audits and form == "table":
+            show(saved.audits, as_json=False)
+        elif saved.audits:
+            print(FORMS[form](saved.audits), end="")
+        for name, record in saved.replays:  # which has no numbers for the columns of a table
             print(f"{printable(name)}: {record}", file=aside)
-        if words := bugs_found(found.audits, found.known_bugs):
+        if words := bugs_found(saved.audits, saved.known_bugs):
             print(words, file=aside)
-    return exit_code(found.verdicts)
+    return exit_code(saved.verdicts)
 
 
 def _summarize(text: str) -> None:

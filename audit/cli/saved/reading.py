@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Saved", "audits_in", "leave_out"]
 
-
 Saved = Annotated[
     list[Path], typer.Argument(help="Saved results (*.json), folders of them, or reports of pytest --audit-report.")
 ]
@@ -23,9 +22,9 @@ def audits_in(path: Path) -> Results:
     """Read saved audits, at least one, and say in one line how many other results are left out."""
     from audit.results.folder import read_results
 
-    found = read_results(path, needed=("audits",))
-    leave_out([path], estimates=len(found.estimates), replays=len(found.replays))
-    return found
+    saved = read_results(path, needed=("audits",))
+    leave_out([path], estimates=len(saved.estimates), replays=len(saved.replays))
+    return saved
 
 
 def leave_out(paths: list[Path], **numbers: int) -> None:
@@ -33,6 +32,6 @@ def leave_out(paths: list[Path], **numbers: int) -> None:
     from audit.io.text import printable
     from audit.results.formatting import number_of
 
-    told = [number_of(number, kind.removesuffix("s")) for kind, number in numbers.items() if number]
-    if told:
-        print(f"plaudit: {' and '.join(told)} in {printable(', '.join(map(str, paths)))} left out", file=sys.stderr)
+    counts = [number_of(number, kind.removesuffix("s")) for kind, number in numbers.items() if number]
+    if counts:
+        print(f"plaudit: {' and '.join(counts)} in {printable(', '.join(map(str, paths)))} left out", file=sys.stderr)

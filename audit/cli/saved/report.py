@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from audit.cli.exits import exit_code
+from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved
 
 __all__: list[str] = []
@@ -16,20 +15,17 @@ __all__: list[str] = []
 HEAD = 4096  # bytes in which a report says that it is one
 
 
+@with_options
 def report(
     results: Saved,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The page to write, over whatever file is there. Default: report.html there, of several by the first."
-        ),
+        "The page to write, over whatever file is there. Default: report.html there, of several by the first.",
     ] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="Leave out what could disclose data: events, labels, counts, names, ...")
-    ] = False,
-    title: Annotated[str, typer.Option(help="Title of the page, shown in a public one too.")] = "",
-    author: Annotated[str, typer.Option(help="Who answers for the page, shown in a public one too.")] = "",
-    question: Annotated[str, typer.Option(help="What it is to answer, shown in a public one too.")] = "",
+    public: Annotated[bool, "Leave out what could disclose data: events, labels, counts, names, ..."] = False,
+    title: Annotated[str, "Title of the page, shown in a public one too."] = "",
+    author: Annotated[str, "Who answers for the page, shown in a public one too."] = "",
+    question: Annotated[str, "What it is to answer, shown in a public one too."] = "",
 ) -> int:
     """Write saved results as one HTML page, which needs nothing but itself."""
     from audit.io.files import write_atomically
@@ -39,36 +35,28 @@ def report(
     from audit.results.folder import read_results
     from audit.results.formatting import number_of
 
-    found = read_results(*results)
+    saved = read_results(*results)
     places = [path if path.is_dir() else path.parent for path in results]
     path = places[0] / "report.html" if out is None else out
-    _check_replaceable(path, places, asked=out is not None)
-    published = _names_of_systems() if public else ()
+    _check_replaceable(path, places, named=out is not None)
     folder = results[0].name if len(results) == 1 else ""  # no name of a folder above it
-    named = "" if public or folder in ("", "..") else f" of {folder}"
-    page = build_report(
-        *found,
-        title=title or f"Privacy audit{named}",
-        author=author,
-        question=question,
-        public=public,
-        published=published,
-    )
-    secret = not public and any(
-        one.confidential for some in (found.audits, found.estimates, found.replays) for _, one in some
-    )
-    write_atomically(path, page, private=secret)
-    audits = [one.verdict for name, one in found.audits if name not in found.known_bugs]
-    replays = [record.verdict for _, record in found.replays]
-    told = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
-    told += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
-    told += [number_of(len(found.estimates), "estimate")]
-    bugs = bugs_found(found.audits, found.known_bugs)
-    print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(told)}.", bugs]))))
-    return exit_code(found.verdicts)
+    of = "" if public or folder in ("", "..") else f" of {folder}"
+    words: dict[str, Any] = {"title": title or f"Privacy audit{of}", "author": author, "question": question}
+    page = build_report(*saved, **words, public=public, published=_names_of_systems() if public else ())
+    records = (saved.audits, saved.estimates, saved.replays)
+    confidential = any(result.confidential for kind in records for _, result in kind)
+    write_atomically(path, page, private=confidential and not public)
+    audits = [audit.verdict for name, audit in saved.audits if name not in saved.known_bugs]
+    replays = [record.verdict for _, record in saved.replays]
+    counts = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
+    counts += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
+    counts += [number_of(len(saved.estimates), "estimate")]
+    bugs = bugs_found(saved.audits, saved.known_bugs)
+    print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(counts)}.", bugs]))))
+    return exit_code(saved.verdicts)
 
 
-def _check_replaceable(path: Path, folders: list[Path], *, asked: bool) -> None:
+def _check_replaceable(path: Path, folders: list[Path], *, named: bool) -> None:
     """Refuse to write over what is no file, or a result; or, unless the user named it, no report of ours."""
     from audit.report.page import SIGNATURE
 
@@ -80,7 +68,7 @@ def _check_replaceable(path: Path, folders: list[Path], *, asked: bool) -> None:
         raise ValueError(f"out must be a file, and {path} is none")
     if path.resolve() in {result.resolve() for folder in folders for result in folder.glob("*.json")}:
         raise ValueError(f"out must not be a result, got {path}")
-    if not asked:
+    if not named:
         with path.open("rb") as file:
             ours = SIGNATURE.encode() in file.read(HEAD)
         if not ours:

@@ -15,6 +15,7 @@ import typer
 from audit.cli.answering import ELSEWHERE
 from audit.cli.audit import audit
 from audit.cli.exits import exit_code, run_typed
+from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved, audits_in
 
 if TYPE_CHECKING:
@@ -31,13 +32,11 @@ RERUN = "A rerun shows what the code and data of this folder give, which the com
 TOLERANCE = 1e-6  # relative, of numbers that are no counts: other versions of scipy round otherwise
 
 
+@with_options
 def verify(
     results: Saved,
     rerun: Annotated[
-        bool,
-        typer.Option(
-            "--rerun", help="Make the audits again by the commands and seeds in the files, which run: read them first."
-        ),
+        bool, "Make the audits again by the commands and seeds in the files, which run: read them first."
     ] = False,
 ) -> int:
     """Compute bound and verdict of saved audits again, from nothing but their counts; with --rerun from new runs."""
@@ -47,8 +46,8 @@ def verify(
 
     verdicts = []
     for path in results:
-        found = audits_in(path)  # intact: checksums are looked at here
-        for name, result in found.audits:
+        saved = audits_in(path)  # intact: checksums are looked at here
+        for name, result in saved.audits:
             called = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
                 verify_result(result)
@@ -57,8 +56,8 @@ def verify(
                 raise ValueError(f"{called}: {error}") from None
             witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
             print(printable(f"{called}: whole, and its numbers follow from its counts{witness}{again}. {result}"))
-        verdicts += found.verdicts
-        if words := bugs_found(found.audits, found.known_bugs):
+        verdicts += saved.verdicts
+        if words := bugs_found(saved.audits, saved.known_bugs):
             print(printable(f"{path}: {words}"))
     print(RERUN if rerun else SCOPE)
     return exit_code(verdicts)
@@ -71,25 +70,6 @@ def _made_again(result: AuditResult) -> str:
     command, parameters = (result.provenance.get(key) for key in ("command", "parameters"))
     if isinstance(parameters, dict) and parameters.get("seedable") is False:
         raise ValueError("a rerun needs a mechanism whose randomness comes from the seed, and this one's does not")
-    words = _words_of(command)
-    typed = _typed_audit()
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
-        try:
-            _check_repeatable(typed.make_context("audit", words[:]))
-        except typer.Exit:  # with an exit code of 0
-            raise ValueError("a recorded command must ask for an audit and nothing else, got --help") from None
-        run_typed(typed, "audit", ["--out", folder, "--json", *words])
-        found = read_audits(Path(folder))
-    if len(found) > 1:
-        raise ValueError(f"a recorded command must ask for one audit, got {len(found)}")
-    again = found[0][1]
-    if difference := _difference(findings(result), findings(again)):
-        raise ValueError(f"an audit made again by `{command}` must be the same: {difference}")
-    return str(command)
-
-
-def _words_of(command: Any) -> list[str]:
-    """Return what a command of `plaudit audit` asks for."""
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:  # quotes that are not closed
@@ -97,31 +77,40 @@ def _words_of(command: Any) -> list[str]:
     if words[:2] != ["plaudit", "audit"]:
         made = f"{command[:80]!r}" if isinstance(command, str) else "none: make it again in Python, as it was made"
         raise ValueError(f"a rerun needs a recorded command of `plaudit audit`, got {made}")
-    return words[2:]
-
-
-def _typed_audit() -> Any:
-    """Return the subcommand as typer makes it of a function."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(audit)
-    return typer.main.get_command(app)
+    typed: Any = typer.main.get_command(app)
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+        _check_repeatable(typed, words[2:])
+        run_typed(typed, "audit", ["--out", folder, "--json", *words[2:]])
+        audits = read_audits(Path(folder))
+    if len(audits) > 1:
+        raise ValueError(f"a recorded command must ask for one audit, got {len(audits)}")
+    if difference := _difference(findings(result), findings(audits[0][1])):
+        raise ValueError(f"an audit made again by `{command}` must be the same: {difference}")
+    return str(command)
 
 
-def _check_repeatable(context: typer.Context) -> None:
+def _check_repeatable(command: Any, words: list[str]) -> None:
     """Refuse commands that ask for more than an audit, or not for its runs."""
+    nothing_else = "a recorded command must ask for an audit and nothing else, got"
+    try:
+        context = command.make_context("audit", [*words])
+    except typer.Exit:  # with an exit code of 0
+        raise ValueError(f"{nothing_else} --help") from None
     for name in sorted(ELSEWHERE - {"targets", "seed"}):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise ValueError(f"a recorded command must ask for an audit and nothing else, got --{name}")
+            raise ValueError(f"{nothing_else} --{name}")
     if context.params["seed"] is None:
         raise ValueError("a rerun needs a recorded seed, got none")
 
 
-def _difference(said: Any, found: Any, name: str = "") -> str:
+def _difference(saved: Any, again: Any, name: str = "") -> str:
     """Return where two results differ first, with both values; nothing if nowhere."""
-    if isinstance(said, dict) and isinstance(found, dict):
-        parts = (_difference(said.get(key), found.get(key), f"{name} {key}".strip()) for key in {**said, **found})
+    if isinstance(saved, dict) and isinstance(again, dict):
+        parts = (_difference(saved.get(key), again.get(key), f"{name} {key}".strip()) for key in {**saved, **again})
         return next(filter(None, parts), "")
-    if isinstance(said, float) and isinstance(found, float) and math.isclose(said, found, rel_tol=TOLERANCE):
+    if isinstance(saved, float) and isinstance(again, float) and math.isclose(saved, again, rel_tol=TOLERANCE):
         return ""
-    return "" if said == found else f"{name} was {str(said)[:200]}, and is {str(found)[:200]}"
+    return "" if saved == again else f"{name} was {str(saved)[:200]}, and is {str(again)[:200]}"

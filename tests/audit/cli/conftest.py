@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from audit.cli import main
 from tests.audit.cli.desk import MINE, Command, Outcome
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +25,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "mine.py").write_text(MINE)
     (folder / "counts.csv").write_text("120\n75\n43\n")
     monkeypatch.chdir(folder)
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    monkeypatch.setenv("PYTHONPATH", paths)  # processes run this checkout, whatever is installed
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     for name in ("mine", "helper"):
         monkeypatch.setitem(sys.modules, name, sys)  # so that what is imported under it is forgotten afterwards
@@ -31,9 +36,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def plaudit(capsys: pytest.CaptureFixture[str]) -> Command:
-    def command(*arguments: str) -> Outcome:
+    def command(*arguments: object) -> Outcome:
         with pytest.raises(SystemExit) as stop:
-            main([*arguments])
+            main([str(argument) for argument in arguments])
         assert isinstance(stop.value.code, int)
         return Outcome(stop.value.code, *capsys.readouterr())
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.synthetic import synthetic_households
 from audit.results import AuditResult
 
 WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
@@ -77,6 +81,40 @@ def impatient(counts, size, rng):
 '''
 
 
+EXACT = """
+import numpy as np
+from audit import PureDP
+
+class Noisy:
+    def __init__(self, claim=None):
+        if claim:
+            self.claim = claim
+    def exact(self, counts):
+        return counts
+    def __call__(self, counts, size, rng):
+        return counts + rng.laplace(size=(size, counts.size))
+
+class Broken(Noisy):
+    def __call__(self, counts, size, rng):
+        return 1 // 0
+
+noisy, promising, broken = Noisy(), Noisy(PureDP(1.0)), Broken()
+"""
+
+BUGGY = """
+def buggy(counts, size, rng):
+    noisy = counts + rng.laplace(size=(size, counts.size))
+    noisy[:, 2] = counts[2]
+    return noisy
+"""
+TABLE = """
+def old(people, size, rng):
+    ages = [row["age"] for row in people] if isinstance(people, list) else people["age"]
+    return (sum(age >= 65 for age in ages) + rng.laplace(size=size)).round(3)
+"""
+PEOPLE = "name,age,zip\nAda,36,01234\nBob,70,99999\nCid,64,00001\n"
+
+
 class Outcome(NamedTuple):
     code: int
     out: str
@@ -118,6 +156,27 @@ def save_outputs(shift: float = 1.0, runs: int = 2000, *, width: int = 1) -> Non
         outputs = np.round(outputs, 6)  # unrounded, their last bits tell the mean
         np.savetxt(f"{name}.csv", outputs, delimiter=",")
         np.save(f"{name}.npy", outputs)
+
+
+def save_persons() -> None:
+    """Write persons of two states with two counties each, of all kinds; public ones; what they are."""
+    kinds = list(itertools.product("ab", "12", ("female", "male"), ("17 and under", "18 and over")))
+    lines = [",".join(kind) for number, kind in enumerate(kinds) for _ in range(number % 5 + 1)]
+    for name, part in (("persons", lines), ("public", lines[::2])):
+        Path(f"{name}.csv").write_text("\n".join(["state,county,sex,age", *part]) + "\n")
+    levels = {"sex": ["female", "male"], "age": ["17 and under", "18 and over"]}
+    Path("spec.json").write_text(json.dumps({"attributes": levels}))
+
+
+def save_households(folder: Path) -> None:
+    """Write households of two states, with the sexes from which types are derived; and nobody but in group quarters."""
+    synthetic_households(60, rng=3, states=2, sex=True).write(folder)
+    for name in ("persons", "units", "geo"):
+        head, *rows = (folder / f"{name}.csv").read_text().splitlines()
+        quarters = [row for row in rows if row[0] == ("5" if name == "persons" else "4")]
+        (folder / f"quarters-{name}.csv").write_text("\n".join([head, *quarters]) + "\n")
+    settings = read_config("us").to_dict()
+    (folder / "large.json").write_text(json.dumps(settings | {"tau": dict.fromkeys(settings["tau"], 96)}))
 
 
 def refused(outcome: Outcome, words: str) -> bool:

@@ -11,33 +11,13 @@ import pytest
 
 from audit.results import LossEstimate
 from audit.results.folder import read_results
-from tests.audit.cli.desk import WITHIN, Command, refused, strict
+from tests.audit.cli.desk import EXACT, WITHIN, Command, strict
 from tests.helpers import geometric
-
-TRUE = """
-import numpy as np
-from audit import PureDP
-
-class Noisy:
-    def __init__(self, claim=None):
-        if claim:
-            self.claim = claim
-    def exact(self, counts):
-        return counts
-    def __call__(self, counts, size, rng):
-        return counts + rng.laplace(size=(size, counts.size))
-
-class Broken(Noisy):
-    def __call__(self, counts, size, rng):
-        return 1 // 0
-
-noisy, promising, broken = Noisy(), Noisy(PureDP(1.0)), Broken()
-"""
 
 
 @pytest.fixture
 def desk(desk: Path) -> Path:
-    (desk / "mine.py").write_text(TRUE)
+    (desk / "mine.py").write_text(EXACT)
     return desk
 
 
@@ -145,63 +125,3 @@ def test_an_estimate_and_its_figure_are_saved_and_nothing_is_overwritten(plaudit
     assert audits == []
     assert first.settings["seed"] + second.settings["seed"] == 3
     assert "kept/: gdpc-lag_tail.json and gdpc-lag_tail.png." in plaudit(*command, "1").out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "name one mechanism (see `plaudit list`), or give --residuals"),
-        (("gdpc", "--residuals", "errors.csv"), "name one mechanism (see `plaudit list`), or give --residuals"),
-        (("gdcp",), "no system is called 'gdcp': did you mean gdpc?"),
-        (
-            ("gdpc", "--method", "median"),
-            "method must be one of direct, residual, lag-tail, histogram, kde, slope, got",
-        ),
-        (("SVT1",), "SVT1: SVT1 has no exact output to subtract"),
-        (("bug-talkative-error", "--method", "direct"), "TalkativeError has no exact output to subtract"),
-        (("mine:no_such", "--data", "counts.csv"), "'mine' has no 'no_such'"),
-        (("mine:noisy",), "mine:noisy needs --data"),
-        (("mine:broken", "--data", "counts.csv"), "mine:broken failed: ZeroDivisionError"),
-        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
-        (("ons", "--pair", "none"), "pair of ons must be one of among, alone, got 'none'"),
-        (("gdpc", "--runs", "0"), "gdpc: runs must be at least 1, got 0"),
-        (("gdpc", "--method", "direct", "--runs", "5"), "gdpc: runs must be at least 20, got 5"),
-        (("gdpc", "--method", "direct", "--kernel", "5"), "No such option: --kernel"),
-        (("gdpc", "--method", "direct", "--bandwidth", "1"), "--bandwidth is for estimates from residuals"),
-        (("gdpc", "--method", "direct", "--event", "most"), 'event must be "at_least" or "equal", got \'most\''),
-        (("gdpc", "--event", "equal"), "--event is for --method direct: residuals are those of all entries"),
-        (("gdpc", "--cell", "1"), "--cell is for --method direct: residuals are those of all entries"),
-        (
-            ("gdpc", "--method", "direct", "--cell", "1", "--cell", "2"),
-            "--cell must be given once for an estimate, got 2",
-        ),
-        (("gdpc", "--method", "lag-tail", "--bandwidth", "1"), "gdpc: method 'lag_tail' has no setting bandwidth"),
-        (("gdpc", "--bandwidth", "-1"), "gdpc: bandwidth must be positive and finite, got -1"),
-        (("gdpc", "--change", "0"), "gdpc: change must be positive and finite, got 0.0"),
-        (("gdpc", "--percentile", "30"), "gdpc: percentile must be above 50 and at most 100, got 30"),
-        (("gdpc", "--confidence", "1"), "gdpc: confidence must be in (0, 1), got 1"),
-        (("gdpc", "--seed", "-1"), "seed must be 0 or more, got -1"),
-        (("--residuals", "no-such.csv"), "No such file or directory: 'no-such.csv'"),
-        (("--residuals", "few.csv"), "few.csv: residuals must be at least 10, got 3"),
-        (("--residuals", "words.csv"), "words.csv must hold numbers, one error a line, got words"),
-        (("--residuals", "wide.csv"), "wide.csv must hold numbers, one error a line, got a table of shape (2, 2)"),
-        (("--residuals", "lost.csv"), "lost.csv: residuals must be finite and below 2**53 in size, got nan"),
-        (("--residuals", "few.csv", "--runs", "3"), "--runs has no effect on residuals from elsewhere"),
-        (
-            ("--residuals", "few.csv", "--method", "direct"),
-            "--method direct needs runs on two databases, and --residuals",
-        ),
-        (("--residuals", "few.csv", "--claim", "pure"), "got 'pure'"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
-    texts = {
-        "few": "1\n2\n3\n",
-        "words": "many\nfew\nnone at all\n",
-        "wide": "1,2\n3,4\n",
-        "lost": "1\n" * 20 + "nan\n",
-    }
-    for name, text in texts.items():
-        Path(f"{name}.csv").write_text(text)
-    assert refused(plaudit("estimate", *arguments), words)

@@ -12,16 +12,9 @@ from matplotlib.figure import Figure
 
 from audit.claims import PureDP
 from audit.results.files import read_json, write_json
-from tests.audit.cli.desk import OWN, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, save_outputs
+from tests.audit.cli.desk import BUGGY, OWN, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, save_outputs
 from tests.audit.results.test_folder import entry
 from tests.helpers import audited, estimated, replayed
-
-BUGGY = """
-def buggy(counts, size, rng):
-    noisy = counts + rng.laplace(size=(size, counts.size))
-    noisy[:, 2] = counts[2]
-    return noisy
-"""
 
 
 @pytest.fixture(autouse=True)

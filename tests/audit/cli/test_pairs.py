@@ -9,20 +9,7 @@ import pytest
 
 from audit.results import AuditResult
 from audit.results.files import read_json
-from tests.audit.cli.desk import OWN, QUICK, VIOLATION, WITHIN, Command, audited, refused, results
-
-BUGGY = """
-def buggy(counts, size, rng):
-    noisy = counts + rng.laplace(size=(size, counts.size))
-    noisy[:, 2] = counts[2]
-    return noisy
-"""
-TABLE = """
-def old(people, size, rng):
-    ages = [row["age"] for row in people] if isinstance(people, list) else people["age"]
-    return (sum(age >= 65 for age in ages) + rng.laplace(size=size)).round(3)
-"""
-PEOPLE = "name,age,zip\nAda,36,01234\nBob,70,99999\nCid,64,00001\n"
+from tests.audit.cli.desk import BUGGY, OWN, PEOPLE, QUICK, TABLE, VIOLATION, WITHIN, Command, audited, results
 
 
 @pytest.fixture(autouse=True)
@@ -73,42 +60,6 @@ def test_one_pair_has_the_whole_confidence(plaudit: Command) -> None:
     assert (result.confidence, "together" in result.provenance) == (0.999, False)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--cells", "median"), "cells must be of smallest, largest, empty, got 'median'"),
-        (("--cells", "empty"), "counts must have an empty cell for --cells empty, got none"),
-        (("--data", "counts.txt"), "or a .csv or .npy file of counts, got 'counts.txt'"),
-        (("--cells", "smallest,"), "cells must be of smallest, largest, empty, got ''"),
-        (("--cell", "0", "--cell", "3"), "cell must be inside counts of shape (3,), got 3"),
-        (("--cell", "1", "--cell", "0", "--move-to", "0"), "source and target must differ, got 0 twice"),
-        (("--cell", "0", "--cell", "1", "--confidence", "1.5"), "confidence must be in (0, 1), got 1.5"),
-        (("--add-row", "1"), "data must be a .csv or .parquet file of records"),
-    ],
-)
-def test_cells_that_are_not_there_are_one_line(plaudit: Command, options: tuple[str, ...], words: str) -> None:
-    Path("counts.npy").touch()
-    data = "counts.npy" if "--add-row" in options else "counts.csv"
-    asked = ("audit", "mine:noisy", "--data", data, "--claim", "pure:1", *options, "--out", "out")
-    assert refused(plaudit(*asked), words)
-    assert not list(Path("out").glob("*"))
-
-
-@pytest.mark.parametrize("counts", ["nan\n120\n75\n", "NA\n120\n75\n", "120\n\n75\n", "120\ninf\n"])
-def test_counts_that_are_no_counts_are_refused(plaudit: Command, counts: str) -> None:
-    Path("counts.csv").write_text(counts)
-    blank = "counts.csv must have no blank line, which would shift what follows, got line 2"
-    words = blank if "\n\n" in counts else f"counts must be whole numbers, got {'inf' if 'inf' in counts else 'nan'}"
-    assert refused(plaudit("audit", "mine:noisy", *OWN), words)
-
-
-def test_a_mechanism_of_ones_own_needs_data(plaudit: Command) -> None:
-    words = "mine:noisy needs --data: a file of counts or records, or the name of bundled counts"
-    assert refused(plaudit("audit", "mine:noisy", "--claim", "pure:1"), words)
-    assert refused(plaudit("audit", "gdpc", "mine:noisy", "--claim", "pure:1"), words)
-    assert audited(plaudit, "mine:noisy", "--claim", "pure:1", "--data", "morocco").pair.startswith("1 person added to")
-
-
 # Records
 
 
@@ -133,31 +84,3 @@ def test_a_record_is_replaced(plaudit: Command) -> None:
     assert again["helper:old replaced row 2"].counts == result.counts
     steps = audited(plaudit, *ASKED, "--replace-row", "2", "Cid,65,00001", "--relation", "add_remove")
     assert (steps.relation, steps.distance) == ("add_remove", 2)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--add-row", "Eve,old,12345"), "column 'age' holds int64, got 'old'"),
-        (("--add-row", '{"age": 80}'), "a row must have the columns of the table, got ['name', 'zip'] missing"),
-        (("--replace-row", "3", "Eve,80,1"), "index must be below the number of rows, 3, got 3"),
-        (("--replace-row", "0", "Ada,36,01234"), "the databases must be at distance 1 under replace_one, got"),
-        (("--replace-row", "x", "Eve,80,1"), "Invalid value for '--replace-row'"),
-        (("--add-row", "Eve,80,1", "--replace-row", "0", "Eve,80,1"), "--add-row and --replace-row exclude each other"),
-        (("--add-row", "Eve,80,1", "--relation", "replace_one"), "people added or removed are not replaced"),
-        (("--add-row", "Eve,80,1", "--cell", "0"), "--cell is for counts, and --add-row and --replace-row for records"),
-        (("--cell", "0"), "people.csv must hold numbers, one count a line, got 'Ada': records need --add-row or"),
-    ],
-)
-def test_records_that_do_not_fit_are_one_line(plaudit: Command, options: tuple[str, ...], words: str) -> None:
-    assert refused(plaudit("audit", *ASKED, *options, "--out", "out"), words)
-    assert not list(Path("out").glob("*"))
-
-
-def test_records_are_for_mechanisms_of_ones_own_and_parquet_for_records(plaudit: Command) -> None:
-    words = "--add-row is for mechanisms of your own, module:object"
-    assert refused(plaudit("audit", "gdpc", "--data", "people.csv", "--add-row", "Eve,80,1"), words)
-    words = "people.parquet must come with --add-row or --replace-row: Parquet holds records, not counts"
-    assert refused(plaudit("audit", "gdpc", "--data", "people.parquet"), words)
-    outputs = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--add-row", "1")
-    assert refused(plaudit(*outputs), "--add-row has no effect on outputs from elsewhere")

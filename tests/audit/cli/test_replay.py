@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audit.results.folder import read_results
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused, strict
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, strict
 
 
 @pytest.mark.parametrize(
@@ -95,30 +95,3 @@ def test_own_counts_are_confidential(plaudit: Command) -> None:
         outcome = plaudit("replay", "gdpc", "--data", "counts.csv", *options, "--json")
         ((found),) = strict(outcome.out).values()
         assert found["confidential"] is secret
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("gdcp",), "no system is called 'gdcp': did you mean gdpc?"),
-        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
-        (("phsafe", "--pair", "none"), "pair of phsafe must be one of VAL, DER, API, got 'none'"),
-        (("gdpc", "--pair", "none"), "--pair is for systems that are not for counts"),
-        (("gdpc", "--size", "0"), "gdpc: size must be at least 1, got 0"),
-        (("gdpc", "--time", "--size", "5"), "gdpc: size must be at least 30, got 5"),
-        (("gdpc", "--seed", "-1"), "seed must be 0 or more, got -1"),
-        (("mine:noisy",), "mine:noisy needs --data"),
-        (("gdpc", "--out", "counts.csv"), "out must be a folder, got the file counts.csv"),
-        (("topdown", "--claim", "pure"), "got 'pure'"),
-        (("topdown", "--claim", "pure:1", "--relation", "none"), "relation must be"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
-    assert refused(plaudit("replay", *arguments), words)
-
-
-def test_a_system_must_be_named(plaudit: Command) -> None:
-    outcome = plaudit("replay")
-    assert refused(outcome, "Missing argument '")
-    assert "'name'" in outcome.err.lower()  # versions of typer write it in capitals or not

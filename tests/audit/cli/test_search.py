@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audit.results.folder import read_audits
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused, results
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, results
 
 FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
 
@@ -75,34 +75,3 @@ def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Comma
         again = results(plaudit(*command[1:], "--json"))
         assert again[name.replace("-", " ")].counts == result.counts
     assert plaudit("check", "kept").code == outcome.code
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("gdcp",), "no system is called 'gdcp': did you mean gdpc?"),
-        (
-            ("nist",),
-            "nist: a search needs counts of people or several pairs of databases, got 'one person added' alone",
-        ),
-        (("SVT1",), "SVT1: a search needs counts of people or several pairs of databases, got 'every answer changes"),
-        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
-        (("ons", "--pair", "none"), "pair of ons must be one of among, alone, got 'none'"),
-        (("gdpc", "--pairs", "0"), "gdpc: most must be at least 1, got 0"),
-        (("gdpc", "--keep", "0"), "gdpc: keep must be at least 1, got 0"),
-        (("gdpc", "--size", "500"), "gdpc: size must leave 40 runs to look at each of 60 pairs, got 2 of 500"),
-        (("gdpc", "--attack", "none"), "gdpc: attack must be"),
-        (("gdpc", "--out", "counts.csv"), "out must be a folder, got the file counts.csv"),
-        (("gdpc", "--jobs", "0"), "jobs must be a positive number, or -1 for all cores, got 0"),
-        (("gdpc", "--relation", "replace_one"), "--relation replace_one needs --move-to"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_input_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
-    assert refused(plaudit("search", *arguments), words)
-
-
-def test_a_system_must_be_named(plaudit: Command) -> None:
-    outcome = plaudit("search")
-    assert refused(outcome, "Missing argument '")
-    assert "'name'" in outcome.err.lower()  # versions of typer write it in capitals or not

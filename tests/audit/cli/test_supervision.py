@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,55 +27,62 @@ from tests.audit.cli.desk import (
     USAGE,
     VIOLATION,
     WITHIN,
-    Command,
     Outcome,
-    refused,
     results,
     shell,
 )
 
-# Blocks once it is asked for more runs than the first look takes.
-BLOCKS = r"""
-import os, time
-def mechanism(counts, size, rng):
-    if size > 16:  # more than before an audit, and less than a thirty-second of 700 runs
-        os.write(1, b"blocked\n")  # whole, whichever thread it is
-        time.sleep(600)
-    return counts + rng.laplace(size=(size, counts.size))
-"""
+LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes where Linux tells of them")
 
-
-# What ends a command in its place: never a verdict. The last two have reached theirs before.
+# What ends a command in its place, which is never a verdict; and what happens around one that it has reported, which
+# stays.
 ENDS = {
     "os._exit(0)": (USAGE, "ended with exit code 0 by code that it runs"),
     "os._exit(1)": (USAGE, "ended with exit code 1 by code that it runs"),
     "os.kill(os.getpid(), signal.SIGKILL)": (USAGE, "ended by SIGKILL"),
+    "os.kill(os.getpid(), signal.SIGSEGV)": (USAGE, "ended by SIGSEGV"),
     "threading.Thread(target=os._exit, args=(1,)).start(); time.sleep(60)": (USAGE, "ended with exit code 1"),
-    "os.closerange(3, 64); sys.exit(0)": (USAGE, "ended with exit code 0"),
     "(child := os.fork()) or sys.exit(1); os.waitpid(child, 0); os._exit(0)": (USAGE, "ended with exit code 0"),
     "os.kill(os.getpid(), signal.SIGTERM)": (INTERRUPTED, ""),
+    "os.closerange(3, 64); sys.exit(0)": (WITHIN, ""),
+    "[os.write(number, b'1') for number in range(3, 64) if is_open(number)]; sys.exit(3)": (NO_POWER, ""),
+    "os.fork() or time.sleep(600); sys.exit(1)": (VIOLATION, ""),
     "atexit.register(os._exit, 1); sys.exit(0)": (WITHIN, ""),
     "atexit.register(os._exit, 0); sys.exit(1)": (VIOLATION, ""),
+    "atexit.register(os.kill, os.getpid(), signal.SIGSEGV); sys.exit(1)": (VIOLATION, ""),
+    "atexit.register(time.sleep, 600); sys.exit(3)": (NO_POWER, ""),
+    "threading.Thread(target=time.sleep, args=(600,)).start(); sys.exit(1)": (VIOLATION, ""),
+    "supervision.expect(1, ''); atexit.register(time.sleep, 600); sys.exit(1)": (VIOLATION, ""),
 }
+START = """
+import atexit, os, signal, subprocess, sys, threading, time
+from audit.cli import supervision
+def is_open(number):
+    return os.path.exists(f'/dev/fd/{number}')
+"""
 
 
-def program(code: str, *, patience: float = 60, before: str = "", **options: Any) -> subprocess.Popen[str]:
+@contextmanager
+def program(code: str, *, patience: float = 60, before: str = "", **options: Any) -> Iterator[subprocess.Popen[str]]:
     """Start a program that is watched, with its work as lines of code, and with lines that come before it."""
     work = "\n".join(f"    {line}" for line in code.splitlines())
-    lines = ["import atexit, os, signal, subprocess, sys, threading, time", "from audit.cli import supervision"]
-    lines += [f"supervision.GRACE = {patience}", before, "def work():", work, "supervision.supervised(work, 'program')"]
-    command, pipe = [sys.executable, "-c", "\n".join(lines)], subprocess.PIPE
-    return subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, **options)
+    lines = [START, f"supervision.GRACE = {patience}", before, f"def work():\n{work}"]
+    command = [sys.executable, "-c", "\n".join([*lines, "supervision.supervised(work, 'program')"])]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # where it did not end
 
 
 @pytest.mark.parametrize("code", ENDS)
 def test_only_a_verdict_that_was_reached_is_one(code: str) -> None:
-    exit_code, told = ENDS[code]
-    with program(code) as ended:
+    exit_code, reason = ENDS[code]
+    with program(code, patience=0.5) as ended:
         out, err = ended.communicate(timeout=60)
-    assert (ended.returncode, out) == (exit_code, "")
-    assert err.count("\n") == bool(told)
-    assert told in err
+    assert (ended.returncode, out, err.count("\n")) == (exit_code, "", bool(reason))
+    assert reason in err
 
 
 def state(process: int) -> str:
@@ -85,11 +93,6 @@ def state(process: int) -> str:
         return "Z"
 
 
-def gone(process: int) -> bool:
-    """Tell whether a process has ended, though nobody may have asked how."""
-    return state(process) == "Z"
-
-
 def wait_until(holds: Callable[[], bool]) -> None:
     """Wait for something that must come."""
     until = time.monotonic() + 60
@@ -98,38 +101,38 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes where Linux tells of them")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_lead_nowhere(closed: str) -> None:
+    code = "import os, sys; from audit.cli.supervision import supervised as run\n"
+    code += "run(lambda: (print(1, flush=True), os.write(1, b'2'), print(3, file=sys.stderr), sys.exit(3)), 'program')"
+    command = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code]
+    ended = subprocess.run(command, text=True, capture_output=True, check=False, timeout=60)
+    assert ended.returncode == NO_POWER
+    assert ended.stdout == ("" if ">&-" in closed.split() else "1\n2")
+    assert ended.stderr == ("" if "2>&-" in closed else "3\n")
+
 
 # Nothing can be told to it, since it holds the interpreter's lock; and it has started a process that would outlive it.
 # Until it is there, signals wait: an instant earlier they would be heard.
 DEAF = """
-import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(os.getpid(), other.pid, flush=True)
 sum(range(10**15))
 """
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_lead_nowhere(closed: str) -> None:
-    code = "import os, sys; from audit.cli.supervision import supervised as run\n"
-    code += "run(lambda: (print(1, flush=True), os.write(1, b'2'), print(3, file=sys.stderr), sys.exit(3)), 'program')"
-    with subprocess.Popen(
-        ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code],
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as ended:
-        out, err = ended.communicate(timeout=60)
-    assert ended.returncode == NO_POWER
-    assert out == ("" if ">&-" in closed.split() else "1\n2")
-    assert err == ("" if "2>&-" in closed else "3\n")
+LATE = "program: error: the command must end within 0.5 s, and did not: it was stopped; with advice\n"
 
 
 @LINUX
-@pytest.mark.parametrize("ending", ["killed", "asked again", "late"])
-def test_nothing_outlives_a_command(ending: str) -> None:
+@pytest.mark.parametrize(
+    ("ending", "code", "words"),
+    [
+        ("killed", -signal.SIGKILL, ""),
+        ("asked again", INTERRUPTED, "program: interrupted before it had cleaned up\n"),
+        ("late", USAGE, LATE),
+    ],
+)
+def test_nothing_outlives_a_command(ending: str, code: int, words: str) -> None:
     expected = "supervision.expect(0.5, '; with advice')\n" if ending == "late" else ""
     with program(expected + DEAF, patience=0.1) as watcher:
         assert watcher.stdout is not None
@@ -141,23 +144,17 @@ def test_nothing_outlives_a_command(ending: str) -> None:
             watcher.terminate()
             time.sleep(0.02)
         _, err = watcher.communicate(timeout=60)
-        wait_until(lambda: all(map(gone, processes)))
-    assert (watcher.returncode, err) == {
-        "killed": (-signal.SIGKILL, ""),
-        "asked again": (INTERRUPTED, "program: interrupted before it had cleaned up\n"),
-        "late": (
-            USAGE,
-            "program: error: the command must end within 0.5 s, and did not: it was stopped; with advice\n",
-        ),
-    }[ending]
+        wait_until(lambda: [state(process) for process in processes] == ["Z", "Z"])
+    assert (watcher.returncode, err) == (code, words)
 
 
-# Whoever watches makes two processes, the one that ends the work and the work, and comes to nothing after that.
+# Whoever watches makes two processes, the work and the one that ends it, and comes to nothing after one of them.
 HELD_UP = """
 made = []
 def fork(fork=os.fork):
     made.append(fork())
-    if made[-1] and len(made) == 2:
+    if made[-1] and len(made) == {number}:
+        print(made[0], flush=True)
         time.sleep(600)
     return made[-1]
 os.fork = fork
@@ -165,13 +162,15 @@ os.fork = fork
 
 
 @LINUX
-def test_nothing_outlives_a_command_that_is_killed_as_it_starts() -> None:
-    with program(DEAF, before=HELD_UP) as watcher:
+@pytest.mark.parametrize("number", [1, 2])
+def test_nothing_outlives_a_command_that_is_killed_as_it_starts(number: int) -> None:
+    with program("print('at work', flush=True)\ntime.sleep(600)", before=HELD_UP.format(number=number)) as watcher:
         assert watcher.stdout is not None
-        processes = [int(word) for word in watcher.stdout.readline().split()]
-        assert len(processes) == 2
+        process = int(watcher.stdout.readline())
+        assert number == 1 or watcher.stdout.readline() == "at work\n"
         watcher.kill()
-        wait_until(lambda: all(map(gone, processes)))
+        wait_until(lambda: state(process) == "Z")
+        assert watcher.stdout.read() == ""
 
 
 CLEANS = """
@@ -215,19 +214,35 @@ def test_where_nothing_can_be_watched_a_command_runs_all_the_same(monkeypatch: p
         supervised(lambda: sys.exit(NO_POWER), "program")
 
 
-@pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
-def test_a_time_that_is_none_is_refused(plaudit: Command, seconds: str) -> None:
-    told = f"timeout must be positive and finite, got {seconds}"
-    assert refused(plaudit("audit", "gdpc", "--timeout", seconds), told)
-    assert refused(
-        plaudit("audit", "gdpc", "--timeout", "5"), "timeout needs a system where processes watch each other"
-    )
+def test_the_first_request_to_end_interrupts_and_no_other() -> None:
+    former = [signal.signal(number, signal.default_int_handler) for number in ENDINGS]  # nohup ignores one of them
+    try:
+        heed_endings()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(ENDINGS[-1])
+        signal.raise_signal(ENDINGS[-1])
+    finally:
+        for number, handler in zip(ENDINGS, former, strict=True):
+            signal.signal(number, handler)
+
+
+# Audits
+
+# Blocks once it is asked for more runs than the first look takes.
+BLOCKS = r"""
+import os, time
+def mechanism(counts, size, rng):
+    if size > 16:  # more than before an audit, and less than a thirty-second of 700 runs
+        os.write(1, b"blocked\n")  # whole, whichever thread it is
+        time.sleep(600)
+    return counts + rng.laplace(size=(size, counts.size))
+"""
 
 
 def test_an_interrupt_keeps_what_is_finished(desk: Path) -> None:
     (desk / "blocks.py").write_text(BLOCKS)
     command = [sys.executable, "-m", "audit", "audit", "mine:noisy", "blocks:mechanism", *OWN, *QUICK, "--out", "out"]
-    with subprocess.Popen(command, cwd=desk, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             assert select.select([process.stdout], [], [], 60)[0]  # a deadline, not a pause
@@ -237,10 +252,9 @@ def test_an_interrupt_keeps_what_is_finished(desk: Path) -> None:
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == INTERRUPTED
-    assert out == "blocked\n" * out.count("\n")
+    assert (process.returncode, out) == (INTERRUPTED, "blocked\n" * out.count("\n"))
     assert err == "plaudit: interrupted; 1 of 2 audits finished before that, saved in out\n"
-    assert os.listdir(desk / "out") == ["mine-noisy.json"]
+    assert os.listdir("out") == ["mine-noisy.json"]
     assert AuditResult.from_dict(read_json(desk / "out" / "mine-noisy.json")).verdict == "not refuted"
 
 
@@ -248,37 +262,39 @@ def test_an_interrupt_keeps_what_is_finished(desk: Path) -> None:
     ("arguments", "unbuffered"),
     [(("--version",), ""), (("audit", "mine:promising", "--data", "counts.csv", *QUICK, "--out", "out"), "1")],
 )
-def test_a_reader_that_has_left_is_no_violation(desk: Path, arguments: tuple[str, ...], unbuffered: str) -> None:
+def test_a_reader_that_has_left_is_no_violation(arguments: tuple[str, ...], unbuffered: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
         environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
-        left = shell(*arguments, stdout=writing, stderr=subprocess.PIPE, cwd=desk, env=environment)
+        left = shell(*arguments, stdout=writing, stderr=subprocess.PIPE, env=environment)
     finally:
         os.close(writing)
     assert (left.returncode, left.stderr) == (UNREAD, "")
     if "--out" in arguments:
-        assert sorted(os.listdir(desk / "out")) == ["audits.png", "mine-promising.json"]
+        assert sorted(os.listdir("out")) == ["audits.png", "mine-promising.json"]
+
+
+STEPS = """
+import os, time
+import numpy as np
+def mechanism(counts, size, rng):
+    if size > 120:  # the runs that count: not the first looks at a mechanism, which are made again
+        with open('log', 'a') as log:
+            log.write(f'{size}\\n')
+    if size > 120 and os.path.exists('slow') and len(open('log').readlines()) > 45:
+        os.write(1, b'there\\n')
+        time.sleep(600)
+    return np.round(counts + rng.laplace(size=(size, counts.size)), 6)
+mechanism.runs_per_block = 250  # of which a call has some 219
+"""
 
 
 @pytest.mark.slow
 def test_an_interrupted_audit_goes_on_from_its_store(desk: Path) -> None:
     """The first of two terminals is closed in the middle; the second asks again."""
-    (desk / "steps.py").write_text(
-        "import os, time\n"
-        "import numpy as np\n"
-        "def mechanism(counts, size, rng):\n"
-        "    if size > 120:\n"  # the runs that count: not the first looks at a mechanism, which are made again
-        "        with open('log', 'a') as log:\n"
-        "            log.write(f'{size}\\n')\n"
-        "    if size > 120 and os.path.exists('slow') and len(open('log').readlines()) > 45:\n"
-        "        os.write(1, b'there\\n')\n"
-        "        time.sleep(600)\n"
-        "    return np.round(counts + rng.laplace(size=(size, counts.size)), 6)\n"
-        "mechanism.runs_per_block = 250\n"  # of which a call has some 219
-    )
-    asked = ("audit", "steps:mechanism", "--claim", "pure:1", "--size", "20000", "--data", "counts.csv", "--json")
-    asked += ("--confidence", "0.999999")
+    (desk / "steps.py").write_text(STEPS)
+    asked = ("audit", "steps:mechanism", *OWN, "--size", "20000", "--confidence", "0.999999", "--json")
     command = [sys.executable, "-m", "audit", *asked, "--store", "kept", "--jobs", "1"]
     (desk / "slow").touch()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as audit:
@@ -296,19 +312,14 @@ def test_an_interrupted_audit_goes_on_from_its_store(desk: Path) -> None:
 
 @pytest.mark.parametrize("hang", ["time.sleep(600)", pytest.param("while True: pass", marks=pytest.mark.slow)])
 def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
-    (desk / "hangs.py").write_text(
-        "import os, time\n"
-        "def mechanism(counts, size, rng):\n"
-        "    open('pid', 'w').write(str(os.getpid()))\n"
-        f"    {hang}\n"
-    )
-    asked = ("audit", "hangs:mechanism", *OWN, "--store", "kept", "--timeout", "1.5")
+    code = f"import os, time\ndef mechanism(*_):\n    open('pid', 'w').write(str(os.getpid()))\n    {hang}\n"
+    (desk / "hangs.py").write_text(code)
     begun = time.monotonic()
-    outcome = shell(*asked, capture_output=True)
-    assert outcome.returncode == USAGE
-    assert outcome.stderr == (
+    outcome = shell("audit", "hangs:mechanism", *OWN, "--store", "kept", "--timeout", "1.5", capture_output=True)
+    assert (outcome.returncode, outcome.stderr) == (
+        USAGE,
         "plaudit: error: the command must end within 1.5 s, and did not: it was stopped; finished runs are in kept, "
-        "and the same command goes on from them\n"
+        "and the same command goes on from them\n",
     )
     assert time.monotonic() - begun < 30
     if (desk / "pid").exists():  # on a machine under load it may not have come so far
@@ -317,35 +328,19 @@ def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
 
 
 @pytest.mark.slow
-def test_an_audit_that_ends_in_time_is_the_same(desk: Path) -> None:
+def test_an_audit_that_ends_in_time_is_the_same() -> None:
     asked = ("audit", "mine:noisy", *OWN, *QUICK, "--out")
     outcome = shell(*asked, "one", "--timeout=60", capture_output=True)
     assert (outcome.returncode, outcome.stderr) == (WITHIN, "")
     assert shell(*asked, "two", capture_output=True).returncode == WITHIN
     one, two = (AuditResult.from_dict(read_json(Path(name) / "mine-noisy.json")) for name in ("one", "two"))
     assert (one.counts, one.provenance["command"]) == (two.counts, two.provenance["command"])
-    violated = shell("audit", "gdpc-half-noise", *QUICK, "--timeout", "60", capture_output=True)
-    assert violated.returncode == VIOLATION
 
 
 @pytest.mark.slow
 def test_somebody_else_may_end_a_timed_audit(desk: Path) -> None:
-    (desk / "dies.py").write_text(
-        "import os, signal\ndef mechanism(counts, size, rng):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
+    (desk / "dies.py").write_text("import os\ndef mechanism(*_):\n    os.kill(os.getpid(), 9)\n")
     outcome = shell("audit", "dies:mechanism", *OWN, "--timeout", "60", capture_output=True)
     assert outcome.returncode == USAGE
-    told = "plaudit: error: the command was ended by SIGKILL, before it had finished; with --store, finished runs"
-    assert outcome.stderr.startswith(told)
-
-
-def test_the_first_request_to_end_interrupts_and_no_other() -> None:
-    former = [signal.signal(number, signal.default_int_handler) for number in ENDINGS]  # nohup ignores one of them
-    try:
-        heed_endings()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(ENDINGS[-1])
-        signal.raise_signal(ENDINGS[-1])
-    finally:
-        for number, handler in zip(ENDINGS, former, strict=True):
-            signal.signal(number, handler)
+    reason = "plaudit: error: the command was ended by SIGKILL, before it had finished; with --store, finished runs"
+    assert outcome.stderr.startswith(reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from audit.claims import PureDP
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, refused, results, strict
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, results, strict
 
 FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
 
@@ -74,38 +74,3 @@ def test_a_known_bug_is_found_on_its_own_databases(plaudit: Command) -> None:
         plaudit, "bug-half-noise", "--size", "20000", "--seed", "1", "--confidence", "0.999", code=VIOLATION
     )
     assert result.claim == PureDP(1.0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("ons", "--stage", "none"), "stage of ons must be one of measurements, adjusted, rounded, tables, got 'none'"),
-        (("gdpc", "--stage", "measurements"), "stage of gdpc must be one of none, got 'measurements'"),
-        (("ons", "--pair", "none"), "pair of ons must be one of among, alone, got 'none'"),
-        (
-            ("topdown", "--preset", "none"),
-            "preset of topdown must be one of e2e-1940, pl94-2020, h1, micro, got 'none'",
-        ),
-        (("phsafe", "--preset", "none"), "preset of phsafe must be one of us, pr, got 'none'"),
-        (("gdpc", "--preset", "micro"), "preset of gdpc must be one of none, got 'micro'"),
-        (("topdown", "--preset", "h1", "--pair", "added"), "pair of topdown must be one of replaced, got 'added'"),
-        (("gdpc", "--pair", "morocco"), "--pair is for systems that are not for counts: give --data and --cell"),
-        (("phsafe", "--data", "midwest"), "phsafe needs --units with data of your own"),
-        (("SVT1", "--data", "midwest"), "--data is for counts: give --pair"),
-        (("phsafe", "gdpc", "--cell", "1"), "--cell is for counts: give --pair"),
-        (("phsafe", "--epsilon", "1"), "phsafe takes no budget, got --epsilon"),
-        (("ons", "--rho", "1"), "ons takes --epsilon, got --rho"),
-        (("gaussian-counts", "--epsilon", "1"), "gaussian-counts takes --rho, got --epsilon"),
-        (("gaussian-counts", "--rho", "0"), "rho must be from 1e-24 to 1e+23, got 0"),
-        (("topdown", "--epsilon", "1", "--rho", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
-        (("ons", "--relation", "replace_one"), "ons has no pair of replace_one neighbors, got --pair among, alone"),
-        (("ons", "--epsilon", "-1"), "epsilon must be positive and finite, got -1"),
-        (("gdpc", "--epsilon", "nan"), "epsilon must be positive and finite, got nan"),
-        (("gdpc-notebook", "--epsilon", "inf"), "epsilon must be positive and finite, got inf"),
-        (("gdpc-notebook", "--epsilon", "1"), "gdpc-notebook needs an epsilon below 1, got 1"),
-        (("phsaef",), "no system is called 'phsaef': did you mean phsafe"),
-        (("no-such-thing",), "no system is called 'no-such-thing': see `plaudit list`"),
-    ],
-)
-def test_what_a_system_does_not_have_is_one_line(plaudit: Command, arguments: tuple[str, ...], words: str) -> None:
-    assert refused(plaudit("audit", *arguments, *FEW), words)

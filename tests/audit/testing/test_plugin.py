@@ -394,18 +394,6 @@ def test_neither_order_nor_processes_change_a_report(pytester):
 
 
 @pytest.mark.slow
-def test_neither_order_nor_processes_change_audits(pytester):
-    pytester.makepyfile(test_release=SUITE, test_copy=SUITE)
-    one = run(pytester, "-pxdist", "--audit-report", "one.json")
-    assert closing_line(one).startswith("plaudit: 20 audits (14 of promises, 6 of known bugs), 4 violated, ")
-    pytester.makeconftest(REVERSED)
-    for options in ((), ("-n", "2"), ("-n", "2", "--dist", "loadfile"), ("-n", "2", "--dist", "each")):
-        other = run(pytester, "-pxdist", "--audit-report", "other.json", *options)
-        assert without_times(pytester.path / "other.json") == without_times(pytester.path / "one.json")
-        assert closing_line(other) == closing_line(one)
-
-
-@pytest.mark.slow
 def test_a_worker_that_dies_takes_no_other_audit_with_it(pytester):
     tests = "".join(
         f"\ndef test_{name}():\n    audit()\n    {end}\n" for name, end in (("a", "pass"), ("b", "os._exit(1)"))

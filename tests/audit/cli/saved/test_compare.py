@@ -6,24 +6,13 @@ import json
 import math
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from audit.claims import PureDP
-from audit.cli.saved.compare import compare
 from audit.results.files import write_json
+from tests.audit.cli.desk import refused
 from tests.audit.report.test_formats import NAMES
 from tests.audit.review.test_two_samples import GOOD, LOUDER
 from tests.helpers import audited, estimated
-
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(compare)
-
-
-def run(*arguments):
-    """The exit code and what was printed; bad input raises, as the command `plaudit` turns into one line."""
-    result = CliRunner().invoke(app, list(map(str, arguments)), standalone_mode=False, catch_exceptions=False)
-    return result.return_value, result.stdout
 
 
 @pytest.fixture
@@ -36,9 +25,9 @@ def folders(tmp_path):
     return write
 
 
-def test_all_as_before(folders):
+def test_all_as_before(plaudit, folders):
     old = folders("old", a=audited(), b=audited(counts=GOOD))
-    code, printed = run(old, old)
+    code, printed, _ = plaudit("compare", old, old)
     assert code == 0
     assert "REGRESSION" not in printed
     assert printed.count("identical") == 2
@@ -46,13 +35,13 @@ def test_all_as_before(folders):
         "Compared: 2 audits, of which 2 by their counts. If no algorithm changed, any counts are called changed with "
         "probability 0.001 at most, over all audits. A verdict holds by itself, at 95% confidence."
     )
-    assert run(old, folders("new", a=audited(), b=audited(counts=GOOD, seed_entropy=7)))[0] == 0
+    assert plaudit("compare", old, folders("new", a=audited(), b=audited(counts=GOOD, seed_entropy=7))).code == 0
 
 
-def test_regressions_are_printed_first_and_fail(folders):
+def test_regressions_are_printed_first_and_fail(plaudit, folders):
     old = folders("old", a=audited(counts=GOOD), b=audited(), c=audited())
     new = folders("new", a=audited(counts=LOUDER, seed_entropy=7), b=audited(claim=PureDP(2), verdict="not refuted"))
-    code, printed = run(old, new)
+    code, printed, _ = plaudit("compare", old, new)
     assert code == 1
     assert printed.splitlines()[:3] == [
         "REGRESSION: a: the loss of this event grew: right among all guesses 72.86% -> 74.29%",
@@ -62,33 +51,33 @@ def test_regressions_are_printed_first_and_fail(folders):
     assert "b: the promises differ: only the bounds stand side by side" in printed
     assert "person added or removed" in printed
     assert "y if output[0] >= 13" in printed
-    assert run(old, new, "--confidence", "0.999999999999")[0] == 1  # the other two
+    assert plaudit("compare", old, new, "--confidence", "0.999999999999").code == 1  # the other two
 
 
-def test_less_power_has_an_exit_code_of_its_own(folders):
+def test_less_power_has_an_exit_code_of_its_own(plaudit, folders):
     old = folders("old", a=audited(), b=audited())
     new = folders("new", a=audited(detectable=1.5), b=audited(detectable=9.0, verdict="no power"))
-    code, printed = run(old, new)
+    code, printed, _ = plaudit("compare", old, new)
     assert code == 3
     assert printed.startswith(
         "LESS POWER: a: the minimum detectable loss grew, relative to the promise: 1.250 (epsilon 1) -> 1.5"
     )
     assert "LESS POWER: b: no power" in printed
-    assert run(old, folders("worse", a=audited(detectable=1.5)))[0] == 1  # a regression weighs more
+    assert plaudit("compare", old, folders("worse", a=audited(detectable=1.5))).code == 1  # a regression weighs more
 
 
-def test_two_files_are_compared_whatever_their_names(folders):
+def test_two_files_are_compared_whatever_their_names(plaudit, folders):
     old, new = folders("old", a=audited()), folders("new", b=audited(detectable=1.5))
-    code, printed = run(old / "a.json", new / "b.json")
+    code, printed, _ = plaudit("compare", old / "a.json", new / "b.json")
     assert code == 3
     assert "LESS POWER: b: the minimum detectable loss grew" in printed
-    assert run(old / "a.json", old / "a.json")[0] == 0
+    assert plaudit("compare", old / "a.json", old / "a.json").code == 0
 
 
-def test_json(folders):
+def test_json(plaudit, folders):
     old = folders("old", a=audited(detectable=math.inf, verdict="no power"), b=audited())
     new = folders("new", a=audited(), c=audited(confidential=True))
-    code, printed = run(old, new, "--json")
+    code, printed, _ = plaudit("compare", old, new, "--json")
     values = json.loads(printed)
     assert code == 1
     assert (values["regressed"], values["weakened"], values["confidential"]) == (True, False, True)
@@ -100,34 +89,34 @@ def test_json(folders):
     assert values["audits"]["a"]["notes"] == ["the verdict became not refuted, was no power"]
 
 
-def test_what_is_confidential_is_said_to_be(folders):
-    code, printed = run(folders("old", a=audited()), folders("new", a=audited(confidential=True)))
+def test_what_is_confidential_is_said_to_be(plaudit, folders):
+    code, printed, _ = plaudit("compare", folders("old", a=audited()), folders("new", a=audited(confidential=True)))
     assert code == 0
     assert printed.startswith("CONFIDENTIAL: the databases behind these audits are")
     assert "  CONFIDENTIAL  " in printed
 
 
-def test_files_of_another_schema(folders, tmp_path, monkeypatch):
+def test_files_of_another_schema(plaudit, folders, tmp_path, monkeypatch):
     new = folders("new", a=audited(), b=audited())
     monkeypatch.setattr("audit.results.files.SCHEMA", 1)
     plain = {key: value for key, value in audited().to_dict().items() if key not in ("basis", "confidential")}
     write_json(tmp_path / "old" / "a.json", plain)
     monkeypatch.undo()
     folders("old", b=audited())
-    code, printed = run(tmp_path / "old", new)
+    code, printed, _ = plaudit("compare", tmp_path / "old", new)
     assert code == 0
     assert "a: the file is of schema 2, was of schema 1" in printed
     assert "b: the file" not in printed
-    assert json.loads(run(tmp_path / "old", new, "--json")[1])["audits"]["a"]["schemas"] == [1, 2]
+    assert json.loads(plaudit("compare", tmp_path / "old", new, "--json").out)["audits"]["a"]["schemas"] == [1, 2]
 
 
-def test_a_narrow_terminal_shows_events_below(folders, monkeypatch):
+def test_a_narrow_terminal_shows_events_below(plaudit, folders, monkeypatch):
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")
     old = folders("old", a=audited(), b=audited())
     new = folders("new", a=audited(event="y if output[1] >= 2"), b=audited())
-    printed = run(old, new)[1]
+    printed = plaudit("compare", old, new).out
     assert "a: y if output[0] >= 13 -> y if output[1] >= 2\n" in printed
     assert "b: y if output[0] >= 13\n" in printed
     assert "within chance" not in printed
@@ -136,7 +125,7 @@ def test_a_narrow_terminal_shows_events_below(folders, monkeypatch):
 
 
 @pytest.mark.reliability(11)
-def test_a_terminal_is_not_commanded(tmp_path, record_property):
+def test_a_terminal_is_not_commanded(plaudit, tmp_path, record_property):
     obeyed = [name for name in NAMES if "[" in name or not name.isprintable()]
     hostile = [name for name in obeyed if not any(0xD800 <= ord(letter) < 0xE000 for letter in name)]
     record_property("tried", len(hostile))
@@ -145,30 +134,26 @@ def test_a_terminal_is_not_commanded(tmp_path, record_property):
         audited(mechanism=name, event=name, pair=name).to_json(tmp_path / "old" / file)
         audited(event=f"{name}!", pair=f"{name}!", confidential=True).to_json(tmp_path / "new" / file)
     for options in ((), ("--json",)):
-        code, printed = run(tmp_path / "old", tmp_path / "new", *options)
+        code, printed, _ = plaudit("compare", tmp_path / "old", tmp_path / "new", *options)
         assert code == 0
         assert all(letter.isprintable() or letter == "\n" for letter in printed)
     assert len(json.loads(printed)["audits"]) == len(hostile) >= 20
 
 
-def test_estimates_are_not_compared(folders, tmp_path):
+def test_estimates_are_not_compared(plaudit, folders, tmp_path):
     old = folders("old", a=audited())
     write_json(old / "e.json", estimated().to_dict())
-    assert run(old, old)[0] == 0
+    assert plaudit("compare", old, old).code == 0
     write_json(tmp_path / "only" / "e.json", estimated().to_dict())
-    with pytest.raises(ValueError, match="only must hold saved audits, got estimates only"):
-        run(old, tmp_path / "only")
+    assert refused(plaudit("compare", tmp_path / "only", old), "only must hold saved audits, got estimates only")
 
 
-def test_a_file_is_compared_with_the_audit_of_its_name_in_a_folder(folders):
+def test_a_file_is_compared_with_the_audit_of_its_name_in_a_folder(plaudit, folders):
     old = folders("old", a=audited())
-    assert "a: y if output[0] >= 13" in run(old, old / "a.json")[1]
-    assert run(old, old / "a.json")[0] == run(old / "a.json", old)[0] == 0
+    assert "a: y if output[0] >= 13" in plaudit("compare", old, old / "a.json").out
+    assert [plaudit("compare", *files).code for files in ((old, old / "a.json"), (old / "a.json", old))] == [0, 0]
 
 
-def test_bad_input_is_one_line(folders, tmp_path):
+def test_bad_input_is_one_line(plaudit, folders):
     old = folders("old", a=audited())
-    with pytest.raises(ValueError, match="nowhere must be a folder of saved audits or one of them, and there is none"):
-        run(old, tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got 2"):
-        run(old, old, "--confidence", "2")
+    assert refused(plaudit("compare", old, old, "--confidence", "2"), "confidence must be in (0, 1), got 2")

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from algorithms.bugs.budget import HalfNoiseGDPC
-from algorithms.flaxman import GDPC
-from audit import NeighborPair, PureDP, measure_loss
 from audit.results import AuditResult
 from audit.results.files import write_json
 from audit.results.folder import read_results
@@ -22,18 +19,6 @@ KNOWN, PROMISED = {"expected": "violated"}, {"expected": "not refuted"}
 FOUND = "Known bugs: 1 detected, as expected."
 POWERLESS = audited(verdict="no power", detectable=3.0)
 COMMANDS = ("check", "report", "verify")
-
-
-@pytest.fixture(scope="module")
-def sound() -> AuditResult:
-    pair = NeighborPair.add_people([120, 75, 43], cell=0)
-    return measure_loss(GDPC(1.0), pair, PureDP(1.0), size=2000, confidence=0.999, attack="entries", rng=1)
-
-
-@pytest.fixture(scope="module")
-def violated() -> AuditResult:
-    pair = NeighborPair.add_people([120, 75, 43], cell=0)
-    return measure_loss(HalfNoiseGDPC(1.0), pair, PureDP(1.0), size=2000, confidence=0.999, attack="entries", rng=1)
 
 
 def session(path: str, *audits: tuple[str, dict[str, str], AuditResult]) -> str:

@@ -8,26 +8,13 @@ import resource
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from audit.claims import PureDP
-from audit.cli.saved.report import report
 from audit.report.page import SIGNATURE
 from audit.results.files import write_json
+from tests.audit.cli.desk import refused
 from tests.audit.report.hostile import body
 from tests.helpers import audited, estimated
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-app.command()(report)
-
-
-def run(*arguments):
-    """Return the exit code and what is printed; input errors are raised."""
-    answer = CliRunner().invoke(app, [str(argument) for argument in arguments], standalone_mode=False)
-    if answer.exception is not None:
-        raise answer.exception
-    return answer.return_value, answer.stdout
 
 
 @pytest.fixture
@@ -42,9 +29,9 @@ def folder(tmp_path):
     ("more", "code"),
     [({}, 0), ({"verdict": "no power", "detectable": 2.5}, 3), ({"verdict": "violated", "measured": PureDP(1.5)}, 1)],
 )
-def test_the_exit_code_is_that_of_check(folder, more, code):
+def test_the_exit_code_is_that_of_check(plaudit, folder, more, code):
     audited(**more).to_json(folder / "more.json")
-    found, words = run(folder)
+    found, words, _ = plaudit("report", folder)
     assert found == code
     assert words.startswith(f"Wrote {folder / 'report.html'}: 2 audits, ")
     page = (folder / "report.html").read_text("utf-8")
@@ -53,55 +40,54 @@ def test_the_exit_code_is_that_of_check(folder, more, code):
     assert sorted(path.name for path in folder.iterdir()) == ["more.json", "report.html", "sound.json"]
 
 
-def test_estimates_alone_are_within_their_claims(tmp_path):
+def test_estimates_alone_are_within_their_claims(plaudit, tmp_path):
     write_json(tmp_path / "residuals.json", estimated().to_dict())
-    code, words = run(tmp_path, "--out", tmp_path / "new" / "a\x1b[2J\nb.html")
+    code, words, _ = plaudit("report", tmp_path, "--out", tmp_path / "new" / "a\x1b[2J\nb.html")
     assert (code, "0 audits, 0 violated; 1 estimate." in words) == (0, True)
     assert "\x1b" not in words  # names do not reach the terminal as they are
     assert (tmp_path / "new" / "a\x1b[2J\nb.html").exists()
 
 
-def test_author_and_question_stand_at_the_top(folder):
-    run(folder, "--author", "Disclosure control", "--question", "May it be released?", "--public")
+def test_author_and_question_stand_at_the_top(plaudit, folder):
+    plaudit("report", folder, "--author", "Disclosure control", "--question", "May it be released?", "--public")
     page = (folder / "report.html").read_text("utf-8")
     assert "<dd>May it be released?</dd>" in page
     assert "<dd>Disclosure control</dd>" in page
 
 
-def test_a_public_report_has_no_names_of_folders(folder):
+def test_a_public_report_has_no_names_of_folders(plaudit, folder):
     audited(mechanism="RDPC", confidential=True).to_json(folder / "of us.json")
-    run(folder, "--public", "--title", "Release <1>")
+    plaudit("report", folder, "--public", "--title", "Release <1>")
     page = (folder / "report.html").read_text("utf-8")
     assert "<h1><bdi>Release &lt;1&gt;</bdi></h1>" in page
     assert ": RDPC" in page  # one of ours
     assert ": count" not in body(page)
-    run(folder, "--public")
+    plaudit("report", folder, "--public")
     assert "release 1" not in (folder / "report.html").read_text("utf-8")
 
 
-def test_a_report_replaces_reports_and_what_it_is_told_to(folder):
-    run(folder, "--title", "first")
-    run(folder, "--title", "second")
+def test_a_report_replaces_reports_and_what_it_is_told_to(plaudit, folder):
+    plaudit("report", folder, "--title", "first")
+    plaudit("report", folder, "--title", "second")
     path = folder / "report.html"
     assert SIGNATURE in path.read_text("utf-8")
     assert "second" in path.read_text("utf-8")
     path.write_text("<p>mine</p>")
-    with pytest.raises(ValueError, match="must be a report of plaudit to be replaced: name it with --out"):
-        run(folder)
+    assert refused(plaudit("report", folder), "must be a report of plaudit to be replaced: name it with --out")
     assert path.read_text() == "<p>mine</p>"
-    run(folder, "--out", path)
+    plaudit("report", folder, "--out", path)
     assert SIGNATURE in path.read_text("utf-8")
 
 
-def test_results_folders_and_devices_are_never_replaced(folder):
+def test_results_folders_and_devices_are_never_replaced(plaudit, folder):
     before = (folder / "sound.json").read_bytes()
-    with pytest.raises(ValueError, match="out must not be a result"):
-        run(folder, "--out", folder / "sound.json")
+    for out, words in (
+        (folder / "sound.json", "out must not be a result"),
+        (folder, "out must be a file, got the folder"),
+        ("/dev/full", "out must be a file, and /dev/full is none"),
+    ):
+        assert refused(plaudit("report", folder, "--out", out), words)
     assert (folder / "sound.json").read_bytes() == before
-    with pytest.raises(ValueError, match="out must be a file, got the folder"):
-        run(folder, "--out", folder)
-    with pytest.raises(ValueError, match="out must be a file, and /dev/full is none"):
-        run(folder, "--out", "/dev/full")
     assert not Path("/dev/full").is_file()
 
 
@@ -113,37 +99,34 @@ def test_results_folders_and_devices_are_never_replaced(folder):
         ("[" * 100_000, "is not a result file"),
     ],
 )
-def test_folders_without_results_are_one_line(tmp_path, text, words):
+def test_folders_without_results_are_one_line(plaudit, tmp_path, text, words):
     place = tmp_path / "results"
     if text is not None:
         place.mkdir()
         if text:
             (place / "a.json").write_text(text)
-    with pytest.raises(ValueError, match=words) as caught:
-        run(place)
-    assert "\n" not in str(caught.value)
+    assert refused(plaudit("report", place), words)
     assert not (place / "report.html").exists()
 
 
-def test_a_full_disk_keeps_the_old_report(folder):
-    run(folder, "--title", "old")
+def test_a_full_disk_keeps_the_old_report(plaudit, folder):
+    plaudit("report", folder, "--title", "old")
     before = (folder / "report.html").read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
-            run(folder, "--title", "new")
+        assert refused(plaudit("report", folder, "--title", "new"), os.strerror(errno.EFBIG))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (folder / "report.html").read_bytes() == before
     assert sorted(path.name for path in folder.iterdir()) == ["report.html", "sound.json"]
 
 
-def test_a_folder_without_systems_names_no_mechanism(folder, monkeypatch):
+def test_a_folder_without_systems_names_no_mechanism(plaudit, folder, monkeypatch):
     def missing(name):
         raise ValueError("the reference implementations must be installed")
 
     monkeypatch.setattr("audit.installed.offered", missing)
     audited(mechanism="GDPC").to_json(folder / "gdpc.json")
-    run(folder, "--public")
+    plaudit("report", folder, "--public")
     assert "GDPC" not in (folder / "report.html").read_text("utf-8")

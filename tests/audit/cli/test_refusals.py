@@ -1,0 +1,180 @@
+"""One line for everything that is wrong, and nothing left behind: the commands of `refusals.txt`, and more."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shlex
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audit.cli.inputs import tables, targets
+from tests.audit.cli.desk import (
+    EXACT,
+    INTERRUPTED,
+    MINE,
+    OWN,
+    PEOPLE,
+    TABLE,
+    Command,
+    refused,
+    save_households,
+    save_outputs,
+    save_persons,
+)
+
+CASES = [
+    (words.startswith("slow: "), words.removeprefix("slow: "), reason)
+    for line in Path(__file__).with_name("refusals.txt").read_text("utf-8").splitlines()
+    if line and not line.startswith("#")
+    for words, _, reason in [line.partition(" => ")]
+]
+TEXTS = {
+    "counts.csv": "120\n75\n43\n",
+    "mine.py": MINE,
+    "exact.py": EXACT,
+    "helper.py": TABLE,
+    "people.csv": PEOPLE,
+    "names.csv": "people\n",
+    "words.csv": "people\n120\nmany\n",
+    "coded.csv": "1,120\n2,75\n3,43\n",
+    "blank.csv": "120\n\n75\n",
+    "nan.csv": "nan\n120\n75\n",
+    "missing.csv": "NA\n120\n75\n",
+    "infinite.csv": "120\ninf\n",
+    "few.csv": "1\n2\n3\n",
+    "texts.csv": "many\nfew\nnone at all\n",
+    "wide.csv": "1,2\n3,4\n",
+    "lost.csv": "1\n" * 20 + "nan\n",
+    "stops.py": "1 // 0",
+    "exits.py": "raise SystemExit(0)",
+    "panics.py": "raise BaseException('no thread')",
+}
+
+
+class Trap:
+    """Leaves a file when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("sprung",)
+
+
+def save_bad_files() -> None:
+    """Write files of every wrong kind beside the right ones."""
+    for name, text in TEXTS.items():
+        Path(name).write_text(text)
+    Path("latin.csv").write_bytes("café\n120\n".encode("latin-1"))
+    for name in ("folder.csv", "folder.svg", "empty"):
+        Path(name).mkdir()
+    np.save("counts.npy", np.array([120, 75, 43]))
+    np.save("pickled.npy", np.array([Trap()], dtype=object), allow_pickle=True)
+    np.savez("archive.npz", counts=np.arange(3))
+    shutil.move("archive.npz", "archive.npy")
+    with open("huge.npy", "wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
+        np.lib.format.write_array_header_1_0(file, header)
+    save_outputs()
+    save_persons()
+
+
+@pytest.fixture(scope="module")
+def bad_desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bad")
+    with contextlib.chdir(folder):
+        save_bad_files()
+        save_households(Path("homes"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"), [pytest.param(*case, id=case[0], marks=[pytest.mark.slow] * slow) for slow, *case in CASES]
+)
+def test_a_bad_command_is_one_line_and_leaves_nothing(
+    plaudit: Command, bad_desk: Path, command: str, reason: str
+) -> None:
+    words = shlex.split(command)
+    if words[0] == "audit" and all(word and not word.startswith("--out=") for word in words):
+        words[1:1] = ["--out", "out"]
+    with contextlib.chdir(bad_desk):
+        before = {*os.listdir()}
+        assert refused(plaudit(*words), reason)
+        assert {*os.listdir()} - before <= {"__pycache__", "out"}
+        assert not list(Path("out").glob("*"))
+
+
+def test_pickles_are_traps(desk: Path) -> None:
+    save_bad_files()
+    with pytest.raises(TypeError):  # negative control: opened the way it was made, the trap springs
+        float(np.load("pickled.npy", allow_pickle=True)[0])
+    assert (desk / "sprung").exists()
+
+
+def test_a_file_beyond_the_limit_is_refused(plaudit: Command, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("audit", "gdpc", "--data")
+    monkeypatch.setattr(tables, "LARGEST_INPUT", 9)
+    assert refused(plaudit(*asked, "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
+    Path("endless.csv").symlink_to("/dev/zero")
+    assert refused(plaudit(*asked, "endless.csv"), "endless.csv must be a file or a pipe, got a device")
+    monkeypatch.undo()
+    monkeypatch.chdir(desk)
+    monkeypatch.setattr(tables, "MOST_VALUES", 2)
+    assert refused(plaudit(*asked, "counts.csv"), "must hold at most 2 values, got 3 commas and lines")
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("counts.csv", "out must be a folder, got the file counts.csv"),
+        ("counts.csv/below", "'counts.csv/below'"),
+        pytest.param(
+            "locked",
+            "Permission denied",
+            marks=pytest.mark.skipif(getattr(os, "geteuid", lambda: 0)() == 0, reason="root may write anywhere"),
+        ),
+    ],
+)
+def test_what_cannot_be_kept_is_found_out_before_the_runs(
+    plaudit: Command, monkeypatch: pytest.MonkeyPatch, out: str, words: str
+) -> None:
+    Path("locked").mkdir(mode=0o500)
+    monkeypatch.setattr("audit.loss.measure_loss", lambda *_, **__: pytest.fail("it ran"))
+    assert refused(plaudit("audit", "gdpc", "--out", out), words)
+
+
+def test_an_error_in_the_second_audit_keeps_the_first(plaudit: Command) -> None:
+    outcome = plaudit("audit", "mine:noisy", "mine:divides", *OWN, "--size", "500", "--out", "out")
+    assert refused(outcome, "mine:divides failed")
+    assert os.listdir("out") == ["mine-noisy.json"]
+
+
+def test_an_interrupt_of_the_first_audit_or_before(plaudit: Command) -> None:
+    outcome = plaudit("audit", "mine:impatient", *OWN, "--jobs", "1")
+    assert outcome == (INTERRUPTED, "", "plaudit: interrupted\n")
+    Path("early.py").write_text("raise KeyboardInterrupt")
+    assert plaudit("audit", "early:f", *OWN).code == INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ImportError("theirs needs duckdb"), "theirs needs duckdb"),
+        (RecursionError("deep"), "RecursionError: deep"),
+        (RuntimeError("std::bad_cast"), "RuntimeError: std::bad_cast"),  # of libraries: no violation
+    ],
+)
+def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
+    plaudit: Command, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+) -> None:
+    def mechanism(**_: Any) -> Any:
+        raise error
+
+    theirs = SimpleNamespace(name="theirs", of_counts=True, settings=(), below=math.inf, mechanism=mechanism)
+    offered = SimpleNamespace(systems=lambda: {"theirs": theirs}, EXTRACTS={})
+    monkeypatch.setattr(targets, "offered", lambda _: offered)
+    assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)
