@@ -64,39 +64,22 @@ RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What one output is, settled once for a whole audit.
+    """What one output is, settled once for a whole audit."""
 
-    Attributes
-    ----------
-    shape : tuple of int or None
-        Of one output, if outputs are arrays of numbers. None: each is written down as text, whatever it holds.
-    letters : int
-        Of such a text, about: the next power of four.
-    form : tuple
-        Types in an output, of numbers in a sequence: each run has its own there. Empty: an array has one for all.
-    types : tuple of str
-        Those that a batch may have.
-    raises : str, optional
-        Word of the exception that needs no class, as the first runs raised no other; by default all need none.
-    noted : set of (str, str), optional
-        Where types and exceptions are noted until they are settled.
-    """
-
-    shape: tuple[int, ...] | None
-    letters: int = 1
-    form: tuple[Any, ...] = ()
-    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    shape: tuple[int, ...] | None  # of one output of numbers; None: each is written down as text, whatever it holds
+    letters: int = 1  # of such a text, about: the next power of four
+    form: tuple[Any, ...] = ()  # types in an output of a sequence, where each run has its own; empty: of an array
+    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # that a batch may have
+    # Word of the exception that needs no class, as the first runs raised no other; None: all need none.
     raises: str | None = dataclasses.field(default=None, compare=False)
+    # Types and exceptions, until they are settled.
     noted: set[tuple[str, str]] | None = dataclasses.field(default=None, compare=False)
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
     """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape.
 
-    Raises
-    ------
-    ValueError
-        If they differ in what is said of all their runs at once: that would tell the databases apart, or be lost.
+    What is said of all runs of a batch at once must not differ: it would tell the databases apart, or be lost.
     """
     batches = list(batches)
     for what, of in (("columns", _columns), ("type", _spelling)):

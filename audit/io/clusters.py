@@ -24,23 +24,7 @@ _here = threading.local()  # of a worker: what it has unpacked; threads share no
 
 
 def packed(work: Callable[[Any], Any]) -> Packed:
-    """Return work as it is sent.
-
-    Parameters
-    ----------
-    work : callable
-        Takes a task; closures and lambdas too.
-
-    Returns
-    -------
-    tuple of str and bytes
-        For `OnDask` and `OnRay`.
-
-    Raises
-    ------
-    ValueError
-        If it holds what cannot be pickled.
-    """
+    """Return work, closures and lambdas too, as it is sent to `OnDask` and `OnRay`."""
     try:
         return uuid.uuid4().hex, pickle.dumps(joblib.wrap_non_picklable_objects(work))
     except Exception as error:  # whatever what it holds raises

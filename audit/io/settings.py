@@ -12,24 +12,9 @@ FILE, TABLE = "pyproject.toml", "[tool.plaudit]"
 
 
 def project_settings(folder: Path, *, above: bool = True) -> tuple[dict[str, Any], Path | None]:
-    """Return the settings of the project that a folder belongs to, and the file that holds them.
+    """Return the settings of the project that a folder belongs to, keys `SETTINGS`, and the file that holds them.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where a ``pyproject.toml`` may be.
-    above : bool
-        Whether the folders above count, too: the nearest file is that of the project.
-
-    Returns
-    -------
-    dict, pathlib.Path or None
-        Keys `SETTINGS`, as far as they are there; no file if there is none, or it says nothing of plaudit.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or a setting is unknown or out of range.
+    It is the nearest ``pyproject.toml``, `above` too; no file if there is none, or it says nothing of plaudit.
     """
     start = folder.absolute()
     path = next((one / FILE for one in (start, *(start.parents if above else ())) if (one / FILE).is_file()), None)

@@ -21,15 +21,7 @@ SAFE = "PYTHONSAFEPATH"  # as `python -P`
 
 @dataclass(frozen=True)
 class AsBefore:
-    """Work that a shielded worker process does as if it were none: what it starts itself is not shielded.
-
-    Attributes
-    ----------
-    work : callable
-        What is called.
-    setting : str or None
-        Of the environment before there was a shield.
-    """
+    """Work that a shielded worker process does as if it were none: what it starts itself is not shielded."""
 
     work: Callable[..., Any]
     setting: str | None
@@ -44,12 +36,8 @@ class AsBefore:
 def shielded() -> Iterator[Callable[[Callable[..., Any]], AsBefore]]:
     """Keep worker processes that are started meanwhile from importing what lies in the current folder.
 
-    They start as ``python -m``, which looks there first. Once started they look where this process does.
-
-    Yields
-    ------
-    callable
-        Makes of work what is to be sent to them, where it may start processes of its own.
+    They start as ``python -m``, which looks there first. Once started they look where this process does. Yields what
+    makes of work what is to be sent to them, where it may start processes of its own.
     """
     before = os.environ.get(SAFE)
     _set("1")
@@ -63,23 +51,7 @@ class Workers:
     """All that do the same work: this program alone, threads or processes of it, or a cluster of dask or ray.
 
     ``joblib.parallel_config`` chooses. The work is sent to each worker of a cluster once, and all of them take part,
-    whatever `n_jobs` says.
-
-    Parameters
-    ----------
-    work : callable
-        Takes a task.
-    n_jobs : int
-        How many tasks may be worked on at the same time, as joblib counts.
-    threads : bool, default False
-        Prefer threads.
-
-    Attributes
-    ----------
-    number : int
-        How many tasks are worked on at the same time.
-    shared : bool
-        Whether they share the work, as threads do.
+    whatever `n_jobs` says. `number` tasks are worked on at the same time, on `shared` work in threads.
     """
 
     def __init__(self, work: Callable[[Any], Any], n_jobs: int, *, threads: bool = False) -> None:
@@ -94,24 +66,9 @@ class Workers:
         self.number = self.cluster.number if self.cluster else int(joblib.effective_n_jobs(n_jobs))
 
     def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each task and what came of it, as they are finished.
+        """Yield the place of each task and what the work returned, as they are finished.
 
-        Parameters
-        ----------
-        tasks : sequence
-            What the work is called with, one by one.
-
-        Yields
-        ------
-        tuple of int and object
-            The place of the task among them, and what the work returned.
-
-        Raises
-        ------
-        ChildProcessError
-            If a worker process was killed twice over the same work.
-        ValueError
-            If the work cannot be sent to another process.
+        A worker process killed twice over the same work is a ChildProcessError; work that cannot be sent, a ValueError.
         """
         if self.cluster:
             yield from self.cluster.finished(tasks)

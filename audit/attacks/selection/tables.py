@@ -115,13 +115,7 @@ class Table:
 def tabulated(
     statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, families: Sequence[Family]
 ) -> list[Table]:
-    """Return the tables of all scores that vary, shape (runs, k) on either database.
-
-    Returns
-    -------
-    list of Table
-        In the order of the statistics, one for each family.
-    """
+    """Return the tables of all scores that vary, shape (runs, k) on either database: one for each family."""
     found: list[Table] = []
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
