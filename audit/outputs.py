@@ -43,13 +43,13 @@ __all__ = [
     "Kind",
     "as_given",
     "as_numbers",
+    "batch_of",
     "chance_of_repeat",
     "check_not_copied",
     "kind_of",
     "read_outputs",
     "run",
-    "settled",
-    "taken",
+    "settle",
     "written",
 ]
 
@@ -100,7 +100,7 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     return Kind(None if mixed or len(shapes) > 1 else shapes.pop(), form=form)
 
 
-def settled(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
+def settle(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
     """Return a kind with the types of batches, and the exception, that were noted in a few calls on either database.
 
     Raises ValueError if no type was noted on both: what is said of a whole call cannot be told of its runs.
@@ -137,7 +137,7 @@ def _spelling(batch: Any) -> str:
         return ""
 
 
-def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
+def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
     """Return a batch of outputs as the mechanism gives it, one that can be read twice.
 
     A mechanism that ends the program fails as one that raises an exception does: nobody else's program ends.
@@ -210,7 +210,7 @@ def _attempt(
 ) -> NDArray[Any] | Exception:
     """Return a batch of outputs, or the exception that one of them raised."""
     try:
-        batch = taken(mechanism, data, size, rng)
+        batch = batch_of(mechanism, data, size, rng)
     except MemoryError:  # says nothing of the data
         raise
     except Exception as failure:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel
 
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.results import AuditResult, plain_number
 from audit.results.formatting import at_least, at_most
 from audit.sampling.progress import progress_bar

@@ -18,7 +18,7 @@ from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES

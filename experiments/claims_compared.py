@@ -20,7 +20,7 @@ from audit.bounds.renyi import renyi_event_lower
 from audit.claims import ApproxDP, Claim, GaussianDP
 from audit.events import Event
 from audit.exact import LossDistribution
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
 from experiments.audits import down

@@ -16,7 +16,7 @@ from audit.attacks.paths import path_statistics
 from audit.claims import PureDP
 from audit.estimates.direct import direct_loss
 from audit.events import cell
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import LossEstimate
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, PROMISE

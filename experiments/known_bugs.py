@@ -19,7 +19,7 @@ from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from audit.attacks import Attack
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE

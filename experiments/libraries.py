@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from audit.adapters import opendp
 from audit.attacks import Attack
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP, claim_from_dict, parse_claim
-from audit.loss import measure_loss_from_outputs
+from audit.measure.loss import measure_loss_from_outputs
 from audit.results.formatting import nearest
 from audit.results.plots import BLUE, PALE, PROMISE
 from experiments.audits import down, kept, run_all

@@ -21,7 +21,7 @@ from algorithms.population import halves, load_income
 from algorithms.schema import CROSS, Schema
 from audit.claims import PureDP
 from audit.events import Event, ThresholdRule, cell
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES

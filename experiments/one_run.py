@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
+from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
 from audit.results.plots import BLUE, GRAY, PALE
 from experiments.audits import down
 from experiments.drawing import column, foot, name_rows, page, promise

@@ -18,7 +18,7 @@ from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law, classical_scale
 from algorithms.ons.tables import Table
 from algorithms.schema import Schema
 from audit.claims import GaussianDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.audits import all_or_none, down, median, run_all, violations

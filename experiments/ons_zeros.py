@@ -16,7 +16,7 @@ from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths, synthetic_deaths
 from audit.attacks import Attack
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SERIES

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from algorithms.flaxman import GDPC
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
-from audit.loss import measure_loss_from_outputs
-from audit.one_run import Canaries, measure_loss_one_run
+from audit.measure.loss import measure_loss_from_outputs
+from audit.measure.one_run import Canaries, measure_loss_one_run
 
 CONFIDENCE, SELECTION = 0.95, 0.3  # of every bound, one-sided; the share of outputs that choose, where we split them
 OURS = "plaudit"

@@ -16,7 +16,7 @@ from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.postprocessing.published import PublishedTables
 from audit.claims import ZCDP, GaussianDP
-from audit.loss import measure_loss_from_outputs
+from audit.measure.loss import measure_loss_from_outputs
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE
 from experiments.audits import down, run_all
 from experiments.drawing import bar, bar_key, column, foot, line_key, name_rows, page, promise

@@ -16,9 +16,9 @@ from scipy import special
 
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, parse_claim
 from audit.events import Event
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import Design, plan_power, plan_size, plan_violation
 from audit.results.plots import BLACK, GRAY, SERIES, plot_plan
 from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, page

@@ -20,7 +20,7 @@ from audit.bounds.game import guessing_game_lower
 from audit.bounds.rectangle import two_sample_lower
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.events import Event
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.methods import Game
 from audit.neighbors import NeighborPair

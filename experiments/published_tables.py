@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from algorithms.hierarchy import Hierarchy
 from algorithms.systems import systems
 from algorithms.topdown import TopDown, preset
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.plots import GRAY, PROMISE, SERIES
 from experiments.asked import TREE_500

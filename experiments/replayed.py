@@ -24,7 +24,7 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.topdown import TopDown
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.replay import replay

@@ -21,7 +21,7 @@ from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.systems import systems
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP, claim_from_dict
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import EXACT, PROMISE

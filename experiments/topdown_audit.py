@@ -15,7 +15,7 @@ from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
 from audit.claims import ZCDP, PureDP, Relation
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SHADES

@@ -20,7 +20,7 @@ from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from audit.claims import ZCDP, PureDP
 from audit.events import Event, ThresholdRule, weighted_sum
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.results import plain_number

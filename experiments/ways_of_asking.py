@@ -14,7 +14,7 @@ from algorithms.noise import DiscreteGaussian, Gaussian
 from audit.claims import claim_from_dict
 from audit.estimates.components import estimate_loss
 from audit.estimates.residuals import residual_loss
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY, PROMISE

@@ -21,11 +21,11 @@ from audit.bounds.rectangle import delta_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from audit.exact import loss_distribution
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.one_run import Canaries, measure_loss_one_run
+from audit.measure.search import search_loss
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
-from audit.search import search_loss
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator

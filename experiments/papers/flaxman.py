@@ -89,7 +89,12 @@ FLAXMAN = Paper(
             lambda n: "; ".join(f"{name}: {_exact(n, name)}" for name in ("GDPC", "RDPC", "ADPC")),
             "epsilon",
         ),
-        Item("Section 2.3", "a search for databases and events (Ding et al.)", "audit.search:search_loss", "shown"),
+        Item(
+            "Section 2.3",
+            "a search for databases and events (Ding et al.)",
+            "audit.measure.search:search_loss",
+            "shown",
+        ),
         Item(
             "Section 2.3, direct estimate",
             "500 + 500 runs, a person moved from area 0 to area 1001",

@@ -14,7 +14,7 @@ from audit import stopping
 from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, cell
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import AnytimeGame, Game
 from audit.methods.method import guesses
 from audit.neighbors import NeighborPair

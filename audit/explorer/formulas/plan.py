@@ -6,8 +6,8 @@ from audit.explorer.formulas.guesses import CLAIM, PLAN, STEPS, Cells, needed, p
 from audit.explorer.formulas.search import search
 from audit.explorer.formulas.simulated import simulated
 from audit.explorer.sheet import Sheet
-from audit.methods.crossing import LEAST_EXCESS
 from audit.methods.game import Game
+from audit.methods.method import LEAST_EXCESS
 from audit.planning.sizes import SMALLEST_SHARE
 
 __all__ = ["cells"]

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from audit.attacks.digits import Digits, comb, parity, readings
-from audit.attacks.protocol import Exploration
-from tests.audit.attacks.cases import names
-from tests.audit.sampling.cases import given_runs
+from tests.audit.attacks.cases import exploration, names
 
 RUNS = 2000
 READ = {reading.name: reading.read for reading in readings()}
@@ -21,9 +19,7 @@ READ = {reading.name: reading.read for reading in readings()}
 
 def found(x, y):
     """What the attack finds in outputs, all of which it may look at."""
-    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 20 * len(x))
-    known.looking = "digits"
-    return tuple(Digits().candidates(known))
+    return tuple(Digits().candidates(exploration(x, y, "digits", times=20)))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.sampling.probes import check_steady, probe

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.sampling.checkpoint import contents

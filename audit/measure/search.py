@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.claims import Claim, Relation, check_relation
-from audit.loss import measure_loss
+from audit.measure.evaluation import check_question
+from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
-from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
