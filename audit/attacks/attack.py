@@ -55,17 +55,7 @@ class Attack:
 
     @classmethod
     def named(cls, name: str) -> Attack:
-        """Return the attack of a name: ``"auto"`` for everything, the others for one family or one look.
-
-        Parameters
-        ----------
-        name : str
-            One of `attack_names`, as `measure_loss` takes it.
-
-        Returns
-        -------
-        Attack
-            What is searched.
+        """Return the attack of one of `attack_names`: ``"auto"`` for everything, the others for one family or look.
 
         Raises
         ------
@@ -82,18 +72,9 @@ class Attack:
 
     @classmethod
     def without(cls, *names: str) -> Attack:
-        """Return the attack that searches everything but what is named.
+        """Return the attack that searches everything but some of `attack_names`: families of rules, or places to look.
 
-        Parameters
-        ----------
-        *names : str
-            Of `attack_names`: families of rules, or places to look. ``"precision"`` is left out for a simulation whose
-            real counterpart does not use float noise.
-
-        Returns
-        -------
-        Attack
-            What is searched.
+        ``"precision"`` is left out for a simulation whose real counterpart does not use float noise.
 
         Raises
         ------
