@@ -663,8 +663,9 @@ def test_few_outputs_may_be_asked_with_little_confidence(confidence):
     """A bound for half of all audits is the estimate itself, and of events that nobody saw there is none."""
     rng = np.random.default_rng(2)
     x, y = (count + rng.laplace(size=40) for count in (0, 1))
-    result = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", confidence=confidence, rng=3)
-    assert result.confidence == confidence
+    asked = {"relation": "add_remove", "confidence": confidence, "confidential": confidence == 0.3, "rng": 3}
+    result = measure_loss_from_outputs(x, y, PureDP(1.0), **asked)
+    assert (result.confidence, result.confidential) == (confidence, confidence == 0.3)
     assert np.isfinite(result.measured.epsilon)
 
 

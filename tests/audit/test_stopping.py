@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.measure import stages as stopping
+from audit.measure import stages
 from audit.measure.choice import Choice, Selected
 from audit.measure.loss import measure_loss
 from audit.measure.stages import count_in_stages
@@ -32,22 +32,22 @@ TIGHT = {
 @settings(max_examples=200)
 @given(st.integers(20, 10**7), st.floats(0.001, 0.99))
 def test_stages_double_and_take_all_runs(size, share):
-    stages = list(stopping._stages(size, share))
-    assert sum(map(sum, stages)) == size
-    sizes = [sum(stage) for stage in stages]
+    made = list(stages._stages(size, share))
+    assert sum(map(sum, made)) == size
+    sizes = [sum(stage) for stage in made]
     assert all(late == 2 * early for early, late in itertools.pairwise(sizes[:-1]))
-    if len(stages) > 1:
+    if len(made) > 1:
         assert 7 * sizes[-2] <= sizes[-1] < 16 * sizes[-2]
-        assert min(min(stage) for stage in stages) >= 99
-        assert all(abs(choosing - share * (choosing + counting)) <= 0.5 for choosing, counting in stages)
-    assert list(stopping._stages(size, 0.0)) == [(0, size)]
+        assert min(min(stage) for stage in made) >= 99
+        assert all(abs(choosing - share * (choosing + counting)) <= 0.5 for choosing, counting in made)
+    assert list(stages._stages(size, 0.0)) == [(0, size)]
 
 
 @settings(max_examples=100)
 @given(st.lists(st.integers(1, 200_000), min_size=1, max_size=4), st.sampled_from([1.25, 2.0]), st.booleans())
 def test_looks_are_few_and_the_last_one_takes_all_runs(counted, growth, going_on):
     counted = sorted(counted) if going_on else [100 * 8**k + runs % 100 for k, runs in enumerate(counted)]
-    found = stopping._looks(counted, growth, going_on=going_on)
+    found = stages._looks(counted, growth, going_on=going_on)
     most = 0
     for looks, upto in zip(found, itertools.accumulate(counted) if going_on else counted, strict=True):
         assert looks == sorted(set(looks))
