@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC
+from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
@@ -38,8 +38,6 @@ from tests.audit.audits import (
 )
 from tests.helpers import in_full, refused_like
 
-MANY = NeighborPair.add_people([120] * 100, 0)
-FORGETFUL = ForgottenLevelRDPC(1.0, Hierarchy.regular(10, 2), "all")
 SURE = 1 - 1e-6  # confidence where a sound mechanism must not be accused
 
 
@@ -183,16 +181,6 @@ def test_an_honest_audit_ends_where_a_small_violation_would_have_been_seen(mecha
 # Verdicts
 
 
-@pytest.mark.parametrize("audits", in_full(1, 3))
-def test_a_forgotten_level_hides_from_every_single_area(audits):
-    """Negative control: the bug shows in the joint event of a path of areas, not in the areas one by one."""
-    path = Attack(statistics=(cell(0), cell(1), cell(11)))
-    results = [
-        measure_loss(FORGETFUL, MANY, FORGETFUL.claim, attack=path, confidence=SURE, rng=seed) for seed in range(audits)
-    ]
-    assert {result.verdict for result in results} == {"not refuted"}
-
-
 @pytest.mark.parametrize("audits", in_full(2, 4))
 @pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0), RDPC(1.0, Hierarchy.regular(2, 1), "all")])
 def test_sound_mechanisms_are_never_accused(mechanism, audits):
@@ -303,9 +291,7 @@ def test_a_result_prints_its_relation_event_and_what_it_could_not_have_seen():
 @pytest.mark.parametrize(
     ("mechanism", "shape"),
     [
-        (lambda data, size, rng: data.sum() + rng.laplace(0, 1, size), "one number"),
         (lambda data, size, rng: data.sum() + rng.laplace(0, 1, (size, 1)), "one entry"),
-        (lambda data, size, rng: laplace(data, size, rng).astype(np.float32), "float32"),
         (lambda data, size, rng: np.round(laplace(data, size, rng)).astype(np.uint16), "uint16"),
         (lambda data, size, rng: laplace(data, size, rng)[:, :, None] > 121.5, "bits"),
         (lambda data, size, rng: np.pad(laplace(data, size, rng), ((0, 0), (3, 40))), "entries that never vary"),
