@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from audit.events import Event, Statistic
     from audit.exact import LossDistribution, loss_distribution
     from audit.explorer.views import explore
-    from audit.loss import measure_loss, measure_loss_from_outputs
+    from audit.measure.loss import measure_loss, measure_loss_from_outputs
+    from audit.measure.one_run import Canaries, RecordCanaries, measure_loss_one_run
+    from audit.measure.search import neighbors_within, search_loss
     from audit.mechanism import Mechanism, per_run
     from audit.neighbors import NeighborPair
-    from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
     from audit.planning import plan_power, plan_size, plan_table, plan_violation
     from audit.replay import replay
     from audit.results import AuditResult, LossEstimate
-    from audit.search import neighbors_within, search_loss
 
 __all__ = [
     "ZCDP",
@@ -71,7 +71,7 @@ _HOMES = {
     "ApproxDP": "claims",
     "Attack": "attacks",
     "AuditResult": "results",
-    "Canaries": "one_run",
+    "Canaries": "measure.one_run",
     "Event": "events",
     "GaussianDP": "claims",
     "LossDistribution": "exact",
@@ -79,16 +79,16 @@ _HOMES = {
     "Mechanism": "mechanism",
     "NeighborPair": "neighbors",
     "PureDP": "claims",
-    "RecordCanaries": "one_run",
+    "RecordCanaries": "measure.one_run",
     "Statistic": "events",
     "compose": "claims",
     "direct_loss": "estimates.direct",
     "explore": "explorer.views",
     "loss_distribution": "exact",
-    "measure_loss": "loss",
-    "measure_loss_from_outputs": "loss",
-    "measure_loss_one_run": "one_run",
-    "neighbors_within": "search",
+    "measure_loss": "measure.loss",
+    "measure_loss_from_outputs": "measure.loss",
+    "measure_loss_one_run": "measure.one_run",
+    "neighbors_within": "measure.search",
     "per_run": "mechanism",
     "plan_power": "planning",
     "plan_size": "planning",
@@ -96,7 +96,7 @@ _HOMES = {
     "plan_violation": "planning",
     "replay": "replay",
     "residual_loss": "estimates.residuals",
-    "search_loss": "search",
+    "search_loss": "measure.search",
 }
 
 

@@ -97,9 +97,23 @@ def cell(*index: int) -> Statistic:
     Statistic
         Named after the entry.
     """
-    where = f"[{', '.join(map(str, index))}]" if index else ""
     pick: tuple[Any, ...] = (slice(None), *index)
-    return Statistic(f"output{where}", lambda outputs: outputs[pick], entry=index)
+    return Statistic(_output_at([index] if index else []), lambda outputs: outputs[pick], entry=index)
+
+
+def of_entry(name: str, index: tuple[int, ...], read: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistic:
+    """Return the statistic of what is read of one entry of each output, shape (runs,); ``{}`` in its name is that."""
+    pick: tuple[Any, ...] = (slice(None), *index)
+    return Statistic(name.format(cell(*index).name), lambda outputs: read(outputs[pick]))
+
+
+def _output_at(cells: Sequence[tuple[int, ...]]) -> str:
+    places = (", ".join(map(str, index)) for index in cells)
+    return f"output{', '.join(f'[{place}]' for place in places)}"
+
+
+def _pick(cells: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+    return slice(None), *(np.array(axis) for axis in zip(*cells, strict=True))
 
 
 def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
@@ -112,15 +126,14 @@ def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs:
     Independent noise of equal scale on each entry makes the loss of the event ``all beyond t`` the sum of the entries'
     losses, which the sum of the entries does not reach.
     """
-    pick: tuple[Any, ...] = (slice(None), *(np.array(axis) for axis in zip(*cells, strict=True)))
+    pick = _pick(cells)
 
     def score(outputs: NDArray[Any]) -> Floats:
         sides = (outputs[pick] - np.asarray(middles)) * np.asarray(signs)
         low, high = sides.min(axis=1), sides.max(axis=1)
         return np.where(low > 0, low, np.where(high < 0, high, 0.0))
 
-    names = ", ".join(f"[{', '.join(map(str, index))}]" for index in cells)
-    return Statistic(f"joint shift of output{names}", score)
+    return Statistic(f"joint shift of {_output_at(cells)}", score)
 
 
 def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
@@ -129,11 +142,9 @@ def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], wei
     With each entry's shift over its variance for weights it is the log-likelihood ratio of independent normal laws, up
     to a constant.
     """
-    pick: tuple[Any, ...] = (slice(None), *(np.array(axis) for axis in zip(*cells, strict=True)))
-    names = ", ".join(f"[{', '.join(map(str, index))}]" for index in cells)
-
+    pick = _pick(cells)
     return Statistic(
-        f"weighted sum of output{names}",
+        f"weighted sum of {_output_at(cells)}",
         lambda outputs: _added((outputs[pick] - np.asarray(middles)) * np.asarray(weights, float)),
     )
 

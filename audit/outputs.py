@@ -43,13 +43,13 @@ __all__ = [
     "Kind",
     "as_given",
     "as_numbers",
+    "batch_of",
     "chance_of_repeat",
     "check_not_copied",
     "kind_of",
     "read_outputs",
     "run",
-    "settled",
-    "taken",
+    "settle",
     "written",
 ]
 
@@ -64,39 +64,22 @@ RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What one output is, settled once for a whole audit.
+    """What one output is, settled once for a whole audit."""
 
-    Attributes
-    ----------
-    shape : tuple of int or None
-        Of one output, if outputs are arrays of numbers. None: each is written down as text, whatever it holds.
-    letters : int
-        Of such a text, about: the next power of four.
-    form : tuple
-        Types in an output, of numbers in a sequence: each run has its own there. Empty: an array has one for all.
-    types : tuple of str
-        Those that a batch may have.
-    raises : str, optional
-        Word of the exception that needs no class, as the first runs raised no other; by default all need none.
-    noted : set of (str, str), optional
-        Where types and exceptions are noted until they are settled.
-    """
-
-    shape: tuple[int, ...] | None
-    letters: int = 1
-    form: tuple[Any, ...] = ()
-    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    shape: tuple[int, ...] | None  # of one output of numbers; None: each is written down as text, whatever it holds
+    letters: int = 1  # of such a text, about: the next power of four
+    form: tuple[Any, ...] = ()  # types in an output of a sequence, where each run has its own; empty: of an array
+    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # that a batch may have
+    # Word of the exception that needs no class, as the first runs raised no other; None: all need none.
     raises: str | None = dataclasses.field(default=None, compare=False)
+    # Types and exceptions, until they are settled.
     noted: set[tuple[str, str]] | None = dataclasses.field(default=None, compare=False)
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
     """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape.
 
-    Raises
-    ------
-    ValueError
-        If they differ in what is said of all their runs at once: that would tell the databases apart, or be lost.
+    What is said of all runs of a batch at once must not differ: it would tell the databases apart, or be lost.
     """
     batches = list(batches)
     for what, of in (("columns", _columns), ("type", _spelling)):
@@ -117,7 +100,7 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     return Kind(None if mixed or len(shapes) > 1 else shapes.pop(), form=form)
 
 
-def settled(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
+def settle(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
     """Return a kind with the types of batches, and the exception, that were noted in a few calls on either database.
 
     Raises ValueError if no type was noted on both: what is said of a whole call cannot be told of its runs.
@@ -159,7 +142,7 @@ def _spelling(batch: Any) -> str:
         return ""
 
 
-def taken(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
+def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
     """Return a batch of outputs as the mechanism gives it, one that can be read twice.
 
     A mechanism that ends the program fails as one that raises an exception does: nobody else's program ends.
@@ -232,7 +215,7 @@ def _attempt(
 ) -> NDArray[Any] | Exception:
     """Return a batch of outputs, or the exception that one of them raised."""
     try:
-        batch = taken(mechanism, data, size, rng)
+        batch = batch_of(mechanism, data, size, rng)
     except MemoryError:  # says nothing of the data
         raise
     except Exception as failure:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from audit.attacks.protocol import Exploration, registered
-from audit.attacks.reading import Reading, learn
-from audit.attacks.words import Words
-from audit.events import Event, Statistic
+from audit.attacks.protocol import OWN, WORDS, Exploration, registered, underscored
+from audit.attacks.reading import learn
+from audit.events import Statistic
 from audit.mechanism import Mechanism
 
 if TYPE_CHECKING:  # as in `audit.attacks.protocol`
     from audit.sampling.runs import Runs
 
-__all__ = ["OWN", "Attack", "Candidates", "Family", "attack_names", "candidate_statistics"]
+__all__ = ["Attack", "Family", "attack_names", "candidate_statistics"]
 
 Family = Literal["threshold", "cell"]
-
-OWN = "own statistics"  # what found a statistic that the caller gave
 
 
 def _automatic() -> tuple[str, ...]:
@@ -58,17 +55,7 @@ class Attack:
 
     @classmethod
     def named(cls, name: str) -> Attack:
-        """Return the attack of a name: ``"auto"`` for everything, the others for one family or one look.
-
-        Parameters
-        ----------
-        name : str
-            One of `attack_names`, as `measure_loss` takes it.
-
-        Returns
-        -------
-        Attack
-            What is searched.
+        """Return the attack of one of `attack_names`: ``"auto"`` for everything, the others for one family or look.
 
         Raises
         ------
@@ -81,22 +68,13 @@ class Attack:
             return cls()
         if name in get_args(Family):
             return cls(families=(name,))  # type: ignore[arg-type]
-        return cls(looks=tuple(look.name for look in registered() if _name_of(look.name) == name))
+        return cls(looks=tuple(look.name for look in registered() if underscored(look.name) == name))
 
     @classmethod
     def without(cls, *names: str) -> Attack:
-        """Return the attack that searches everything but what is named.
+        """Return the attack that searches everything but some of `attack_names`: families of rules, or places to look.
 
-        Parameters
-        ----------
-        *names : str
-            Of `attack_names`: families of rules, or places to look. ``"precision"`` is left out for a simulation whose
-            real counterpart does not use float noise.
-
-        Returns
-        -------
-        Attack
-            What is searched.
+        ``"precision"`` is left out for a simulation whose real counterpart does not use float noise.
 
         Raises
         ------
@@ -108,7 +86,7 @@ class Attack:
             if name not in known:
                 raise ValueError(f"an attack can do without {', '.join(known)}, got {name!r}")
         families = tuple(family for family in get_args(Family) if family not in names)
-        looks = tuple(look for look in _automatic() if _name_of(look) not in names)
+        looks = tuple(look for look in _automatic() if underscored(look) not in names)
         if not families or not looks:
             raise ValueError(f"an attack needs a family and a place to look, got none without {', '.join(names)}")
         return cls(families=families, looks=looks)
@@ -122,61 +100,16 @@ def attack_names() -> tuple[str, ...]:
     tuple of str
         ``"auto"``, the families of rules, and every registered attack.
     """
-    return ("auto", *get_args(Family), *sorted(_name_of(look.name) for look in registered()))
-
-
-def _name_of(look: str) -> str:
-    return look.replace(" ", "_")
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """What of an output is worth looking at."""
-
-    statistics: tuple[Statistic, ...]  # at least one
-    spent: int  # runs that it took to find them
-    borrowed: int  # and those among them that should have counted
-    runs: Runs  # where the outputs come from that they score
-    by: tuple[str, ...]  # the attack that found each of them, by its name
-    reading: Reading | None = None  # which columns these are, where outputs are no arrays of numbers
-
-    @property
-    def tried(self) -> tuple[str, ...]:
-        """The attacks that had something to look at, in the order in which they looked."""
-        return tuple(dict.fromkeys(self.by))
-
-    def found_by(self, statistic: Statistic) -> str:
-        """Return the name of the attack that found one of the statistics."""
-        inside = self.reading is not None and statistic.entry is not None and statistic.entry >= (self.reading.whole,)
-        return Words.name if inside else self.by[self.statistics.index(statistic)]
-
-    def advice(self, statistic: Statistic) -> str:
-        """Return what the attack that found one of the statistics advises; empty if nothing."""
-        by = self.found_by(statistic)
-        return next((getattr(look, "advice", "") for look in registered() if _name_of(look.name) == by), "")
-
-    def name_of(self, statistic: Statistic) -> str:
-        """Return the name of a statistic, with columns in words where it is about columns."""
-        return statistic.name if self.reading is None else self.reading.named(statistic.name)
-
-    def counted(self, event: Event) -> Event:
-        """Return the event as it is told and counted: of outputs as they come, with their columns and words by name."""
-        reading, chosen = self.reading, event.statistic
-        if reading is None:
-            return event
-        only = None if chosen.entry is None else chosen.entry[0]
-        column = None if only is None else reading.columns[only]
-        statistic = replace(chosen, name=self.name_of(chosen), function=lambda texts: chosen(reading(texts, only)))
-        return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
+    return ("auto", *get_args(Family), *sorted(underscored(look.name) for look in registered()))
 
 
 def candidate_statistics(
     runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None, *, lent: int = 0
-) -> Candidates:
+) -> Exploration:
     """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
     if attack.statistics is not None:
-        return Candidates(attack.statistics, 0, 0, runs.as_given(), (OWN,) * len(attack.statistics))
-    reading, spent = learn(runs, choosing, inside=Words.name in attack.looks) if runs.written else (None, 0)
+        return Exploration(runs.as_given(), choosing, mechanism, found={OWN: attack.statistics})
+    reading, spent = learn(runs, choosing, inside=WORDS in attack.looks) if runs.written else (None, 0)
     if reading is not None:  # a likelihood and a tree are about outputs, of which columns are none
         runs, mechanism = runs.read_by(reading, len(reading.columns)), None
     known = Exploration(runs, choosing, mechanism, spent=spent, lent=lent, reading=reading)
@@ -189,6 +122,4 @@ def candidate_statistics(
             f"an attack must find something to look at: {', '.join(attack.looks)} of outputs of shape {runs.shape} "
             "gives nothing"
         )
-    found = [(one, _name_of(name)) for name, several in known.found.items() for one in several]
-    statistics, by = zip(*found, strict=True)
-    return Candidates(statistics, known.spent, known.borrowed, runs, by, reading)
+    return known

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, explored, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
-from audit.events import Statistic, cell
+from audit.events import Statistic, of_entry
 
 __all__ = ["Digits", "comb", "parity", "readings", "search_combs", "search_readings", "search_sums"]
 
@@ -142,7 +142,7 @@ def search_zeros(seen: Explored) -> Iterator[Statistic]:
     if not ((x < 0).any() or (y < 0).any()):
         return
     for entry in largest(np.abs((y < 0).mean(axis=0) - (x < 0).mean(axis=0)), MOST):
-        yield _signed_zero(index_of(int(entry), seen.shape))
+        yield of_entry("sign of zero of {}", index_of(int(entry), seen.shape), _signs)
     if x.shape[1] > 1:
         yield Statistic(
             "negative zeros of output", lambda outputs: (_signs(outputs.reshape(len(outputs), -1)) < 0).sum(axis=1)
@@ -152,11 +152,6 @@ def search_zeros(seen: Explored) -> Iterator[Statistic]:
 def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
     """Return the signs of zeros, and 0 for all other values."""
     return np.where(values == 0, 1 - 2 * np.signbit(values).astype(np.int8), np.int8(0))
-
-
-def _signed_zero(index: tuple[int, ...]) -> Statistic:
-    pick: tuple[Any, ...] = (slice(None), *index)
-    return Statistic(f"sign of zero of {cell(*index).name}", lambda outputs: _signs(outputs[pick]))
 
 
 def search_sums(seen: Explored) -> Iterator[Statistic]:
@@ -212,24 +207,18 @@ def parity(entries: tuple[int, ...], shape: tuple[int, ...]) -> Statistic:
 
 def _read(reading: Reading, index: tuple[int, ...]) -> Statistic:
     """Return the statistic of a reading of one entry, -1 for what is no number."""
-    pick: tuple[Any, ...] = (slice(None), *index)
-
-    def score(outputs: NDArray[Any]) -> Whole:
-        return np.where(is_number(outputs[pick]), reading.read(outputs[pick]), -1)
-
-    return Statistic(f"{reading.name} {cell(*index).name}", score)
+    return of_entry(f"{reading.name} {{}}", index, lambda values: np.where(is_number(values), reading.read(values), -1))
 
 
 def _cosine(index: tuple[int, ...], frequency: float, phase: float) -> Statistic:
     """Return the statistic of a wave of one entry, 0 for what is no number."""
-    pick: tuple[Any, ...] = (slice(None), *index)
 
-    def score(outputs: NDArray[Any]) -> Floats:
-        numbers = is_number(outputs[pick])
-        turns = np.where(numbers, outputs[pick], 0.0).astype(np.float64) * frequency
+    def score(values: NDArray[Any]) -> Floats:
+        numbers = is_number(values)
+        turns = np.where(numbers, values, 0.0).astype(np.float64) * frequency
         return np.where(numbers, np.cos(2 * np.pi * (turns % 1.0) - phase), 0.0)
 
-    return Statistic(f"cosine of {cell(*index).name} with period {1 / frequency:.10g}", score)
+    return of_entry(f"cosine of {{}} with period {1 / frequency:.10g}", index, score)
 
 
 def _wide(seen: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:

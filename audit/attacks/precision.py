@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, changed_entries, explored, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
-from audit.events import DECIMALS, Statistic, cell
+from audit.events import DECIMALS, Statistic, of_entry
 
 __all__ = ["WAY_OUT", "Precision", "lowest_bit", "significant_bits"]
 
@@ -72,15 +71,9 @@ def entries_with_bits(seen: Explored, changed: list[int]) -> list[int]:
 
 def bits_of(index: tuple[int, ...]) -> tuple[Statistic, ...]:
     """Return the statistics of the bits of one entry."""
-    where = cell(*index).name
-    pick: tuple[Any, ...] = (slice(None), *index)
-
-    def reading(read: Callable[[NDArray[Any]], Whole]) -> Callable[[NDArray[Any]], Whole]:
-        return lambda outputs: read(outputs[pick])
-
     return (
-        Statistic(f"lowest bit of {where}, as a power of 2", reading(lowest_bit)),
-        Statistic(f"significant bits of {where}", reading(significant_bits)),
+        of_entry("lowest bit of {}, as a power of 2", index, lowest_bit),
+        of_entry("significant bits of {}", index, significant_bits),
     )
 
 

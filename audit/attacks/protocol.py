@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from audit.events import Statistic
+from audit.attacks.reading import Reading
+from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.sampling.streams import Phase, halves
 
 if TYPE_CHECKING:  # they load joblib, which the names of attacks do not need
-    from audit.attacks.reading import Reading
     from audit.sampling.blocks import Reduce
     from audit.sampling.runs import Runs
 
-__all__ = ["Exploration", "Look", "register_attack", "registered"]
+__all__ = ["OWN", "WORDS", "Exploration", "Look", "register_attack", "registered", "underscored"]
+
+OWN = "own statistics"  # in the place of an attack's name, where the caller gave the statistics
+WORDS = "words"  # the attack on what is inside words
 
 MOST = 4 / 5  # share of the selection runs that attacks may spend: the others choose among their candidates
 
 
 @dataclass
 class Exploration:
-    """What an attack knows, and the selection runs that it may spend.
+    """What an attack knows, the selection runs that it may spend, and what all attacks have found.
 
     Attributes
     ----------
@@ -81,21 +85,10 @@ class Exploration:
         return taken
 
     def outputs(self, size: int, reduce: Reduce, *stream: int) -> list[Iterator[NDArray[Any]]]:
-        """Spend runs, half of them on either database.
+        """Spend so many runs, half on either database; yield what `reduce` keeps of blocks on `x` and on `y`.
 
-        Parameters
-        ----------
-        size : int
-            How many.
-        reduce : callable
-            Takes a block of outputs, shape (runs, *output), and returns what is needed of them.
-        *stream : int
-            Number of the random stream. Default: one that belongs to the attack.
-
-        Returns
-        -------
-        list of iterator of ndarray
-            What `reduce` keeps of the outputs on `x` and on `y`, block by block.
+        It takes a block of outputs, shape (runs, *output). The random stream is by default one that belongs to the
+        attack.
 
         Raises
         ------
@@ -106,6 +99,41 @@ class Exploration:
         if self.spent - self.borrowed > MOST * self.choosing:
             raise ValueError(f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent}")
         return self.runs.reduced(halves(size), reduce, *(stream or (Phase.LEARN, zlib.crc32(self.looking.encode()))))
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What of an output is worth looking at, in the order in which attacks looked."""
+        return tuple(itertools.chain.from_iterable(self.found.values()))
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """The attacks that had something to look at, in the order in which they looked."""
+        return tuple(name if name == OWN else underscored(name) for name in self.found)
+
+    def found_by(self, statistic: Statistic) -> str:
+        """Return the name of the attack that found one of the statistics."""
+        inside = self.reading is not None and statistic.entry is not None and statistic.entry >= (self.reading.whole,)
+        several = zip(self.tried, self.found.values(), strict=True)
+        return WORDS if inside else next(name for name, statistics in several if statistic in statistics)
+
+    def advice(self, statistic: Statistic) -> str:
+        """Return what the attack that found one of the statistics advises; empty if nothing."""
+        by = self.found_by(statistic)
+        return next((getattr(look, "advice", "") for look in registered() if underscored(look.name) == by), "")
+
+    def name_of(self, statistic: Statistic) -> str:
+        """Return the name of a statistic, with columns in words where it is about columns."""
+        return statistic.name if self.reading is None else self.reading.named(statistic.name)
+
+    def counted(self, event: Event) -> Event:
+        """Return an event that reads outputs as they come, with their columns and words by name."""
+        reading, chosen = self.reading, event.statistic
+        if reading is None:
+            return event
+        only = None if chosen.entry is None else chosen.entry[0]
+        column = None if only is None else reading.columns[only]
+        statistic = replace(chosen, name=self.name_of(chosen), function=lambda texts: chosen(reading(texts, only)))
+        return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
 
 
 class Look(Protocol):
@@ -145,3 +173,8 @@ def register_attack(look: Look) -> None:
 def registered() -> tuple[Look, ...]:
     """Return all attacks in the order in which they look: that of their registration."""
     return tuple(_registered.values())
+
+
+def underscored(look: str) -> str:
+    """Return the name of an attack as ``measure_loss(attack=...)`` takes it."""
+    return look.replace(" ", "_")

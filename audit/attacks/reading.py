@@ -44,24 +44,12 @@ NUMBERS = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 @dataclass(frozen=True)
 class Column:
-    """One number that is read of a written output.
+    """One number that is read of a written output."""
 
-    Attributes
-    ----------
-    source : str
-        The part of an output that it is about, as `leaves` names it.
-    name : str
-        In words, for the report.
-    read : callable or None
-        What is looked at of a word there: another word or a number. None: numbers as they are.
-    known : tuple of str or None
-        Words that are told apart, in alphabetical order; a word's number is its place. None: what is read is a number.
-    """
-
-    source: str
-    name: str
-    read: Callable[[str], Any] | None
-    known: tuple[str, ...] | None
+    source: str  # the part of an output that it is about, as `_leaves` names it
+    name: str  # in words, for the report
+    read: Callable[[str], Any] | None  # what is looked at of a word there: word or number; None: numbers as they are
+    known: tuple[str, ...] | None  # words in alphabetical order, whose numbers are their places; None: a number is read
 
     def scores(self, values: Sequence[Any]) -> Floats:
         """Return one number for each value of the part, shape (runs,)."""
@@ -92,24 +80,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was learned of written outputs: their columns, and how words look.
+    """What was learned of written outputs: their columns, and how words look."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        The parts of an output first, each once or, if it may be number or word, twice; then what is inside words.
-    whole : int
-        How many of them are whole parts.
-    numbers : frozenset of str
-        Parts that were seen to be numbers.
-    patterns : frozenset of (str, str)
-        Parts and the patterns of their words that were seen: a word with its first numbers taken out.
-    """
-
-    columns: tuple[Column, ...]
-    whole: int
-    numbers: frozenset[str]
-    patterns: frozenset[tuple[str, str]]
+    columns: tuple[Column, ...]  # parts first, each once, or twice if it may be number or word; then what is in words
+    whole: int  # columns that are whole parts
+    numbers: frozenset[str]  # parts that were seen to be numbers
+    patterns: frozenset[tuple[str, str]]  # parts and patterns of their words: a word with its first numbers taken out
 
     def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
         """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit.attacks.protocol import Exploration
+from audit.attacks.protocol import WORDS, Exploration
 from audit.attacks.reading import FORMS
 from audit.events import Statistic, cell
 
@@ -12,7 +12,7 @@ __all__ = ["Words"]
 class Words:
     """What is inside words of so many values that they do not repeat; where they do, the words themselves."""
 
-    name = "words"
+    name = WORDS
     automatic = True
 
     def candidates(self, known: Exploration) -> tuple[Statistic, ...]:

@@ -170,7 +170,7 @@ def audit(
 def _of_outputs(name: str, x: Path, y: Path, options: TargetOptions, common: dict[str, Any]) -> Question:
     from audit.claims import parse_claim
     from audit.cli.inputs.tables import read_outputs
-    from audit.loss import measure_loss_from_outputs
+    from audit.measure.loss import measure_loss_from_outputs
 
     if not options.claim or not options.relation:
         raise ValueError(
@@ -186,7 +186,7 @@ def _of_outputs(name: str, x: Path, y: Path, options: TargetOptions, common: dic
 def _of_target(target: Target, called: str, promised: Claim, common: dict[str, Any]) -> Iterator[Question]:
     """Yield one audit a pair."""
     from audit.cli.inputs.mechanisms import blaming
-    from audit.loss import measure_loss
+    from audit.measure.loss import measure_loss
 
     def measured(pair: NeighborPair) -> AuditResult:
         with blaming(target.name):
@@ -201,7 +201,7 @@ def _of_target(target: Target, called: str, promised: Claim, common: dict[str, A
 def _in_one_run(target: Target, called: str, promised: Claim, people: int, common: dict[str, Any]) -> Question:
     """Return the audit of one run, with people in or out of every cell of the first database."""
     from audit.cli.inputs.mechanisms import blaming
-    from audit.one_run import Canaries, measure_loss_one_run
+    from audit.measure.one_run import Canaries, measure_loss_one_run
 
     words, pair, alone = target.pairs[0]
 

@@ -48,9 +48,9 @@ def search(
     """Look for the pair of databases that loses most, and measure those that look worst."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.cli.inputs.targets import promise_of, select_targets
+    from audit.measure.search import search_loss
     from audit.results.formatting import percent
     from audit.sampling.streams import entropy_of, seed_sequence
-    from audit.search import search_loss
 
     (target,) = select_targets(context, [name], options, workers=workers)
     promised = promise_of(target, options.claim, [])
@@ -77,7 +77,7 @@ def search(
 
 def _family(target: Target, most: int) -> list[NeighborPair]:
     """Return pairs of the same counts; where databases are no counts, all bundled pairs of the relation."""
-    from audit.search import neighbors_of_counts
+    from audit.measure.search import neighbors_of_counts
 
     first = target.pairs[0].pair
     if first.adjacency == "verified" and first.unit == "person":

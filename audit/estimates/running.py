@@ -15,7 +15,7 @@ from audit.estimates.direct import direct_loss
 from audit.estimates.residuals import residual_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
-from audit.outputs import Kind, as_numbers, taken
+from audit.outputs import Kind, as_numbers, batch_of
 from audit.results import LossEstimate
 from audit.sampling.blocks import block_runs, workers_on
 from audit.sampling.progress import progress_bar
@@ -166,7 +166,7 @@ def _outputs(
 
     def block(number: int) -> Floats:
         size = min(each, runs - number * each)
-        batch = as_numbers(taken(mechanism, data, size, np.random.default_rng(stream(seed, number))))
+        batch = as_numbers(batch_of(mechanism, data, size, np.random.default_rng(stream(seed, number))))
         if batch is None or batch.shape != (size, *shape):
             what = "words or rows of several lengths" if batch is None else f"{batch.shape[1:]} in {len(batch)} runs"
             raise ValueError(f"outputs must be numbers of the shape of the exact one, {shape}, got {what}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from audit.explorer.interpolation import PLAN, STEPS, Cells, column, interpolation, row
 from audit.explorer.sheet import Sheet
-from audit.methods.crossing import LEAST_EXCESS
 from audit.methods.game import Game
+from audit.methods.method import LEAST_EXCESS
 from audit.planning.sizes import SMALLEST_SHARE, WINDOW
 
 __all__ = ["CLOSE", "MOST", "NEAR", "ROWS", "at_least", "cells"]

@@ -33,21 +33,10 @@ Address = Annotated[
 
 @contextmanager
 def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
-    """Let all runs meanwhile be worked on where a command asks for.
+    """Let all runs meanwhile be worked on where a command asks for: by a backend, or what suits the mechanism.
 
-    Parameters
-    ----------
-    name : str
-        loky, threads, dask, ray; or nothing, for what suits the mechanism.
-    address : str
-        Of a cluster that is there; or nothing, for one of this machine, for this time alone.
-    jobs : int
-        Workers of a cluster of this machine; -1 for as many as it has cores.
-
-    Raises
-    ------
-    ValueError
-        If there is no such backend, it is not installed, or nobody answers at the address.
+    A cluster without an `address` is one of this machine with so many workers (-1: as many as cores), for this time
+    alone.
     """
     import joblib
 

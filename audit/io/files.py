@@ -40,28 +40,10 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 @contextmanager
 def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
-    """Open a file that appears, or takes the place of another, once the block has written it.
+    """Open a file for bytes that appears, or takes the place of another, once the block has written it.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where; the folder must be there. A link is replaced, not followed.
-    private : bool
-        Whether nobody but its owner may read it. Else the user's mask says who may.
-    synced : bool
-        Whether it is on the disk before it has its name, and so whole even where the machine stops.
-
-    Yields
-    ------
-    file
-        For bytes, under a name of its own, which the block may close. If the block fails, nothing is left behind.
-
-    Raises
-    ------
-    ValueError
-        If a pipe or a device is there, which a rename would put a file in the place of.
-    OSError
-        If it cannot be written.
+    If the block fails, nothing is left behind. A link is replaced, not followed; a pipe or a device is refused. A
+    `private` file is for its owner alone, a `synced` one is on the disk before it has its name.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{path} must be a file to be written over, got a pipe or a device")
@@ -75,27 +57,7 @@ def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iter
 
 @contextmanager
 def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
-    """Open a file as `replacing` does, which appears where nothing is: of several writers at once, one gets the name.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where; the folder must be there.
-    private : bool
-        As of `replacing`.
-
-    Yields
-    ------
-    file
-        For bytes, under a name of its own.
-
-    Raises
-    ------
-    FileExistsError
-        If the name is taken; what has it is left as it is.
-    OSError
-        If it cannot be written.
-    """
+    """Open a file as `replacing` does, which appears where nothing is: of several writers, one gets the name."""
     with _written(path, private) as (file, part):
         yield file
         file.close()
@@ -114,22 +76,7 @@ def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, content: str | bytes, *, private: bool = False, synced: bool = True) -> None:
-    """Write a file, whole or not at all: a reader sees the old one or the new one.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where; folders are made if need be.
-    content : str or bytes
-        Of the file, text in UTF-8.
-    private, synced : bool
-        As of `replacing`.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left behind.
-    """
+    """Write a file, whole or not at all, and its folders if need be: a reader sees the old one or the new one."""
     check_levels(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, private=private, synced=synced) as file:
@@ -137,37 +84,13 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False,
 
 
 def check_levels(folder: Path) -> None:
-    """Refuse a folder for which more than 100 would have to be made, each in the one before.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        There or not.
-
-    Raises
-    ------
-    ValueError
-        If there would be more.
-    """
+    """Refuse a folder for which more than 100 would have to be made, each in the one before."""
     if new := sum(not os.path.lexists(place) for place in (folder, *folder.parents)[DEEPEST:]):
         raise ValueError(f"at most {DEEPEST} folders may be new in each other, got {DEEPEST + new} for {folder}")
 
 
 def check_writable(folder: Path) -> None:
-    """Find out before the work, not after it, that a folder can be written, or made.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Not made: whoever is refused for another reason finds nothing new.
-
-    Raises
-    ------
-    ValueError
-        If more than 100 folders would have to be made.
-    OSError
-        If it cannot.
-    """
+    """Find out before the work, not after it, that a folder can be written, or made; it is not made."""
     check_levels(folder)
     if ".." in folder.parts:
         folder = Path(os.path.realpath(folder))
@@ -186,18 +109,6 @@ def check_writable(folder: Path) -> None:
 def recorded(path: str | os.PathLike[str]) -> str:
     """Return a path as a record names it, which others read: below the current folder, or by its name alone.
 
-    Parameters
-    ----------
-    path : path-like
-        As it was given.
-
-    Returns
-    -------
-    str
-        Without the name of any folder above the current one.
-
-    Examples
-    --------
     >>> recorded("counts/2020.csv"), recorded("/home/somebody/counts.csv")
     ('counts/2020.csv', 'counts.csv')
     """
@@ -206,27 +117,7 @@ def recorded(path: str | os.PathLike[str]) -> str:
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """Read a file, if it is no larger than any that was meant to be one.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A file or a pipe.
-    most : int, optional
-        Bytes. Default: 64 MiB.
-
-    Returns
-    -------
-    bytes
-        What it holds.
-
-    Raises
-    ------
-    ValueError
-        If it is larger, or a device.
-    OSError
-        If it cannot be read.
-    """
+    """Read a file or a pipe of at most so many bytes (64 MiB); refuse a larger one, and a device."""
     limit, found = LARGEST if most is None else most, path.stat()
     if stat.S_ISCHR(found.st_mode):  # it may never end
         raise ValueError(f"{path} must be a file or a pipe, got a device")
@@ -241,24 +132,9 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
 
 
 def parsed_json(content: bytes, *, once: bool = False) -> Any:
-    """Return what JSON says, if it holds no more values than fit into memory and is not nested without end.
+    """Return what JSON in UTF-8 says, if it fits into memory and is not nested without end.
 
-    Parameters
-    ----------
-    content : bytes
-        JSON in UTF-8, of at most 2,097,152 commas and brackets, in strings too.
-    once : bool
-        Whether a name may stand once only in an object, in which the last one would count.
-
-    Returns
-    -------
-    object
-        Of dicts, lists, strings, numbers, booleans and None.
-
-    Raises
-    ------
-    ValueError
-        If it is none, has more values or text that is none, or a name stands twice that may not.
+    It may have 2,097,152 commas and brackets, in strings too; `once` refuses a name that stands twice in an object.
     """
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")

@@ -14,26 +14,10 @@ LEFT = "text-align:left;vertical-align:top"
 
 
 def as_facts(title: str, facts: Iterable[tuple[str, str]], *, verdict: str = "", notes: Iterable[str] = ()) -> str:
-    """Return a title, facts with their names, and notes below them, as HTML; a fact that is empty is left out.
+    """Return a title with a verdict in its color, facts with their names, and notes below them, as HTML.
 
-    Parameters
-    ----------
-    title : str
-        Above the table: hostile text, as all the words here.
-    facts : iterable of (str, str)
-        One a row.
-    verdict : str
-        Beside the title, in its color.
-    notes : iterable of str
-        One a line.
+    All words are hostile text; a fact that is empty is left out.
 
-    Returns
-    -------
-    str
-        A fragment for a page.
-
-    Examples
-    --------
     >>> as_facts("<b>", [("seed", "")])
     '<div><strong>&lt;b&gt;</strong><table><tbody></tbody></table></div>'
     """
@@ -45,22 +29,7 @@ def as_facts(title: str, facts: Iterable[tuple[str, str]], *, verdict: str = "",
 def as_table(
     title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, verdict: str = "", notes: Iterable[str] = ()
 ) -> str:
-    """Return a title, a table with a head, and notes below it, as HTML.
-
-    Parameters
-    ----------
-    title, verdict, notes
-        As of `as_facts`.
-    head : iterable of str
-        Names of the columns.
-    rows : iterable of iterable of str
-        As many texts each.
-
-    Returns
-    -------
-    str
-        A fragment for a page.
-    """
+    """Return a title, a table with a head, and notes below it, as HTML; see `as_facts`."""
     body = "".join(_row(row) for row in rows)
     said = "".join(f"<div>{_text(words)}</div>" for words in notes)
     names = _row(head, heads=None)

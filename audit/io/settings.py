@@ -12,24 +12,9 @@ FILE, TABLE = "pyproject.toml", "[tool.plaudit]"
 
 
 def project_settings(folder: Path, *, above: bool = True) -> tuple[dict[str, Any], Path | None]:
-    """Return the settings of the project that a folder belongs to, and the file that holds them.
+    """Return the settings of the project that a folder belongs to, keys `SETTINGS`, and the file that holds them.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where a ``pyproject.toml`` may be.
-    above : bool
-        Whether the folders above count, too: the nearest file is that of the project.
-
-    Returns
-    -------
-    dict, pathlib.Path or None
-        Keys `SETTINGS`, as far as they are there; no file if there is none, or it says nothing of plaudit.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or a setting is unknown or out of range.
+    It is the nearest ``pyproject.toml``, `above` too; no file if there is none, or it says nothing of plaudit.
     """
     start = folder.absolute()
     path = next((one / FILE for one in (start, *(start.parents if above else ())) if (one / FILE).is_file()), None)
@@ -59,41 +44,21 @@ def _checked(table: Any, path: Path) -> dict[str, Any]:
         raise ValueError(f"{where} must be a table, got {table!r}")
     if unknown := sorted(table.keys() - SETTINGS.keys()):
         raise ValueError(f"{where} takes {', '.join(SETTINGS)}, got {', '.join(map(repr, unknown))}")
-    found = {}
     for name, value in table.items():
-        try:
-            found[name] = SETTINGS[name](value)
-        except ValueError as error:
-            raise ValueError(f"{where}: {name} must be {error}, got {value!r}") from None
-    return found
+        kinds, allowed, words = SETTINGS[name]
+        if isinstance(value, bool) or not isinstance(value, kinds) or not allowed(value):
+            raise ValueError(f"{where}: {name} must be {words}, got {value!r}")
+    return {name: int(value) if name == "size" else value for name, value in table.items()}
 
 
-def _size(value: Any) -> int:
-    whole = (
-        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53 and value == int(value)
-    )
-    if not whole or value < 1:
-        raise ValueError("a whole number of runs, at least 1 and below 2**53")
-    return int(value)
-
-
-def _confidence(value: Any) -> float:
-    if not isinstance(value, float) or not 0 < value < 1:
-        raise ValueError("in (0, 1)")
-    return value
-
-
-def _seed(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("a whole number, 0 or more")
-    return value
-
-
-def _report(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("the name of a file")
-    return value
-
-
-SETTINGS: dict[str, Callable[[Any], Any]] = {"size": _size, "confidence": _confidence, "seed": _seed, "report": _report}
+SETTINGS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
+    "size": (
+        (int, float),
+        lambda size: 1 <= size < 2**53 and size == int(size),
+        "a whole number of runs, at least 1 and below 2**53",
+    ),
+    "confidence": (float, lambda confidence: 0 < confidence < 1, "in (0, 1)"),
+    "seed": (int, lambda seed: seed >= 0, "a whole number, 0 or more"),
+    "report": (str, bool, "the name of a file"),
+}
 """What a project may set: runs, confidence and seed of audits, and the file of ``pytest --audit-report``."""

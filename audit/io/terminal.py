@@ -23,11 +23,6 @@ def guarded() -> Iterator[None]:
     """Take control characters out of all that is written to standard output and standard error while it lasts.
 
     What comes from `console` keeps the colors that it chose itself.
-
-    Yields
-    ------
-    None
-        While it lasts.
     """
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_Guarded, before)
@@ -40,17 +35,7 @@ def guarded() -> Iterator[None]:
 def console(*, stderr: bool = False) -> Console:
     """Return the terminal for tables and progress, or where there is none, lines of 150 columns.
 
-    All text is taken as it is, without markup and emoji.
-
-    Parameters
-    ----------
-    stderr : bool
-        Whether it is that of messages, and not that of answers.
-
-    Returns
-    -------
-    rich.console.Console
-        Without control characters but its own. What is written through it passes by `guarded`.
+    All text is taken as it is, without markup and emoji. What is written through it passes by `guarded`.
     """
     from rich.console import Console, ConsoleOptions, RenderableType  # as heavy as the command
     from rich.segment import Segment

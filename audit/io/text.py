@@ -18,20 +18,8 @@ OTHER, LONGEST = re.compile("[^ -~]"), 30  # than printable ASCII; letters that 
 
 
 def printable(words: str) -> str:
-    r"""Return words in one line, without the control characters that a terminal would obey.
+    r"""Return words, hostile text, in one line, with a space for every run of what cannot be printed.
 
-    Parameters
-    ----------
-    words : str
-        A name, label or path: hostile text.
-
-    Returns
-    -------
-    str
-        The same, with a space for every run of what cannot be printed.
-
-    Examples
-    --------
     >>> printable("count\x1b[2J of\n all")
     'count [2J of all'
     """
@@ -41,18 +29,6 @@ def printable(words: str) -> str:
 def shown(text: str) -> str:
     r"""Return text of several lines with a space for every character that cannot be printed, but for ends of lines.
 
-    Parameters
-    ----------
-    text : str
-        What is on its way to a terminal.
-
-    Returns
-    -------
-    str
-        The same, letter by letter.
-
-    Examples
-    --------
     >>> shown("a\tb\x1b[2J\r\nc\rd\n")
     'a b [2J\r\nc d\n'
     """
@@ -63,20 +39,8 @@ def shown(text: str) -> str:
 
 
 def quoted(words: str) -> str:
-    """Return words as a message quotes them: in one short line of printable ASCII.
+    """Return words of a file as a message quotes them: in one short line of printable ASCII.
 
-    Parameters
-    ----------
-    words : str
-        Of a file: hostile text.
-
-    Returns
-    -------
-    str
-        The same in quotes, with ``?`` for every other letter, and cut after 30.
-
-    Examples
-    --------
     >>> quoted("caf\N{LATIN SMALL LETTER E WITH ACUTE}"), quoted("9" * 99)
     ("'caf?'", "'999999999999999999999999999999...'")
     """
@@ -88,21 +52,9 @@ def in_cell(words: str) -> str:
     """Return text as a CSV file for spreadsheets holds it: an apostrophe before whatever one would compute.
 
     A spreadsheet computes what begins with a sign, ``=`` or ``@``, and some do so after a semicolon inside of quotes.
-    Each such part of a text gets an apostrophe, and so does each that begins with one: `from_cell` gives back the
-    text, whatever it was. A text that is a number, such as a code of -1, stays as it is.
+    Each such part gets an apostrophe, and so does each that begins with one, so that `from_cell` gives back the text. A
+    text that is a number, such as a code of -1, stays as it is.
 
-    Parameters
-    ----------
-    words : str
-        A name, code or level: hostile text.
-
-    Returns
-    -------
-    str
-        The same, where nothing in it looks like a formula.
-
-    Examples
-    --------
     >>> in_cell("=cmd"), in_cell("-1"), in_cell("'tis"), in_cell("0-17; -x")
     ("'=cmd", '-1', "''tis", "0-17;' -x")
     """
@@ -114,18 +66,6 @@ def in_cell(words: str) -> str:
 def from_cell(words: str) -> str:
     """Return the text of which `in_cell` made what a file holds.
 
-    Parameters
-    ----------
-    words : str
-        A field of a CSV file that was written with `in_cell`.
-
-    Returns
-    -------
-    str
-        Without the apostrophes that were added.
-
-    Examples
-    --------
     >>> [from_cell(in_cell(words)) for words in ("=cmd", "65+", "'tis", "0-17; -x")]
     ['=cmd', '65+', "'tis", '0-17; -x']
     """

@@ -1,9 +1,17 @@
-"""Work on several things at the same time: in threads, in other processes, or on a cluster."""
+"""Work on several things at the same time: in threads, in other processes, or on a cluster of dask or ray.
+
+To a cluster work is sent once, then tasks one by one, as its own library does it: joblib's own way to dask waits for
+ever where the scheduler has given up a task; its way to ray sends everything again with every task.
+"""
 
 from __future__ import annotations
 
 import os
+import pickle  # noqa: TID251  of this very program, for workers that run its code anyway
+import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,24 +20,18 @@ from typing import Any
 
 import joblib
 
-from audit.io.clusters import KILLED, UNSENT, OnDask, OnRay, packed
-
-__all__ = ["AsBefore", "Workers", "shielded"]
+__all__ = ["AsBefore", "OnDask", "OnRay", "Workers", "packed", "shielded"]
 
 SAFE = "PYTHONSAFEPATH"  # as `python -P`
+KILLED = "a worker process was killed twice over the same runs: fewer jobs need less memory"
+UNSENT = "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"
+Packed = tuple[str, bytes]  # a name of its own, and the work
+_here = threading.local()  # of a worker: what it has unpacked; threads share nothing that work may write into
 
 
 @dataclass(frozen=True)
 class AsBefore:
-    """Work that a shielded worker process does as if it were none: what it starts itself is not shielded.
-
-    Attributes
-    ----------
-    work : callable
-        What is called.
-    setting : str or None
-        Of the environment before there was a shield.
-    """
+    """Work that a shielded worker process does as if it were none: what it starts itself is not shielded."""
 
     work: Callable[..., Any]
     setting: str | None
@@ -44,12 +46,8 @@ class AsBefore:
 def shielded() -> Iterator[Callable[[Callable[..., Any]], AsBefore]]:
     """Keep worker processes that are started meanwhile from importing what lies in the current folder.
 
-    They start as ``python -m``, which looks there first. Once started they look where this process does.
-
-    Yields
-    ------
-    callable
-        Makes of work what is to be sent to them, where it may start processes of its own.
+    They start as ``python -m``, which looks there first. Once started they look where this process does. Yields what
+    makes of work what is to be sent to them, where it may start processes of its own.
     """
     before = os.environ.get(SAFE)
     _set("1")
@@ -63,23 +61,7 @@ class Workers:
     """All that do the same work: this program alone, threads or processes of it, or a cluster of dask or ray.
 
     ``joblib.parallel_config`` chooses. The work is sent to each worker of a cluster once, and all of them take part,
-    whatever `n_jobs` says.
-
-    Parameters
-    ----------
-    work : callable
-        Takes a task.
-    n_jobs : int
-        How many tasks may be worked on at the same time, as joblib counts.
-    threads : bool, default False
-        Prefer threads.
-
-    Attributes
-    ----------
-    number : int
-        How many tasks are worked on at the same time.
-    shared : bool
-        Whether they share the work, as threads do.
+    whatever `n_jobs` says. `number` tasks are worked on at the same time, on `shared` work in threads.
     """
 
     def __init__(self, work: Callable[[Any], Any], n_jobs: int, *, threads: bool = False) -> None:
@@ -94,24 +76,9 @@ class Workers:
         self.number = self.cluster.number if self.cluster else int(joblib.effective_n_jobs(n_jobs))
 
     def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each task and what came of it, as they are finished.
+        """Yield the place of each task and what the work returned, as they are finished.
 
-        Parameters
-        ----------
-        tasks : sequence
-            What the work is called with, one by one.
-
-        Yields
-        ------
-        tuple of int and object
-            The place of the task among them, and what the work returned.
-
-        Raises
-        ------
-        ChildProcessError
-            If a worker process was killed twice over the same work.
-        ValueError
-            If the work cannot be sent to another process.
+        A worker process killed twice over the same work is a ChildProcessError; work that cannot be sent, a ValueError.
         """
         if self.cluster:
             yield from self.cluster.finished(tasks)
@@ -155,3 +122,101 @@ def _set(setting: str | None) -> None:
         os.environ.pop(SAFE, None)
     else:
         os.environ[SAFE] = setting
+
+
+def packed(work: Callable[[Any], Any]) -> Packed:
+    """Return work, closures and lambdas too, as it is sent to `OnDask` and `OnRay`."""
+    try:
+        return uuid.uuid4().hex, pickle.dumps(joblib.wrap_non_picklable_objects(work))
+    except Exception as error:  # whatever what it holds raises
+        raise ValueError(UNSENT) from error
+
+
+class OnDask:
+    """Workers of a dask cluster."""
+
+    def __init__(self, client: Any, work: Packed) -> None:
+        self.client, self.work = client, work
+        self._sent: Any = None
+
+    @property
+    def number(self) -> int:
+        """How many tasks they work on at the same time."""
+        return max(1, int(sum(self.client.ncores().values())))
+
+    def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each task and what came of it, as they are finished."""
+        from distributed import KilledWorker
+
+        missing, lost = dict(enumerate(tasks)), 0
+        while missing:
+            try:
+                for number, result in self._once(missing):
+                    del missing[number]
+                    yield number, result
+            except (KilledWorker, CancelledError) as error:
+                # The scheduler allows some deaths by itself; what was sent dies with the last worker that had it.
+                self._sent, lost = None, lost + 1
+                if lost > 1 or isinstance(error, KilledWorker):
+                    raise ChildProcessError(KILLED) from None
+
+    def _once(self, tasks: dict[int, Any]) -> Iterator[tuple[int, Any]]:
+        from distributed import as_completed
+
+        if self._sent is None:
+            try:
+                (self._sent,) = self.client.scatter([self.work], broadcast=True, hash=False)
+            except Exception as error:  # of many kinds
+                raise ConnectionError(f"the dask cluster stopped: {error}") from error
+        futures = {self.client.submit(_done, self._sent, task, pure=False): number for number, task in tasks.items()}
+        try:
+            for future in as_completed(list(futures)):
+                yield futures[future], future.result()
+        finally:
+            if self.client.status == "running":
+                self.client.cancel([future for future in futures if not future.done()])
+
+
+class OnRay:
+    """Workers of a ray cluster that the program is connected to."""
+
+    def __init__(self, work: Packed) -> None:
+        self.work = work
+        self._sent: Any = None
+
+    @property
+    def number(self) -> int:
+        """How many tasks they work on at the same time."""
+        import ray
+
+        return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each task and what came of it, as they are finished."""
+        import ray
+
+        if self._sent is None:
+            self._sent = ray.put(self.work)
+        again_once = ray.remote(max_retries=1)(_done)
+        left = {again_once.remote(self._sent, task): number for number, task in enumerate(tasks)}
+        try:
+            while left:
+                (first,), _ = ray.wait(list(left))
+                yield left.pop(first), ray.get(first)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
+            raise ChildProcessError(KILLED) from None
+        except ray.exceptions.RayError as error:
+            raise ConnectionError(f"the ray cluster stopped: {str(error).splitlines()[0]}") from error
+
+
+def _done(work: Packed, task: Any) -> Any:
+    """Do a task, on a worker that unpacks the work once."""
+    name, content = work
+    if getattr(_here, "name", None) != name:
+        try:
+            _here.work, _here.name = pickle.loads(content), name
+        except ImportError as error:
+            raise ValueError(f"workers must be able to import what the mechanism does, got {error}") from error
+    return _here.work(task)

@@ -5,8 +5,7 @@ Theorems live in `audit.bounds`, the search for statistics in `audit.attacks`.
 
 from __future__ import annotations
 
-from audit.methods.anytime import AnytimeGame
-from audit.methods.game import Game
+from audit.methods.game import AnytimeGame, Game
 from audit.methods.gaussian import Gaussian
 from audit.methods.method import Method, register_method
 from audit.methods.one_run import OneRun

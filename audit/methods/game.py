@@ -1,4 +1,4 @@
-"""Pure and approximate privacy: guesses at the coin that picked the database of each run."""
+"""Pure and approximate privacy: guesses at the coin that picked the database of each run, counted once or in stages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from audit.attacks.selection import Family, Guessing, Table, proposals, select_events, tabulated
+from audit.bounds.anytime import anytime_game_lower, rejects
 from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
@@ -20,6 +21,7 @@ from audit.events import Event, Statistic
 from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, guesses, register_method
 
 __all__ = [
+    "AnytimeGame",
     "Game",
     "detectable_epsilon",
     "fewest",
@@ -132,6 +134,50 @@ class Game(Method):
         """Return how many tosses of fair coins so many given runs on either database suffice for."""
         tosses: Whole = np.maximum(2 * each - 6 * np.sqrt(2 * each), 0).astype(np.int64)
         return tosses
+
+
+@register_method(PureDP, ApproxDP, role="early")
+class AnytimeGame(Game):
+    """A gambler bets on right guesses: the bound holds at every look at once."""
+
+    bound = "anytime-valid guessing game"
+    theorem = (
+        "A fair coin picks the database of every run, a rule guesses it, and a gambler bets on right guesses at odds "
+        "that are fair if the promise holds. The bound holds at every moment at which the audit could have stopped."
+    )
+    sources = ("robbins", "howard", "waudby", "kairouz")
+    cumulative = True
+    between_looks = 1.25
+
+    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+        """Return what `lower` reads besides the counts: where the wealth was staked."""
+        return {"expected": None if expected is None else list(expected)}
+
+    def lower(self, counts: Counts, basis: Basis) -> float:
+        """Return the epsilon of one step that the guesses so far prove."""
+        correct, guessed, runs = guesses(counts)
+        return anytime_game_lower(correct, guessed - correct, runs, **self._stakes(basis))
+
+    def needed(self, guessed: int, runs: int, basis: Basis) -> int:
+        """Return the fewest right guesses that refute the promise, one more than all if none do."""
+        budget, stakes = self.claim.budget, self._stakes(basis)
+        # Not before more than half of the guesses are right does any stake gain.
+        return fewest(lambda right: rejects(budget, right, guessed - right, runs, **stakes), guessed, guessed // 2)
+
+    @classmethod
+    def stopped_early(cls, basis: Basis) -> bool:
+        """Return that the runs may have ended when the answer was clear."""
+        return True
+
+    def _stakes(self, basis: Basis) -> dict[str, Any]:
+        """Return what the bound is told besides the guesses."""
+        expected = basis["expected"]
+        return {
+            "confidence": self.confidence_at(basis),
+            "delta": self.claim.forgiven,
+            "distance": self.distance,
+            "expected": None if expected is None else (expected[0], expected[1]),
+        }
 
 
 def right_guesses(truth: Claim, share: float) -> float:

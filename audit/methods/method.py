@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
+from scipy import special
 
 from audit.attacks.selection import Family
 from audit.bounds.anytime import look_confidence
 from audit.claims import Claim
 from audit.events import Event, Statistic
 
-__all__ = ["POWER", "Basis", "Counts", "Method", "guesses", "method_for", "method_named", "register_method"]
+__all__ = [
+    "CLOSE",
+    "LEAST_EXCESS",
+    "POWER",
+    "Basis",
+    "Counts",
+    "Method",
+    "apart",
+    "crossing",
+    "guesses",
+    "method_for",
+    "method_named",
+    "register_method",
+]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -25,6 +41,8 @@ Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
 POWER = 0.8  # with which a minimum detectable loss is called a violation
 FEW = 50  # given runs on either database, below which the method for few runs shows more
+CLOSE = 0.004  # relative error of a size, or of an excess over the promise, where power is simulated
+LEAST_EXCESS = 1e-9  # over the promise, as a share of it
 NO_PLANS = "plans are not known for {}: its method has no power"
 WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
 
@@ -243,3 +261,26 @@ def guesses(counts: Counts) -> tuple[int, int, int]:
     x, y = counts["x"], counts["y"]
     correct = x["guessed_x"] + y["guessed_y"]
     return correct, correct + x["guessed_y"] + y["guessed_x"], x["runs"] + y["runs"]
+
+
+def apart(found: float, wanted: float) -> float:
+    """Return by how many standard errors one power exceeds another: nearly a line in the root of the runs."""
+    return float(special.ndtri(np.clip(found, 1e-15, 1 - 1e-15)) - special.ndtri(wanted))
+
+
+def crossing(excess: Callable[[float], float], start: float, bottom: float, top: float, close: float) -> float:
+    """Return where a quantity that rises becomes 0 or more: `bottom` if it is so there, infinity if not at `top`."""
+    low = high = start
+    step = 0.25
+    while excess(low) >= 0:
+        if low <= bottom:
+            return bottom
+        low, high, step = max(bottom, low - step), low, 2 * step
+    while excess(high) < 0:
+        if high >= top:
+            return math.inf
+        low, high, step = high, min(top, high + step), 2 * step
+    found = float(scipy.optimize.brentq(excess, low, high, xtol=close))
+    while excess(found) < 0:
+        found += close
+    return found

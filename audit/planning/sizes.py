@@ -10,9 +10,8 @@ import numpy as np
 
 from audit.arguments import fraction, real_number, whole_number
 from audit.claims import Claim
-from audit.methods.crossing import CLOSE, LEAST_EXCESS, apart, crossing
-from audit.methods.evaluation import check_question
-from audit.methods.method import method_for
+from audit.measure.evaluation import check_question
+from audit.methods.method import CLOSE, LEAST_EXCESS, apart, crossing, method_for
 from audit.planning.plan import Design, Plan
 
 __all__ = ["OutOfReachError", "plan_power", "plan_size", "plan_violation"]
@@ -108,7 +107,7 @@ def plan_size(
     1198
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
-    worse, wanted = _checked_violation(violation), _checked_power(power)
+    worse, wanted = _checked_violation(violation), fraction("power", power)
     size = _simulated_size(plan, worse, wanted) if plan.method.simulated else _first_size(plan, worse, wanted)
     if size is None:
         most = f"{MOST_CANARIES:,} canaries" if design == "one_run" else f"{MOST:,} runs"
@@ -131,24 +130,15 @@ def plan_violation(
 
     Parameters
     ----------
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        The promise for one step.
+    claim, confidence, power, distance, selection, share, design
+        As in `plan_size`, which says what mechanism is meant and what is refused.
     size : int
         Runs in all, over both databases, selection included; canaries if there is one run.
-    confidence, power, distance, selection, share, design
-        As in `plan_size`, which says what mechanism is meant.
 
     Returns
     -------
     float
         True loss over the promise, at least 1; infinite if none would be seen so often.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range, or runs are too few to choose and count an event.
-    TypeError
-        If an argument is of the wrong kind.
 
     Examples
     --------
@@ -157,7 +147,7 @@ def plan_violation(
     1.068
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
-    return _smallest_violation(plan, _checked_size(plan, size), _checked_power(power))
+    return _smallest_violation(plan, _checked_size(plan, size), fraction("power", power))
 
 
 def plan_power(
@@ -175,24 +165,15 @@ def plan_power(
 
     Parameters
     ----------
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        The promise for one step.
+    claim, violation, confidence, distance, selection, share, design
+        As in `plan_size`, which says what mechanism is meant and what is refused.
     size : int
         Runs in all, over both databases, selection included; canaries if there is one run.
-    violation, confidence, distance, selection, share, design
-        As in `plan_size`, which says what mechanism is meant.
 
     Returns
     -------
     float
         Probability of the verdict.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range, or runs are too few to choose and count an event.
-    TypeError
-        If an argument is of the wrong kind.
 
     Examples
     --------
@@ -281,10 +262,6 @@ def _checked_violation(violation: float) -> float:
     if not 1 < real_number("violation", violation) < math.inf:
         raise ValueError(f"violation must be more than 1 and finite, got {violation}")
     return float(violation)
-
-
-def _checked_power(power: float) -> float:
-    return fraction("power", power)
 
 
 def _checked_size(plan: Plan, size: int) -> int:

@@ -66,13 +66,7 @@ class PlanTable:
         )
 
     def to_frame(self) -> Any:
-        """Return one row a violation as a data frame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+        """Return one row a violation as a data frame."""
         return frame(list(self.rows))
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -6,7 +6,7 @@ but answers both runs then are one, and whatever depends on them may not differ.
 looks at noisy values would branch otherwise, and be accused.) So one pair of runs shows a violation: another number,
 order or shape of draws, a scale that depends on the data, a value that changes beyond what is declared, an output that
 knows more than the answers. A run without one shows nothing: other answers may lead elsewhere. Lower bounds from many
-runs are not here: see `audit.loss`.
+runs are not here: see `audit.measure.loss`.
 
 References
 ----------

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from audit.arguments import whole_number
 from audit.claims import Claim
+from audit.measure.evaluation import check_question
 from audit.mechanism import Mechanism, mechanism_name
-from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.replay.comparison import FRESH, REPEATS, SAME, Question, compare, published, same_queries
 from audit.replay.recording import Trace

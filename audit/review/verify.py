@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from audit.methods.evaluation import detectable_loss, rare_runs
+from audit.measure.evaluation import detectable_loss, rare_runs
 from audit.methods.method import Method, method_named
 from audit.results import AuditResult, check_counts, verdict_of
 from audit.results.provenance import provenance

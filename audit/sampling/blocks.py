@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from audit.arguments import whole_number
 from audit.io.workers import Workers
 from audit.mechanism import Mechanism
 from audit.outputs import CHANCE, Kind, chance_of_repeat, run
+from audit.sampling.checkpoint import BlockStore
 from audit.sampling.streams import stream
 
-__all__ = ["CELLS", "Reduce", "Store", "block_runs", "call_runs", "draw", "workers_on"]
+__all__ = ["CELLS", "Reduce", "block_runs", "call_runs", "draw", "workers_on"]
 
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
@@ -23,19 +24,6 @@ CELLS = 2**21  # numbers that one block holds: 16 MiB of float64, which malloc k
 TEXT = 256  # numbers that an output which is written as a short text takes as much memory as
 CALLS = 32  # of a mechanism on either database, at least
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
-
-
-class Store(Protocol):
-    """Where finished blocks are kept: see `audit.sampling.checkpoint.BlockStore`."""
-
-    def read(self, stream: np.random.SeedSequence, number: int, /) -> NDArray[Any] | None:
-        """Return what was kept of a block, or None."""
-
-    def check(self, stream: np.random.SeedSequence, kept: NDArray[Any], again: Callable[[], NDArray[Any]], /) -> None:
-        """Refuse a store whose blocks come out otherwise when they are run again."""
-
-    def write(self, stream: np.random.SeedSequence, number: int, kept: NDArray[Any], /) -> None:
-        """Keep what is left of a block."""
 
 
 def draw(
@@ -48,7 +36,7 @@ def draw(
     kind: Kind,
     n_jobs: int = 1,
     advance: Callable[[int], None] | None = None,
-    store: Store | None = None,
+    store: BlockStore | None = None,
     repeats: bool = True,
     least: int = 1,
 ) -> Iterator[NDArray[np.float64]]:

@@ -14,7 +14,7 @@ import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 
 from audit.mechanism import Mechanism
-from audit.outputs import ATTEMPTS, CHANCE, Kind, chance_of_repeat, kind_of, read_outputs, run, settled, taken
+from audit.outputs import ATTEMPTS, CHANCE, Kind, batch_of, chance_of_repeat, kind_of, read_outputs, run, settle
 from audit.sampling.blocks import block_runs
 from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
@@ -62,7 +62,7 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
         _check_uses_rng(side)
     again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
     same = again.marks == calls[0][0].marks
-    return Probed(settled(kind, noted), read_outputs(first[0], kind), same, calls)
+    return Probed(settle(kind, noted), read_outputs(first[0], kind), same, calls)
 
 
 def check_steady(
@@ -116,7 +116,7 @@ def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.rand
     for number, data in enumerate(databases):
         for attempt in range(ATTEMPTS):
             try:
-                batch = taken(mechanism, data, 1, np.random.default_rng(stream(seed, number, attempt)))
+                batch = batch_of(mechanism, data, 1, np.random.default_rng(stream(seed, number, attempt)))
             except MemoryError:
                 raise
             except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from audit.events import Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_given
-from audit.sampling.blocks import Reduce, Store, call_runs, draw
+from audit.sampling.blocks import Reduce, call_runs, draw
+from audit.sampling.checkpoint import BlockStore
 from audit.sampling.streams import Phase, halves, stream
 
 __all__ = ["GivenRuns", "MechanismRuns", "Runs", "scores"]
@@ -22,41 +23,6 @@ Floats = NDArray[np.float64]
 FEW = 64  # runs of a block that are scored apart from the others too
 CLOSE = 1e-6  # to which their scores must agree: sums of many numbers are rounded otherwise
 Read = Callable[[NDArray[Any]], NDArray[Any]]
-
-
-class Runs(Protocol):
-    """Outputs on both databases, each of them used once."""
-
-    @property
-    def pair(self) -> NeighborPair:
-        """The two databases."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of one output, or of what is read of it."""
-
-    @property
-    def root(self) -> np.random.SeedSequence:
-        """Of all random streams of the audit."""
-
-    def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
-        """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come."""
-
-    def calls(self, sizes: Sequence[int]) -> list[NDArray[np.intp]] | None:
-        """Return the sizes of the calls that make so many runs on `x` and on `y`; None of runs in random order."""
-
-    def rest(self, runs: int, spent: int) -> Sequence[int]:
-        """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
-
-    @property
-    def written(self) -> bool:
-        """Whether outputs are texts, which are to be read first."""
-
-    def read_by(self, read: Read, *shape: int) -> Self:
-        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
-
-    def as_given(self) -> Self:
-        """Return the same runs with outputs as a statistic of one's own gets them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +35,7 @@ class MechanismRuns:
     root: np.random.SeedSequence
     n_jobs: int
     advance: Callable[[int], None]
-    store: Store | None = None
+    store: BlockStore | None = None
     repeats: bool = True  # whether the same streams give the same outputs again
     explored: int = 1  # runs of one call that may be, where they neither choose nor count
     read: Read | None = None
@@ -183,6 +149,9 @@ class GivenRuns:
     def as_given(self) -> Self:
         """Return the same runs with outputs as a statistic of one's own gets them."""
         return self.read_by(as_given) if self.written else self
+
+
+Runs = MechanismRuns | GivenRuns  # outputs on both databases, each of them used once
 
 
 def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *phase: int) -> list[Floats]:

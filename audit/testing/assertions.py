@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from audit.claims import Claim
 from audit.io.text import printable
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
 from audit.report.words import remedy

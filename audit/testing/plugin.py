@@ -246,7 +246,7 @@ def _options(item: pytest.Item) -> dict[str, Any]:
             pytest.fail(f"pytest.mark.audit takes options by name, got {len(mark.args)} without a name", pytrace=False)
         options |= mark.kwargs
     if options:
-        from audit.loss import measure_loss
+        from audit.measure.loss import measure_loss
 
         parameters = inspect.signature(measure_loss).parameters.values()
         known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]

@@ -13,7 +13,7 @@ import pytest
 from algorithms import registry
 from algorithms.systems import System, register, run, systems
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 
 EVERY = list(systems().values())
 FEWEST = 1_000  # runs of an audit by default: a system with fewer is too slow for the usual tests

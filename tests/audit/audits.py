@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import expit
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.one_run import measure_loss_one_run
 from audit.neighbors import NeighborPair
-from audit.one_run import measure_loss_one_run
 
 COUNTS = [120, 75]
 PAIR = NeighborPair.add_people(COUNTS, 0)

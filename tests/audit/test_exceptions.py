@@ -9,7 +9,7 @@ import pytest
 
 from audit.claims import ZCDP, GaussianDP, PureDP
 from audit.events import cell
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.sampling import blocks
 from audit.sampling.runs import scores

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import mechanism_name, per_run
 from audit.outputs import kind_of
 from audit.sampling.probes import probe

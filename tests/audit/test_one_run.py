@@ -13,8 +13,8 @@ from algorithms.flaxman import GDPC
 from audit.bounds.game import guessing_game_lower
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.measure.one_run import Canaries, RecordCanaries, measure_loss_one_run
 from audit.methods.one_run import OneRun
-from audit.one_run import Canaries, RecordCanaries, measure_loss_one_run
 from audit.results import AuditResult
 from tests.audit.audits import answers, one_run_losses
 from tests.helpers import in_full, noisy, refused_like

@@ -28,13 +28,13 @@ from audit.outputs import (
     Kind,
     as_given,
     as_numbers,
+    batch_of,
     chance_of_repeat,
     check_not_copied,
     kind_of,
     read_outputs,
     run,
-    settled,
-    taken,
+    settle,
 )
 from audit.values import (
     FORM,
@@ -383,7 +383,7 @@ def test_a_batch_is_a_sequence(batch):
     "give", [iter, deque, lambda values: (one for one in values), lambda values: map(float, values)]
 )
 def test_a_batch_that_can_be_read_once_is_kept(give):
-    batch = taken(lambda data, size, rng: give([1.0] * size), None, 3, np.random.default_rng(0))
+    batch = batch_of(lambda data, size, rng: give([1.0] * size), None, 3, np.random.default_rng(0))
     assert list(batch) == list(batch) == [1.0] * 3
     assert kind_of([batch]).shape == ()
 
@@ -425,12 +425,12 @@ def test_exceptions_have_the_word_and_the_value_of_their_class():
 
 def test_types_are_settled_by_what_both_databases_have():
     noted = [{("type", "float64"), ("raised", "(raised KeyError)")}, {("type", "int64"), ("type", "float64")}]
-    kind = settled(Kind(()), noted)
+    kind = settle(Kind(()), noted)
     assert (kind.types, kind.raises) == (("float64", "int64"), "(raised KeyError)")
-    assert settled(Kind(()), [noted[0], noted[1] | {("raised", "(raised E)")}]).raises == ""  # each by its class
+    assert settle(Kind(()), [noted[0], noted[1] | {("raised", "(raised E)")}]).raises == ""  # each by its class
     with refused_like(ValueError, "^outputs must have the same type on both databases, got int8 and float64, int64$"):
-        settled(Kind(()), [{("type", "int8")}, noted[1]])
-    assert settled(Kind(()), [set(), {("type", "int8")}]).types == ("int8",)  # one of them only raises
+        settle(Kind(()), [{("type", "int8")}, noted[1]])
+    assert settle(Kind(()), [set(), {("type", "int8")}]).types == ("int8",)  # one of them only raises
 
 
 def test_a_number_of_another_type_is_a_value_of_its_own():

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.exact import loss_distribution
+from audit.measure.search import SearchResult, neighbors_of_counts, neighbors_within, search_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
-from audit.search import SearchResult, neighbors_of_counts, neighbors_within, search_loss
 from tests.audit.sampling.cases import PAIRS, STEP, geometric, noting
 from tests.helpers import refused_like, refuses
 

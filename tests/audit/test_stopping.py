@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import stopping
-from audit.choosing import Selected
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.loss import measure_loss
+from audit.measure import stages
+from audit.measure.choice import Choice, Selected
+from audit.measure.loss import measure_loss
+from audit.measure.stages import count_in_stages
 from audit.methods.method import method_for
 from audit.results.files import write_json
 from audit.results.folder import read_audits
 from audit.review.verify import verify_result
-from audit.stopping import count_in_stages
 from tests.audit.audits import COIN, leaky, normal
 from tests.audit.methods.cases import ONE
 
@@ -33,22 +32,22 @@ TIGHT = {
 @settings(max_examples=200)
 @given(st.integers(20, 10**7), st.floats(0.001, 0.99))
 def test_stages_double_and_take_all_runs(size, share):
-    stages = list(stopping._stages(size, share))
-    assert sum(map(sum, stages)) == size
-    sizes = [sum(stage) for stage in stages]
+    made = list(stages._stages(size, share))
+    assert sum(map(sum, made)) == size
+    sizes = [sum(stage) for stage in made]
     assert all(late == 2 * early for early, late in itertools.pairwise(sizes[:-1]))
-    if len(stages) > 1:
+    if len(made) > 1:
         assert 7 * sizes[-2] <= sizes[-1] < 16 * sizes[-2]
-        assert min(min(stage) for stage in stages) >= 99
-        assert all(abs(choosing - share * (choosing + counting)) <= 0.5 for choosing, counting in stages)
-    assert list(stopping._stages(size, 0.0)) == [(0, size)]
+        assert min(min(stage) for stage in made) >= 99
+        assert all(abs(choosing - share * (choosing + counting)) <= 0.5 for choosing, counting in made)
+    assert list(stages._stages(size, 0.0)) == [(0, size)]
 
 
 @settings(max_examples=100)
 @given(st.lists(st.integers(1, 200_000), min_size=1, max_size=4), st.sampled_from([1.25, 2.0]), st.booleans())
 def test_looks_are_few_and_the_last_one_takes_all_runs(counted, growth, going_on):
     counted = sorted(counted) if going_on else [100 * 8**k + runs % 100 for k, runs in enumerate(counted)]
-    found = stopping._looks(counted, growth, going_on=going_on)
+    found = stages._looks(counted, growth, going_on=going_on)
     most = 0
     for looks, upto in zip(found, itertools.accumulate(counted) if going_on else counted, strict=True):
         assert looks == sorted(set(looks))
@@ -59,30 +58,17 @@ def test_looks_are_few_and_the_last_one_takes_all_runs(counted, growth, going_on
         most = upto
 
 
-@dataclass(frozen=True)
-class Choice:
-    """An event by its stage."""
-
-    stage: int
-    events: tuple = (Selected(ONE, expected=(70.0, 0.75)),)
-    basis: dict = field(default_factory=dict)
-
-    def seen(self):
-        """Return nothing but counts."""
-        return self.basis
-
-
 def ended(claim, *, size=10_000, share=0.3, rate=0.5, early_rate=0.5):
     """Where an audit ends whose event is met by chance on either database, in the last stage and before; its calls."""
     method, made = method_for(claim, 1, 0.95, early=True), []
 
     def choose(stage, choosing, counting):
         made.append(("choose", stage, choosing, counting))
-        return Choice(stage)
+        return Choice((Selected(ONE, expected=(70.0, 0.75)),), runs=stage)
 
     def count(chosen, sizes, look):
-        made.append(("count", chosen.stage, look, sum(sizes)))
-        met = [round(side * (rate if chosen.stage == 3 else early_rate)) for side in sizes]
+        made.append(("count", chosen.runs, look, sum(sizes)))
+        met = [round(side * (rate if chosen.runs == 3 else early_rate)) for side in sizes]
         counts = {
             name: {"runs": side, "guessed_x": 0, "guessed_y": seen}
             for name, side, seen in zip("xy", sizes, met, strict=True)
@@ -97,7 +83,7 @@ def test_guesses_at_every_event_add_up_where_one_bound_holds_for_all():
     counted = [call[1:] for call in made if call[0] == "count"]
     assert [call[1:] for call in made if call[0] == "choose"] == [(0, 300, 700), (1, 2700, 6300)]
     assert [look for _, look, _ in counted] == list(range(1, len(counted) + 1))
-    assert (found.size, found.selection, found.chosen.stage) == (10_000, 3000, 1)
+    assert (found.size, found.selection, found.runs) == (10_000, 3000, 1)
     assert sum(side["runs"] for side in found.counts[0].values()) == sum(runs for *_, runs in counted) == 7000
     assert found.bases[0] == {
         "expected": [700.0, 0.75],
@@ -115,7 +101,7 @@ def test_elsewhere_a_stage_counts_its_own_event_alone(claim):
         ("count", 1, 4, 1575),
         ("count", 1, 5, 3150),
     ]
-    assert (found.size, found.selection, found.chosen.stage) == (10_000, 3000, 1)
+    assert (found.size, found.selection, found.runs) == (10_000, 3000, 1)
     assert sum(side["runs"] for side in found.counts[0].values()) == 6300
     assert [found.bases[0][name] for name in ("look", "looks", "choosing")] == [5, 5, 2700]
 
@@ -130,7 +116,7 @@ def test_a_registered_event_is_counted_from_beginning_to_end():
 
 def test_parts_that_selection_never_saw_do_not_settle_an_audit(monkeypatch):
     assert ended(PureDP(1.0), share=0.0, size=50_000)[0].size < 50_000
-    monkeypatch.setattr(Choice, "seen", lambda choice: {"unseen": 1.0})
+    monkeypatch.setattr(Choice, "unseen", lambda choice: {"unseen": 1.0})
     assert ended(PureDP(1.0), share=0.0, size=50_000)[0].size == 50_000
 
 

@@ -23,7 +23,7 @@ from algorithms.population import load, uniform_population
 from audit.claims import PureDP
 from audit.estimates.direct import direct_loss
 from audit.estimates.residuals import residual_loss
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.benchmarks.alias import alias_sampler
 

@@ -16,9 +16,8 @@ import pytest
 
 from audit.claims import PureDP
 from audit.io.backends import on_backend
-from audit.io.clusters import OnDask, packed
-from audit.io.workers import Workers
-from audit.loss import measure_loss
+from audit.io.workers import OnDask, Workers, packed
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.audit.cli.desk import QUICK, Outcome, results
 from tests.helpers import refused, refused_like

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from audit.claims import ZCDP, PureDP
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.results.files import write_json

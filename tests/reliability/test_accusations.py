@@ -8,7 +8,7 @@ import pytest
 from algorithms.benchmarks import benchmarks
 from algorithms.systems import systems
 from audit.attacks import Attack
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from experiments import known_bugs
 from experiments.known_bugs import BUGS, FAULTY
 

@@ -12,7 +12,7 @@ from algorithms.benchmarks.noisy_answers import Laplace
 from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.attacks import Attack
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results.formatting import at_least
 from tests.helpers import in_full, most

@@ -14,7 +14,7 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.rectangle import two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.methods import Game, Gaussian, Rectangle, Renyi
 from audit.neighbors import NeighborPair
 from tests.audit.audits import COIN, PAIR, as_planned

@@ -10,11 +10,11 @@ from scipy.special import expit
 
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from audit import stopping
 from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, cell
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure import stages
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import AnytimeGame, Game
 from audit.methods.method import guesses
 from audit.neighbors import NeighborPair
@@ -130,9 +130,9 @@ def test_other_laws_are_exceeded_as_seldom(name, audits, size):
 def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, monkeypatch):
     """Selection included; an audit that may stop early looks several times."""
     mechanism, claim, size = TIGHT[kind]
-    monkeypatch.setattr(stopping, "FIRST_LOOK", 300)
-    monkeypatch.setattr(stopping, "LAST", 3)
-    monkeypatch.setattr(stopping, "FIRST_STAGE", 300)
+    monkeypatch.setattr(stages, "FIRST_LOOK", 300)
+    monkeypatch.setattr(stages, "LAST", 3)
+    monkeypatch.setattr(stages, "FIRST_STAGE", 300)
     results = audits_of(mechanism, claim, how, size, range(60))
     assert misses(results, claim.budget) <= most(60)
     found = [result.measured.budget for result in results]
@@ -146,9 +146,9 @@ def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, monk
 @pytest.mark.parametrize("kind", TIGHT)
 def test_a_thousand_audits_exceed_a_promise_that_is_kept_as_seldom(kind, how, monkeypatch):
     mechanism, claim, size = TIGHT[kind]
-    monkeypatch.setattr(stopping, "FIRST_LOOK", 300)
-    monkeypatch.setattr(stopping, "LAST", 3)
-    monkeypatch.setattr(stopping, "FIRST_STAGE", 300)
+    monkeypatch.setattr(stages, "FIRST_LOOK", 300)
+    monkeypatch.setattr(stages, "LAST", 3)
+    monkeypatch.setattr(stages, "FIRST_STAGE", 300)
     results = audits_of(mechanism, claim, how, 4 * size, range(1000, 2000))
     assert misses(results, claim.budget) <= most(1000)
     assert np.median([result.measured.budget for result in results]) > 0.2 * claim.budget
@@ -232,7 +232,7 @@ def test_a_bound_on_mu_would_accuse_discrete_noise_that_keeps_its_rho(audits):
 def test_looking_as_often_at_a_bound_for_one_look_accuses_the_innocent():
     """Negative control: randomized response at its promise, looked at 23 times, without paying for it."""
     rng = np.random.default_rng(3)
-    looks = np.array(stopping._looks([140_000], 1.25, going_on=True)[0])
+    looks = np.array(stages._looks([140_000], 1.25, going_on=True)[0])
     steps = np.diff(looks, prepend=0)
     correct = rng.binomial(steps, expit(1.0), (200, looks.size)).cumsum(axis=1)
     found = guessing_game_lower(correct, np.broadcast_to(looks, correct.shape), confidence=0.95)
@@ -306,7 +306,7 @@ def test_a_thousand_audits_of_given_outputs_exceed_as_seldom(kind, runs, runs_y,
 def test_a_thousand_audits_in_stages_exceed_as_seldom(kind, confidence, monkeypatch):
     """False alarm 1e-4 each; and the mistake: at every look the bound for one, of all guesses so far."""
     mechanism, claim, _ = TIGHT[kind]
-    monkeypatch.setattr(stopping, "SETTLED", 0.0)  # only a violation stops an audit
+    monkeypatch.setattr(stages, "SETTLED", 0.0)  # only a violation stops an audit
 
     def audits(times):
         options = {"size": 10_000, "stop": "early", "attack": "entries", "confidence": confidence}

@@ -10,7 +10,7 @@ from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from audit.bounds.one_run import one_run_p_value
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.one_run import Canaries, measure_loss_one_run
+from audit.measure.one_run import Canaries, measure_loss_one_run
 from tests.audit.audits import answers, one_run_losses
 from tests.helpers import in_full, most
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.planning import plan_power, plan_size
 from tests.audit.audits import as_planned

@@ -8,9 +8,9 @@ import pytest
 
 from audit.bounds.game import guessing_game_lower
 from audit.claims import PureDP
+from audit.measure.search import search_loss
 from audit.methods import Game
 from audit.neighbors import NeighborPair
-from audit.search import search_loss
 from tests.audit.sampling.cases import PAIRS, STEP, geometric
 from tests.helpers import most, plaudit
 

@@ -9,7 +9,7 @@ from algorithms.topdown import TopDown
 from algorithms.topdown.estimation.constraints import Invariant
 from audit.claims import ZCDP, PureDP
 from audit.events import Event, ThresholdRule, weighted_sum
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.algorithms.bugs.systems.test_topdown import CONCENTRATED, COUNTS, MOVED, PURE, RARE, plant
 

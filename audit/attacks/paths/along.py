@@ -60,23 +60,6 @@ def path_statistics(
     The sum takes each area's shift up to half of what the pair changes there. It is the log-likelihood ratio of the
     recovered counts, up to a factor, when all have two-tailed geometric noise of one scale.
 
-    Parameters
-    ----------
-    pair : NeighborPair
-        Two rows of counts, one for each leaf.
-    parent, released, leaves : array_like of int
-        The tree, as above.
-
-    Returns
-    -------
-    tuple of Statistic
-        First of the released values, then of the recovered ones.
-
-    Raises
-    ------
-    ValueError
-        If the arrays are no tree with the pair's counts for leaves, or the pair changes none of them.
-
     References
     ----------
     .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from audit.attacks.attack import Family
 from audit.attacks.selection.choice import distinct, never, proposals, select_events
-from audit.attacks.selection.guessing import Guessing
-from audit.attacks.selection.regions import Shifts
+from audit.attacks.selection.ratings import Guessing, Shifts
 from audit.attacks.selection.tables import Table, tabulated
 from audit.attacks.selection.weights import select_weights
 

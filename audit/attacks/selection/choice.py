@@ -92,12 +92,7 @@ def never(statistic: Statistic) -> Event:
 def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
     """Return every way to choose a rule on every table, with what it promises on runs that did not choose.
 
-    Three folds choose a rule and the fourth counts it.
-
-    Returns
-    -------
-    list of Proposal
-        Those of one table stand together, in the order of `WAYS`.
+    Three folds choose a rule and the fourth counts it. Ways of one table stand together, in the order of `WAYS`.
     """
     found = []
     for table in tables:
@@ -112,14 +107,9 @@ def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
 
 
 def select_events(found: Sequence[Proposal], rating: Rating) -> list[Event]:
-    """Return the event that promises most, then the best rare one, and the most cautious one.
+    """Return the event that promises most, then the best rare one, and the most cautious one; none if no score varies.
 
     Among equals the first is taken.
-
-    Returns
-    -------
-    list of Event
-        Ready to be counted; none if no score varies.
     """
     rare, usual = ([one for one in found if one.way.rare is which] for which in (True, False))
     ways = (usual, rare, found[:: len(WAYS)])
@@ -134,13 +124,7 @@ def select_events(found: Sequence[Proposal], rating: Rating) -> list[Event]:
 
 
 def distinct(events: Sequence[Event]) -> list[Event]:
-    """Return events without those that say the same as one before them.
-
-    Returns
-    -------
-    list of Event
-        In their order.
-    """
+    """Return events without those that say the same as one before them."""
     names = [str(event) for event in events]
     return [event for place, event in enumerate(events) if names[place] not in names[:place]]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 from scipy import special
 
 from audit.attacks.attack import Family
-from audit.attacks.selection.stated import factor, is_log_ratio
 from audit.events import CellRule, Side, Statistic, ThresholdRule
 
 __all__ = ["ALL", "FOLDS", "HELD", "PARTS", "Beyond", "Table", "tabulated"]
@@ -26,6 +26,7 @@ LEVELS = 96  # thresholds tried on a score
 OUTER = 64  # values at either end, between which a gap is looked for
 PAIR = 2  # times that chance may make one of many scores repeat
 VALUES = 4096  # distinct scores up to which each single value may be an event
+STEEPEST = 30.0  # log-likelihood ratio from which no run is wrong
 DOUBT = 5.0  # standard errors by which runs must contradict a stated log-likelihood ratio
 ALL = np.ones((1, PARTS))  # how often each part counts: once
 FOLDS: Floats = 1 - np.repeat(np.eye(4), PARTS // 4, axis=1)  # and without one of four folds
@@ -115,13 +116,7 @@ class Table:
 def tabulated(
     statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, families: Sequence[Family]
 ) -> list[Table]:
-    """Return the tables of all scores that vary, shape (runs, k) on either database.
-
-    Returns
-    -------
-    list of Table
-        In the order of the statistics, one for each family.
-    """
+    """Return the tables of all scores that vary, shape (runs, k) on either database: one for each family."""
     found: list[Table] = []
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
@@ -132,8 +127,31 @@ def tabulated(
 
 
 def _of_thresholds(statistic: Statistic, x: Floats, y: Floats) -> Table:
-    by = factor(statistic, x, y)
-    return _of_scores(statistic, "threshold", x, y, by if by and is_log_ratio(by * x, by * y, DOUBT) else 0.0)
+    by = _factor(statistic, x, y)
+    return _of_scores(statistic, "threshold", x, y, by if by and _is_log_ratio(by * x, by * y, DOUBT) else 0.0)
+
+
+def _factor(statistic: Statistic, x: Floats, y: Floats) -> float:
+    """Return the log-likelihood ratio that a score of 1 stands for: most likely where only runs can tell, 0 if none."""
+    if not statistic.proportional:
+        return float(statistic.log_ratio)
+    largest = float(max(np.abs(x).max(), np.abs(y).max()))
+
+    def slope(by: float) -> float:
+        """Return how the likelihood of which runs are on which database grows with the factor: ever less."""
+        return float(np.sum(y * special.expit(-by * y)) - np.sum(x * special.expit(by * x)))
+
+    steepest = STEEPEST / largest
+    if slope(0.0) <= 0:
+        return 0.0
+    return steepest if slope(steepest) >= 0 else float(scipy.optimize.brentq(slope, 0.0, steepest, rtol=1e-6))
+
+
+def _is_log_ratio(x: Floats, y: Floats, pessimism: float) -> bool:
+    """Tell whether guesses by the sign of what should be a log-likelihood ratio are right as often as it says."""
+    stated = special.expit(np.abs(np.concatenate([x[x != 0], y[y != 0]])))
+    right = np.sum(x < 0) + np.sum(y > 0)
+    return bool(abs(right - stated.sum()) <= pessimism * math.sqrt(float(np.sum(stated * (1 - stated)))) + 1)
 
 
 def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:

@@ -31,11 +31,6 @@ def select_weights(
     """Return the likelihood-ratio estimate, order and direction that promise the largest Renyi divergence.
 
     Half of the runs estimate likelihood ratios, the other half say what each is worth. Scores have shape (runs, k).
-
-    Returns
-    -------
-    Event
-        Ready to be counted.
     """
     best: tuple[float, Event] = (-math.inf, Event(statistics[0], WeightRule(np.array([]), np.zeros(1))))
     half_x, half_y = len(scores_x) // 2, len(scores_y) // 2

@@ -16,7 +16,7 @@ from algorithms.ons.independent import divided_noise
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import Table
 from algorithms.schema import Schema
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.helpers import refuses
 

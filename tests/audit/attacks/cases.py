@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from audit.attacks.movement import Moments
+from audit.attacks.protocol import Exploration
 from audit.attacks.selection import Guessing, never, proposals, select_events, tabulated
 from audit.events import cell
+from tests.audit.sampling.cases import given_runs
 
 BOTH = ("threshold", "cell")
 ENTRY = (cell(),)
@@ -25,6 +27,11 @@ def several(x, y, statistics=ENTRY, *, families=BOTH, counting=50_000, confidenc
 
 def select(x, y, statistics=ENTRY, **options):
     return several(x, y, statistics, **options)[0]
+
+
+def exploration(x, y, looking="", times=10):
+    """Outputs all of which an attack may look at: so many times their number choose."""
+    return Exploration(given_runs(np.asarray(x), np.asarray(y)), times * len(x), looking=looking)
 
 
 def geometric_law(epsilon, center=0):

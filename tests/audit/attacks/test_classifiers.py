@@ -5,15 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from audit.attacks import Attack
 from audit.attacks.classifiers import entries_to_learn, fitted, scoring
 from audit.attacks.movement import explored
-from audit.attacks.protocol import Exploration
 from audit.attacks.weak_signals import pick
-from audit.claims import PureDP
-from audit.loss import measure_loss
 from audit.neighbors import NeighborPair
-from tests.audit.sampling.cases import given_runs
+from tests.audit.attacks.cases import exploration
 
 RUNS, FRESH = 4000, 20_000
 
@@ -24,8 +20,7 @@ def trained(outputs_x, outputs_y, *, seed=1, entries=None):
 
 
 def seen_in(x, y):
-    known = Exploration(given_runs(x, y), 10 * len(x))
-    return explored(known)
+    return explored(exploration(x, y))
 
 
 def accuracy(statistic, x, y):
@@ -51,34 +46,6 @@ def test_a_loss_that_lives_in_a_correlation_is_learned():
     # No entry by itself does either: both laws of each are the same.
     for entry in (0, 1):
         assert np.abs(np.sort(x[:, entry]) - np.sort(y[:, entry]))[200:-200].max() < 0.15
-
-
-def test_the_boosted_score_is_the_likelihood_ratio():
-    rng = np.random.default_rng(2)
-    x, y = shared_noise(1, 20_000, rng), shared_noise(-1, 20_000, rng)
-    _, boosting = trained(x, y)
-    outputs = shared_noise(1, 2000, rng)
-    exact = -2 * 0.9 / (1 - 0.9**2) * outputs.prod(axis=1)
-    near = np.abs(exact) < 2  # where runs on both databases are frequent enough to learn from
-    assert np.corrcoef(boosting(outputs)[near], exact[near])[0, 1] > 0.9
-    assert np.abs(boosting(outputs)[near] - exact[near]).mean() < 0.5
-
-
-def test_an_audit_finds_the_correlation():
-    pair = NeighborPair.declared(1, -1, "add_remove")
-
-    def mechanism(data, size, rng):
-        return shared_noise(data, size, rng)
-
-    result = measure_loss(mechanism, pair, PureDP(0.5), attack="trained", size=30_000, rng=3)
-    assert result.verdict == "violated"
-    # Beyond products of 1 guesses are right with log-odds of 9 and more, 1 in 4; half of that must be seen.
-    assert 2 < result.measured.epsilon < 9
-    assert "gradient boosting on 2 entries >= " in result.event
-    # Thresholds on single entries show nothing, whatever the size: a false alarm of this negative control has
-    # probability 0.05, and the seed is fixed.
-    alone = Attack(looks=("entries",), families=("threshold",))
-    assert "boosting" not in measure_loss(mechanism, pair, PureDP(0.5), attack=alone, size=30_000, rng=3).event
 
 
 def test_equal_laws_give_no_advantage():

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from audit.attacks.digits import Digits, comb, parity, readings
-from audit.attacks.protocol import Exploration
-from tests.audit.attacks.cases import names
-from tests.audit.sampling.cases import given_runs
+from tests.audit.attacks.cases import exploration, names
 
 RUNS = 2000
 READ = {reading.name: reading.read for reading in readings()}
@@ -21,9 +19,7 @@ READ = {reading.name: reading.read for reading in readings()}
 
 def found(x, y):
     """What the attack finds in outputs, all of which it may look at."""
-    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 20 * len(x))
-    known.looking = "digits"
-    return tuple(Digits().candidates(known))
+    return tuple(Digits().candidates(exploration(x, y, "digits", times=20)))
 
 
 @pytest.mark.parametrize(
@@ -118,3 +114,10 @@ def test_a_parity_reads_whole_parts_of_entries_in_their_places():
     outputs = np.array([[[1.5, 2.0], [3.0, 4.0]], [[-1.0, 2.0], [2.0, np.inf]]])
     assert parity((0, 3), (2, 2)).name == "parity of the sum of output[0, 0], [1, 1]"
     assert parity((0, 3), (2, 2))(outputs).tolist() == [1, 1]
+
+
+def test_signs_of_zeros_are_found():
+    x, y = np.zeros((2, RUNS, 2))
+    y[np.random.default_rng(7).random(RUNS) < 0.5, 1] = -0.0
+    assert names(found(x, y)) == ["sign of zero of output[1]", "sign of zero of output[0]", "negative zeros of output"]
+    assert found(x, y)[0](y[:5]).tolist() == (1 - 2 * np.signbit(y[:5, 1])).tolist()

@@ -14,23 +14,15 @@ from scipy import stats
 from audit.attacks import movement
 from audit.attacks.moments import SpreadAndPairs, normal_ratio, product
 from audit.attacks.movement import Explored, Moments, explored
-from audit.attacks.protocol import Exploration
 from audit.events import cell
-from tests.audit.attacks.cases import names, select
-from tests.audit.sampling.cases import given_runs
+from tests.audit.attacks.cases import exploration, names, select
 
 RUNS = 2000
 
 
-def known_of(x, y):
-    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 10 * len(x))
-    known.looking = "moments"
-    return known
-
-
 def found(x, y):
     """What the attack finds in outputs, all of which it may look at."""
-    return tuple(SpreadAndPairs().candidates(known_of(x, y)))
+    return tuple(SpreadAndPairs().candidates(exploration(x, y, "moments")))
 
 
 @pytest.mark.parametrize(("held", "glimpse"), [(2**21, 2**20), (2**10, 2**20), (2**10, 40)])
@@ -142,6 +134,6 @@ def test_any_numbers_can_be_searched(outputs):
 def test_a_product_is_in_standard_deviations_and_0_for_what_is_no_number():
     rng = np.random.default_rng(6)
     x, y = rng.normal([10, -500, 0], [2, 30, 1], (2, RUNS, 3))
-    score = product(explored(known_of(x, y)), 0, 1)
+    score = product(explored(exploration(x, y, "moments")), 0, 1)
     outputs = np.array([[12.0, -470.0, 9.0], [8.0, -470.0, 9.0], [np.inf, -470.0, 9.0], [-1.797e308, 0.0, 0.0]])
     np.testing.assert_allclose(score(outputs), [1 / 2, -1 / 2, 0, 0], atol=0.1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.attacks import Attack
 from audit.attacks.precision import NO_NUMBER, ZERO, lowest_bit, significant_bits
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 
 NONE_OR_ONE = NeighborPair.declared(np.array([0]), np.array([1]), "add_remove")

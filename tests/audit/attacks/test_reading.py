@@ -14,7 +14,7 @@ from audit.attacks.attack import Attack, candidate_statistics
 from audit.attacks.reading import COLUMNS, MANY, learn
 from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.outputs import Kind, read_outputs
 from audit.sampling import blocks
 from audit.sampling.runs import GivenRuns

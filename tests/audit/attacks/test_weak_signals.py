@@ -10,9 +10,10 @@ from audit.attacks.movement import explored
 from audit.attacks.protocol import Exploration
 from audit.attacks.weak_signals import apart, combined_score, companions, pick, still_gains
 from audit.claims import PureDP
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.review.verify import verify_result
+from tests.audit.attacks.cases import exploration
 from tests.audit.sampling.cases import given_runs
 
 ENTRIES, FAMILY, LEAD = 40, range(8, 16), 10
@@ -31,7 +32,7 @@ def family(secret, size, rng):
 
 
 def features_of(x, y, entries=(0, LEAD)):
-    return companions(explored(Exploration(given_runs(x, y), 10 * len(x))), np.array(entries))
+    return companions(explored(exploration(x, y)), np.array(entries))
 
 
 def right(score, x, y):

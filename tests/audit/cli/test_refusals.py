@@ -143,7 +143,7 @@ def test_what_cannot_be_kept_is_found_out_before_the_runs(
     plaudit: Command, monkeypatch: pytest.MonkeyPatch, out: str, words: str
 ) -> None:
     Path("locked").mkdir(mode=0o500)
-    monkeypatch.setattr("audit.loss.measure_loss", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr("audit.measure.loss.measure_loss", lambda *_, **__: pytest.fail("it ran"))
     assert refused(plaudit("audit", "gdpc", "--out", out), words)
 
 

@@ -1,16 +1,22 @@
-"""Worker processes of one's own: they share large arrays, and the environment is as it was."""
+"""Where runs are worked on: processes of one's own, and work as it is sent to a cluster (clusters: engines)."""
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
+from types import ModuleType
 
+import joblib
 import numpy as np
 import pytest
 
-from audit.io.workers import SAFE, Workers, shielded
+from audit.io.backends import on_backend
+from audit.io.workers import SAFE, UNSENT, Workers, _done, packed, shielded
+from tests.helpers import refused, refuses
 
 
-def test_the_shield_is_there_while_workers_start_and_for_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shield_is_there_while_workers_start_and_for_nothing_else(monkeypatch):
     for before in (None, "", "1"):
         if before is None:
             monkeypatch.delenv(SAFE, raising=False)
@@ -24,7 +30,78 @@ def test_the_shield_is_there_while_workers_start_and_for_nothing_else(monkeypatc
         assert work("a", "b") == (("a", "b"), before)
 
 
-def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task() -> None:
+def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
     large = np.arange(1_000_000)
     done = Workers(lambda place: (type(large).__name__, int(large[place]), os.getpid()), 2).finished([7, 8, 9])
     assert [result[:2] for _, result in sorted(done)] == [("memmap", place) for place in (7, 8, 9)]
+
+
+# On a backend
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "words"),
+    [
+        ("spark", "", "backend must be one of loky, threads, dask, ray, got 'spark'"),
+        ("", "tcp://host:8786", "--address goes with --backend dask or ray, got 'tcp://host:8786'"),
+        ("loky", "auto", "--address goes with --backend dask or ray, got 'auto'"),
+        ("dask", "", "--backend dask needs the extra dask: pip install 'plaudit[dask]'"),
+        ("ray", "", "--backend ray needs the extra ray: pip install 'plaudit[ray]'"),
+    ],
+)
+def test_what_there_is_not_is_refused(monkeypatch, name, address, words):
+    for missing in ("distributed", "ray"):
+        monkeypatch.setitem(sys.modules, missing, None)
+    with refused(ValueError, words), on_backend(name, address, 2):
+        pass
+
+
+def test_nobody_at_an_address_is_one_line():
+    pytest.importorskip("distributed")
+    words = "address must be that of a dask cluster with plaudit on every worker, got 'nowhere': "
+    with pytest.raises(ValueError, match=f"^{words}[^\n]+$"), on_backend("dask", "nowhere", 2):
+        pass
+
+
+@pytest.mark.parametrize(("name", "shared"), [("", False), ("loky", False), ("threads", True)])
+def test_a_backend_is_that_of_joblib(name, shared):
+    with on_backend(name, "", 2):
+        workers = Workers(abs, 2)
+        assert (workers.number, workers.shared) == (2, shared)
+        assert workers.cluster is None
+    backend, _ = joblib.parallel.get_active_backend()
+    assert type(backend).__name__ == "LokyBackend"
+
+
+# On a cluster
+
+
+def test_work_is_unpacked_once_in_each_thread_and_is_its_own_there():
+    made = []
+
+    def work(task):
+        made.append(task)
+        return len(made)
+
+    sent = packed(work)
+    assert [_done(sent, task) for task in "abc"] == [1, 2, 3]  # what came over, which is not this list
+    assert made == []
+    other = []
+    thread = threading.Thread(target=lambda: other.append(_done(sent, "d")))
+    thread.start()
+    thread.join()
+    assert other == [1]
+    assert _done(packed(work), "e") == 1
+
+
+def test_what_cannot_be_sent_or_unpacked_is_refused(monkeypatch):
+    lock = threading.Lock()
+    refuses(ValueError, UNSENT, packed, lambda task: lock)
+    module = ModuleType("onlyhere")
+    exec("def work(task):\n    return task", vars(module))
+    monkeypatch.setitem(sys.modules, "onlyhere", module)
+    sent = packed(module.work)
+    assert _done(sent, 3) == 3
+    monkeypatch.delitem(sys.modules, "onlyhere")
+    words = "workers must be able to import what the mechanism does, got No module named 'onlyhere'"
+    refuses(ValueError, words, _done, ("another name", sent[1]), 3)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, WeightRule, cell
+from audit.measure.choice import Counted
+from audit.measure.evaluation import evaluate
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi, Variation
-from audit.methods.evaluation import Audited, Counted, evaluate
 
 GUESSED = st.tuples(*[st.integers(0, 20)] * 3)
 MANY, BINS = st.tuples(*[st.integers(0, 2000)] * 3), st.tuples(*[st.integers(0, 2000)] * 4)
@@ -25,7 +26,7 @@ CLAIMS = {
     Renyi: ZCDP(0.5),
     Variation: ApproxDP(0, 0.3),
 }
-AUDITED = Audited(
+AUDITED = dict(
     mechanism="count",
     searched="thresholds on output[0]",
     pair="1 person added to cell 0",
@@ -70,4 +71,4 @@ def audited(x, y, *, method=Game, claim=None, distance=1, confidence=0.95, event
     counts = binned(x, y) if event.rule.family == "weights" else named(x, y)
     how = method(claim or CLAIMS[method], distance, confidence)
     counted = Counted("y if output[0] >= 13", "entries", counts, how.basis(event))
-    return evaluate(time.perf_counter(), how, [counted], AUDITED, support=support)
+    return evaluate(time.perf_counter(), how, [counted], support=support, **AUDITED)

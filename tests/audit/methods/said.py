@@ -14,10 +14,10 @@ import numpy as np
 
 from audit.claims import Claim
 from audit.events import Event
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.methods.method import method_for
 from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
 from audit.planning import plan_power, plan_size, plan_violation
 from audit.results import AuditResult
 from tests.audit.audits import TIGHT

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -16,18 +15,9 @@ from audit.attacks import Attack, attack_names
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import CellRule, Event, cell
 from audit.exact import LossDistribution, loss_distribution
+from audit.measure.choice import UNSEEN, Counted, add_counts, count_event, expected_guesses
+from audit.measure.evaluation import check_question, detectable_loss, evaluate, support_witness
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
-from audit.methods.evaluation import (
-    UNSEEN,
-    Counted,
-    add_counts,
-    check_question,
-    count_event,
-    detectable_loss,
-    evaluate,
-    expected_guesses,
-    support_witness,
-)
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited, binned, named
@@ -122,12 +112,12 @@ def test_verdicts(x, y, options, verdict):
 
 def test_an_honest_claim_under_the_other_relation_is_held_against_its_own():
     how = Game(PureDP(1.0, "replace_one"), 1, 0.9)
-    about = replace(AUDITED, relation="replace_one")
+    about = AUDITED | {"relation": "replace_one"}
     counts = count_event(BOTH, np.repeat([12.0, 13.0], [60, 40]), np.repeat([12.0, 13.0], [40, 60]))
-    result = evaluate(time.perf_counter() - 5, how, [Counted("a rule", "entries", counts, how.basis(BOTH))], about)
+    result = evaluate(time.perf_counter() - 5, how, [Counted("a rule", "entries", counts, how.basis(BOTH))], **about)
     assert result.measured.relation == "replace_one"
     assert (result.confidence, 5 <= result.seconds < 600) == (0.9, True)
-    assert {name: getattr(result, name) for name in asdict(about)} == asdict(about)
+    assert {name: getattr(result, name) for name in about} == about
     # Counts of numpy arrays are plain numbers by now.
     values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert AuditResult.from_dict(values).to_dict() == result.to_dict()

@@ -11,9 +11,9 @@ from scipy.stats import binom
 from audit.bounds.game import variation_game_lower
 from audit.claims import ApproxDP
 from audit.exact import LossDistribution
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.evaluation import support_witness
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import OneRun, Variation
-from audit.methods.evaluation import support_witness
 from audit.neighbors import NeighborPair
 from audit.planning import plan_power, plan_size
 from audit.report.words import meaning

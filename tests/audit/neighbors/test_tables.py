@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import distance_of_records

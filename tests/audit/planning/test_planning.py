@@ -20,8 +20,8 @@ from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.loss import measure_loss, measure_loss_from_outputs
-from audit.methods import OneRun, Rectangle, gaussian, renyi_power
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.methods import OneRun, Rectangle, gaussian, renyi
 from audit.neighbors import NeighborPair
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import Plan
@@ -222,8 +222,8 @@ def test_the_bound_of_many_sets_at_once_is_that_of_each(clip):
 def test_the_weights_chosen_promise_most():
     """Of all estimates, clips, orders and directions, tried one by one."""
     rng, runs = np.random.default_rng(2), 800
-    edges, center = renyi_power._bins(1.2, 400)
-    laws = renyi_power._laws(edges, 1.2)
+    edges, center = renyi._bins(1.2, 400)
+    laws = renyi._laws(edges, 1.2)
     fit, held = (tuple(rng.multinomial(100, law, 3) for law in laws) for _ in range(2))
     weights, order, toward_y, shown = likelihood_ratios.chosen_weights(center, fit, held, runs, 0.95)
     scaled = [[np.rint(counts * (runs / 100)).astype(int) for counts in side] for side in held]
@@ -245,8 +245,8 @@ def test_the_weights_chosen_promise_most():
 def test_weights_have_the_power_that_simulation_gives_them(clip, order):
     """Of 2,000 audits a share strays by 0.044 with probability below 1e-4; 0.01 besides, as if it were normal."""
     rng, runs, shift = np.random.default_rng(4), 1500, 1.5
-    edges, center = renyi_power._bins(shift, 2000)
-    law_x, law_y = renyi_power._laws(edges, shift)
+    edges, center = renyi._bins(shift, 2000)
+    law_x, law_y = renyi._laws(edges, shift)
     values = np.clip(shift * center, -clip, clip)
     bounds = [
         renyi_variational_lower(values, b, a, order=order, confidence=0.95)
@@ -254,20 +254,20 @@ def test_weights_have_the_power_that_simulation_gives_them(clip, order):
     ]
     for level in (0.3, 0.7):
         rho = float(np.quantile(bounds, level))
-        found = renyi_power._weights_power(rho, values[None], np.array([order]), law_y, law_x, runs, runs, 0.95)
+        found = renyi._weights_power(rho, values[None], np.array([order]), law_y, law_x, runs, runs, 0.95)
         assert float(found[0]) == pytest.approx(1 - level, abs=0.054)
 
 
 def test_bins_between_laws_far_apart_are_never_met_and_show_nothing():
-    edges, center = renyi_power._bins(1e6, 40)
-    empty = np.maximum(*renyi_power._laws(edges, 1e6)) == 0
+    edges, center = renyi._bins(1e6, 40)
+    empty = np.maximum(*renyi._laws(edges, 1e6)) == 0
     assert empty.any()
     assert (center[empty] == 0).all()
     assert np.isfinite(center).all()
 
 
 def test_a_promise_that_no_bound_comes_near_has_no_power():
-    assert renyi_power.divergence_power(1e300, 1.0, 0, (50, 50), 0.95) == 0
+    assert renyi.divergence_power(1e300, 1.0, 0, (50, 50), 0.95) == 0
 
 
 # Properties
@@ -327,7 +327,7 @@ def test_plans_that_are_simulated_agree_with_their_reverse(claim):
     given_outputs = plan_size(claim, violation=1.5, design="outputs")
     assert given_outputs % 2 == 0
     assert given_outputs == pytest.approx(size, rel=0.02)
-    gaussian._chosen_regions.cache_clear(), renyi_power._weights.cache_clear()
+    gaussian._chosen_regions.cache_clear(), renyi._weights.cache_clear()
     assert plan_size(claim, violation=1.5) == size  # the same made-up runs
 
 

@@ -15,8 +15,8 @@ from scipy.stats import norm
 from algorithms.flaxman import GDPC
 from audit import measure_loss
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.page import build_report

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.claims import ApproxDP, PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, LossEstimate, verdict_of
 from audit.results.audit_result import ADDED

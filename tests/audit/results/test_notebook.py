@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.measure.search import SearchResult, search_loss
 from audit.neighbors import NeighborPair
 from audit.planning import plan_table
 from audit.replay import replay
-from audit.search import SearchResult, search_loss
 from tests.helpers import audited, estimated, noisy, refused_like, refuses, replayed
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e & \"x\" 'y'"
@@ -175,7 +175,7 @@ def test_a_search_says_how_far_it_is(monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr("audit.search.progress_bar", Bar)
+    monkeypatch.setattr("audit.measure.search.progress_bar", Bar)
     pairs = [NeighborPair.add_people([120, 75], cell) for cell in (0, 1)]
     search_loss(noisy, pairs, PureDP(1.0), keep=1, size=1000, attack="entries", rng=1, progress=True)
     assert told == [("search noisy", 3, True, "audits"), 1, 1, 1]

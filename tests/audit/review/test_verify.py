@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
-from audit.one_run import Canaries, measure_loss_one_run
 from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits, read_results

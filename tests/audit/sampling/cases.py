@@ -16,7 +16,7 @@ import numpy as np
 
 from audit.claims import PureDP
 from audit.events import Event
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, kind_of, read_outputs
 from audit.sampling.blocks import draw

@@ -8,7 +8,6 @@ import joblib
 import numpy as np
 import pytest
 
-from audit.mechanism import per_run
 from audit.outputs import Kind
 from audit.sampling import blocks
 from audit.sampling.blocks import WAVE, draw
@@ -76,19 +75,6 @@ def test_blocks_are_kept_by_their_stream_and_so_are_their_calls(monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_every_block_is_what_its_own_stream_gives(n_jobs, small_blocks):
-    children = np.random.SeedSequence(2020).spawn(4)
-    expected = [
-        noisy(DATA, size, np.random.default_rng(child)) for child, size in zip(children, (4, 4, 4, 2), strict=True)
-    ]
-    assert_same(drawn(size=14, reduce=whole, n_jobs=n_jobs, least=4), expected)
-
-
-def test_no_number_comes_twice(small_blocks):
-    assert len(np.unique(np.concatenate(drawn(size=400, reduce=whole)))) == 400 * DATA.size
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_no_runs_are_no_blocks(n_jobs):
     def never(data, size, rng):
         raise AssertionError
@@ -111,20 +97,6 @@ def test_results_are_the_same_from_processes(small_blocks):
     with joblib.parallel_config(backend="loky"):
         assert_same(drawn(n_jobs=2), drawn())
         assert os.getpid() not in np.concatenate(drawn(process, n_jobs=2, reduce=whole, shape=()))
-
-
-def test_results_are_the_same_one_run_at_a_time(small_blocks):
-    one = in_threads(per_run(lambda data, rng: data + rng.laplace(size=data.shape)))
-    assert_same(drawn(one, n_jobs=2), drawn())
-
-
-def test_a_mechanism_with_a_generator_of_its_own_has_other_results_every_time(small_blocks):
-    own = np.random.default_rng(0)  # negative control: equality of results can fail
-
-    def mechanism(data, size, rng):
-        return noisy(data, size, own)
-
-    assert not np.array_equal(drawn(mechanism)[0], drawn(mechanism)[0])
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
@@ -199,13 +171,6 @@ def test_a_run_that_raises_has_an_output_of_its_own(n_jobs, small_blocks):
     assert np.isin(kept[~failed], np.arange(9)).all()
     always = np.concatenate(drawn(in_threads(raising(1.0)), size=20, reduce=whole, n_jobs=n_jobs, shape=(3,)))
     np.testing.assert_array_equal(always, np.full((20, 3), RAISED))
-
-
-def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
-    mechanism = in_threads(raising(0.1))
-    alone = drawn(mechanism, size=399, reduce=whole, shape=())
-    assert (np.concatenate(alone) == RAISED).any()
-    assert_same(drawn(mechanism, size=399, reduce=whole, shape=(), n_jobs=2), alone)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

@@ -11,7 +11,7 @@ from scipy.stats import poisson
 
 from audit.claims import GaussianDP, PureDP
 from audit.events import Event
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.outputs import check_not_copied, kind_of, read_outputs
 from audit.sampling import independence

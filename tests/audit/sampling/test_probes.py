@@ -9,7 +9,6 @@ from audit.mechanism import per_run
 from audit.outputs import ATTEMPTS, Kind
 from audit.sampling import blocks, probes
 from audit.sampling.probes import MOST_PROBES, probe
-from audit.values import RAISED, RAISED_WORD
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
 from tests.helpers import BrokenError, in_full, noisy, raising, refused_like, whole
 
@@ -229,14 +228,3 @@ def test_sound_mechanisms_are_not_refused(kind, seeds):
     """The chance that one of 16 kinds is refused in 1,000 audits is below 2e-4; the seeds are fixed."""
     for seed in range(seeds):
         probed(SOUND[kind], (400, SIZE)[seed % 2], seed=np.random.SeedSequence(seed))
-
-
-def test_a_run_that_raises_is_marked_as_what_outputs_are():
-    def always_on_one(data, size, rng):
-        if data:
-            raise BrokenError
-        return rng.choice(["a", "b"], size).tolist()
-
-    assert probed(always_on_one).kind.shape is None
-    assert drawn(raising(1.0), None, 2, reduce=whole, shape=())[0].tolist() == [RAISED] * 2
-    assert RAISED_WORD != RAISED

@@ -8,7 +8,7 @@ import pytest
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from experiments.flaxman.joint_witness import paths_only
 

@@ -17,7 +17,7 @@ import pytest
 
 from audit.attacks import Attack
 from audit.claims import PureDP
-from audit.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from tests.helpers import refused_like
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.helpers import in_full
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from audit.attacks import Attack
 from audit.claims import GaussianDP, PureDP
 from audit.events import Event, Statistic
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.helpers import in_full, most, refused_like
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from algorithms.systems import systems
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 
 SURE = 1 - 1e-6
 

@@ -13,7 +13,7 @@ from audit.attacks.selection import Shifts, proposals, select_events, select_wei
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import WeightRule, cell
-from tests.audit.attacks.cases import BOTH, ENTRY, SUPPORT, scored
+from tests.audit.attacks.cases import BOTH, ENTRY, scored
 from tests.helpers import geometric
 
 
@@ -106,19 +106,6 @@ def test_weights_show_the_divergence_of_normal_laws(mu):
         # No weights show more than there is. Of 256 quantiles, clipped where they are rare, most of it is left.
         assert shown[-1] <= mu**2 / 2 + 1e-9
     assert np.median(shown) > 0.85 * mu**2 / 2
-
-
-@pytest.mark.parametrize("rho", [0.02, 0.5])
-def test_weights_show_the_divergence_of_discrete_normal_laws(rho):
-    law = np.exp(-rho * SUPPORT**2)
-    law /= law.sum()
-    p, q = law, np.append(0, law[:-1])
-    rng = np.random.default_rng(15)
-    x, y = (rng.choice(SUPPORT, 10_000, p=each / each.sum()) for each in (p, q))
-    event = weights(x, y, counting=400_000)
-    bins = event.rule.bins(SUPPORT)
-    on_x, on_y = (np.bincount(bins, each, event.rule.weights.size) for each in (p, q))
-    assert 0.9 * rho < divergence_shown(event, on_x, on_y) <= rho + 1e-9
 
 
 def test_weights_that_are_taken_at_random_show_less():

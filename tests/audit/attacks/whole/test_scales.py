@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from audit.attacks.protocol import Exploration
 from audit.attacks.whole import Whole, scales
 from audit.claims import ApproxDP
-from audit.loss import measure_loss_from_outputs
+from audit.measure.loss import measure_loss_from_outputs
 from audit.values import NAN
-from tests.audit.attacks.cases import names
-from tests.audit.sampling.cases import given_runs
+from tests.audit.attacks.cases import exploration, names
 
 SCALE = 8 / 9  # as of a mean over nine where the neighbor's is over eight
 CLAIM = ApproxDP(1.0, 1e-5)
@@ -20,9 +18,7 @@ CLAIM = ApproxDP(1.0, 1e-5)
 
 def found(x, y):
     """Sums over all entries that the attack finds in outputs, all of which it may look at."""
-    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 10 * len(x))
-    known.looking = "whole"
-    return [one for one in Whole().candidates(known) if one.name.startswith("weighted")]
+    return [one for one in Whole().candidates(exploration(x, y, "whole")) if one.name.startswith("weighted")]
 
 
 def apart(statistic, x, y):

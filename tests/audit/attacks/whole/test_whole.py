@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.attacks.protocol import Exploration
 from audit.attacks.whole import Whole
 from audit.claims import PureDP
-from audit.loss import measure_loss
+from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.values import NAN
-from tests.audit.sampling.cases import given_runs
+from tests.audit.attacks.cases import exploration
 
 NONE_OR_ONE = NeighborPair.declared(np.array([0]), np.array([1]), "add_remove")
 RUNS = 2000
@@ -19,9 +18,7 @@ RUNS = 2000
 
 def found(x, y):
     """Names of what the attack finds in outputs, all of which it may look at."""
-    known = Exploration(given_runs(np.asarray(x), np.asarray(y)), 10 * len(x))
-    known.looking = "whole"
-    return [one.name for one in Whole().candidates(known)]
+    return [one.name for one in Whole().candidates(exploration(x, y, "whole"))]
 
 
 def codes(rng, runs=RUNS):

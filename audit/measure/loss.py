@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
-from audit.choosing import Choice, Selected, choose_event, count
 from audit.claims import Claim, Relation
 from audit.events import Event
+from audit.measure.choice import Choice, Selected, choose_event, count, count_all
+from audit.measure.evaluation import check_question, evaluate, support_witness
+from audit.measure.stages import count_in_stages
 from audit.mechanism import Mechanism, mechanism_name, plain_parameters
-from audit.methods.evaluation import Audited, check_question, evaluate, support_witness
-from audit.methods.method import method_for
+from audit.methods.method import Method, method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
@@ -25,16 +27,13 @@ from audit.results.provenance import provenance
 from audit.sampling.blocks import CALLS
 from audit.sampling.checkpoint import BlockStore, check_unchanged, contents, fingerprint, source, stored_seed
 from audit.sampling.independence import check_file, check_order
+from audit.sampling.mechanism_warnings import collected, in_words
 from audit.sampling.probes import check_steady, probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from audit.sampling.streams import Phase, Seed, entropy_of, seed_sequence, stream
-from audit.sampling.warned import heard, said
-from audit.stopping import Stopped, count_in_stages
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
-
-Floats = NDArray[np.float64]
 
 
 def measure_loss(
@@ -147,32 +146,32 @@ def measure_loss(
         raise TypeError(f"mechanism must be callable as (data, size, rng), got {mechanism!r}")
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
-    searching = check_question(claim, pair.relation, attack, event, confidence)
+    attack = check_question(claim, pair.relation, attack, event, confidence)
     size = whole_number("size", size, least=1)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
     if stop not in ("fixed", "early"):
         raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
     choosing = 0 if event is not None else _choosing_runs(size, selection)
-    counting = size - choosing
-    if counting < 1:
+    if size - choosing < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
     question = ""
     if store is not None:
-        asked = (pair, claim, searching, event, size, selection, confidence, stop)
-        question = fingerprint(mechanism, source(mechanism), *asked)
+        options = (pair, claim, attack, event, size, selection, confidence, stop)
+        question = fingerprint(mechanism, source(mechanism), *options)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
-    held = contents(pair.x, pair.y)
-    with heard(pair.x, pair.y) as warned:
-        probed = probe(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE))
-    check_unchanged(held, pair.x, pair.y)
-    told = (entropy_of(root), probed.first if probed.seedable else probed.kind)
-    blocks = None if store is None else BlockStore.of(store, question, fingerprint(*told))
+    databases = (pair.x, pair.y)
+    before = contents(*databases)
+    with collected(*databases) as warnings:
+        probed = probe(mechanism, databases, size, stream(root, Phase.PROBE))
+    check_unchanged(before, *databases)
+    outputs = fingerprint(entropy_of(root), probed.first if probed.seedable else probed.kind)
+    blocks = None if store is None else BlockStore.of(store, question, outputs)
     support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
     method = method_for(claim, pair.distance, confidence, early=stop == "early")
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
-    with heard(pair.x, pair.y) as more, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
+    with collected(*databases) as later, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
         explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
         runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, probed.seedable, explored)
 
@@ -181,49 +180,35 @@ def measure_loss(
                 return Choice((Selected(event),), runs.as_given())
             of_stage = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
             how: dict[str, Any] = {"mechanism": mechanism, "lending": stop == "fixed"}
-            chosen = choose_event(of_stage, method, searching, choosing, counting, **how)
+            chosen = choose_event(of_stage, method, attack, choosing, counting, **how)
             if not chosen.strange:
                 return chosen
             # A word that the first runs did not show may tell more than that it is one.
-            return choose_event(of_stage.in_writing(), method, searching, choosing, counting, **how)
+            return choose_event(of_stage.in_writing(), method, attack, choosing, counting, **how)
 
         if stop == "fixed":
-            chosen = choose(0, choosing, counting)
-            counts = count(chosen, method.sizes(counting - chosen.borrowed, coins))
-            bases = [one.basis(method) | chosen.seen() for one in chosen.events]
-            ended = Stopped(chosen, bases, counts, size, choosing + chosen.borrowed)
+            chosen = choose(0, choosing, size - choosing)
+            choosing += chosen.borrowed
+            chosen = count_all(chosen, method, method.sizes(size - choosing, coins), size, choosing)
         else:
             share = 0.0 if event is not None else selection
-            ended = count_in_stages(method, choose, count, size=size, share=share, coins=coins)
-        check_unchanged(held, pair.x, pair.y)
-        check_steady(mechanism, (pair.x, pair.y), size, stream(root, Phase.PROBE), probed)
-    chosen = ended.chosen
-    notes = [*chosen.notes(), *said(warned + more)]
+            chosen = count_in_stages(method, choose, count, size=size, share=share, coins=coins)
+        check_unchanged(before, *databases)
+        check_steady(mechanism, databases, size, stream(root, Phase.PROBE), probed)
+    notes = in_words(warnings + later)
     if not probed.seedable:
         notes.append("the mechanism takes randomness from elsewhere: a seed does not reproduce this audit")
-
-    audited = Audited(
-        mechanism=mechanism_name(mechanism),
-        searched=chosen.searched,
-        tried=chosen.tried,
-        notes=tuple(notes),
-        pair=pair.label,
-        relation=pair.relation,
-        unit=pair.unit,
-        adjacency=pair.adjacency,
-        confidential=pair.confidential,
-        size=ended.size,
-        selection=ended.selection,
-        seed_entropy=entropy_of(root),
-        provenance=provenance(
-            size=size,
-            selection=selection,
-            stop=stop,
-            mechanism=plain_parameters(mechanism),
-            **({} if probed.seedable else {"seedable": False}),
-        ),
+    parameters: dict[str, Any] = {
+        "size": size,
+        "selection": selection,
+        "stop": stop,
+        "mechanism": plain_parameters(mechanism),
+    }
+    if not probed.seedable:
+        parameters["seedable"] = False
+    return _evaluated(
+        begun, method, chosen, pair, root, mechanism_name(mechanism), parameters, notes=notes, support=support
     )
-    return evaluate(begun, method, chosen.counted(ended.counts, ended.bases), audited, support=support)
 
 
 def measure_loss_from_outputs(
@@ -311,15 +296,14 @@ def measure_loss_from_outputs(
     for outputs in given:
         check_not_copied(outputs)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
-    searching = check_question(claim, relation, attack, event, confidence)
+    pair = replace(pair, confidential=confidential)
+    attack = check_question(claim, relation, attack, event, confidence)
     root = seed_sequence(rng)
     orders = [
         np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))
         for side, outputs in enumerate(given)
     ]
     runs = GivenRuns((x[orders[0]], y[orders[1]]), pair, root)
-    method = method_for(claim, pair.distance, confidence)
-
     if event is not None:
         chosen, choosing = Choice((Selected(event),), runs.as_given()), 0
         runs = chosen.runs
@@ -328,32 +312,18 @@ def measure_loss_from_outputs(
         choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
         if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
             raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
-        chosen = choose_event(runs, method, searching, choosing, 2 * fewest - choosing, lending=True)
+        method = method_for(claim, pair.distance, confidence)
+        chosen = choose_event(runs, method, attack, choosing, 2 * fewest - choosing, lending=True)
         choosing += chosen.borrowed
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    counts = count(chosen, left)
-    bases = [one.basis(method) | chosen.seen() for one in chosen.events]
+    chosen = count_all(chosen, method, left, len(x) + len(y), choosing)
     check_file(given)
     for one in chosen.events:
         guesses = [one.event.guess(side) for side in chosen.runs.outputs]
         check_order("the guess", [side[np.argsort(order)] for side, order in zip(guesses, orders, strict=True)])
-    audited = Audited(
-        mechanism=GIVEN_OUTPUTS,
-        searched=chosen.searched,
-        tried=chosen.tried,
-        notes=tuple(chosen.notes()),
-        pair=pair.label,
-        relation=relation,
-        unit=unit,
-        adjacency=pair.adjacency,
-        confidential=confidential,
-        size=sum(map(len, given)),
-        selection=choosing,
-        seed_entropy=entropy_of(root),
-        provenance=provenance(runs_x=len(x), runs_y=len(y), selection=selection),
-    )
-    return evaluate(begun, method, chosen.counted(counts, bases), audited)
+    parameters = {"runs_x": len(x), "runs_y": len(y), "selection": selection}
+    return _evaluated(begun, method, chosen, pair, root, GIVEN_OUTPUTS, parameters)
 
 
 def _choosing_runs(size: int, selection: float) -> int:
@@ -363,3 +333,37 @@ def _choosing_runs(size: int, selection: float) -> int:
             f"at least 8 runs must choose an event, got {choosing} of {size}: more runs, or an event of your own"
         )
     return choosing
+
+
+def _evaluated(
+    begun: float,
+    method: Method,
+    chosen: Choice,
+    pair: NeighborPair,
+    root: np.random.SeedSequence,
+    mechanism: str,
+    parameters: dict[str, Any],
+    *,
+    notes: Sequence[str] = (),
+    support: dict[str, Any] | None = None,
+) -> AuditResult:
+    """Return the result of both measurements: what was counted, of which pair, and how it was made."""
+    return evaluate(
+        begun,
+        method,
+        chosen.counted(),
+        selection=chosen.selection,
+        notes=[*chosen.notes(), *notes],
+        support=support,
+        mechanism=mechanism,
+        searched=chosen.searched,
+        tried=chosen.tried,
+        pair=pair.label,
+        relation=pair.relation,
+        unit=pair.unit,
+        adjacency=pair.adjacency,
+        confidential=pair.confidential,
+        size=chosen.size,
+        seed_entropy=entropy_of(root),
+        provenance=provenance(**parameters),
+    )

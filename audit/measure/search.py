@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.claims import Claim, Relation, check_relation
-from audit.loss import measure_loss
+from audit.measure.evaluation import check_question
+from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
-from audit.methods.evaluation import check_question
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
@@ -67,13 +67,7 @@ class SearchResult(Reported):
         return next(verdict for verdict in order if verdict in verdicts)
 
     def to_frame(self) -> Any:
-        """Return the summaries of the measured pairs as a data frame, one a row.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+        """Return the summaries of the measured pairs as a data frame, one a row."""
         return frame([result.summary() for result in self.results])
 
     def _reported(self) -> tuple[str, dict[str, list[tuple[str, Any]]]]:
@@ -204,28 +198,9 @@ def search_loss(
 def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
     """Return pairs of the same counts and relation, with another person each, from the emptiest cells to the fullest.
 
-    Parameters
-    ----------
-    pair : NeighborPair
-        Of counts of people, as `NeighborPair.add_people` and `move_people` make it.
-    most : int
-        Pairs, at least 1; fewer if there are no more.
+    One person is added to one of `most` cells, which are evenly spaced by their counts, or moved from one of them to
+    another.
 
-    Returns
-    -------
-    list of NeighborPair
-        One person added to one of so many cells, which are evenly spaced by their counts; or moved from one of them to
-        another.
-
-    Raises
-    ------
-    ValueError
-        If the databases are no counts of people, or `most` is below 1.
-    TypeError
-        If `most` is no integer.
-
-    Examples
-    --------
     >>> pairs = neighbors_of_counts(NeighborPair.add_people([7, 0, 90, 3], 0), 3)
     >>> [pair.label for pair in pairs]
     ['1 person added to cell 1', '1 person added to cell 0', '1 person added to cell 2']

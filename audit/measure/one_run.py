@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
-from audit.choosing import REGISTERED
 from audit.claims import Claim
+from audit.measure.choice import REGISTERED, Counted
+from audit.measure.evaluation import check_question, evaluate
 from audit.mechanism import Mechanism, mechanism_name
-from audit.methods.evaluation import Audited, Counted, check_question, evaluate
 from audit.methods.one_run import OneRun
 from audit.neighbors import Unit
 from audit.neighbors.counts import check_counts
 from audit.outputs import as_given, kind_of, read_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
+from audit.sampling.mechanism_warnings import collected, in_words
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
-from audit.sampling.warned import heard, said
 
 __all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run"]
 
@@ -268,7 +268,7 @@ def measure_loss_one_run(
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
     # An exception is the caller's: to run again would be to look at two runs.
-    with heard() as warned:
+    with collected() as warnings:
         batch = mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN)))
     outputs = read_outputs(batch, kind_of([batch]))
     if len(outputs) != 1:
@@ -280,23 +280,25 @@ def measure_loss_one_run(
         for name, side in (("x", guesses[~bits]), ("y", guesses[bits]))
     }
     each = f"1 {canaries.unit}" if canaries.people == 1 else f"{canaries.people} {PLURAL[canaries.unit]}"
-    audited = Audited(
+    basis = {"most": number if share is None else int(np.count_nonzero(guesses))}  # that the rule could guess
+    return evaluate(
+        begun,
+        method,
+        [Counted(event, REGISTERED, counts, basis)],
+        selection=0,
+        notes=in_words(warnings),
         mechanism=mechanism_name(mechanism),
         searched="one rule, registered beforehand",
         tried=(REGISTERED,),
-        notes=tuple(said(warned)),
         pair=f"{each} in (y) or out (x) by each of {number} secret coins",
         relation="add_remove",
         unit=canaries.unit,
         adjacency="verified",
         confidential=confidential,
         size=1,
-        selection=0,
         seed_entropy=entropy_of(root),
         provenance=provenance(canaries=number, share=share),
     )
-    basis = {"most": number if share is None else int(np.count_nonzero(guesses))}  # that the rule could guess
-    return evaluate(begun, method, [Counted(event, REGISTERED, counts, basis)], audited)
 
 
 def _checked_scores(given: ArrayLike, number: int) -> Floats:

@@ -5,32 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from audit.choosing import Choice
-from audit.methods.evaluation import add_counts, detectable_loss
-from audit.methods.method import Basis, Counts, Method
+from audit.measure.choice import Choice, add_counts
+from audit.measure.evaluation import detectable_loss
+from audit.methods.method import Counts, Method
 
-__all__ = ["Stopped", "count_in_stages"]
+__all__ = ["count_in_stages"]
 
 FIRST_STAGE, FEWEST = 1000, 100  # runs of the first stage, or as many as let so many choose and count
 LAST = 8  # times as many runs as a stage would have are left where one more is the last
 FIRST_LOOK = 1000  # counting runs before the first look at an event that was registered
 PLACES, SHARE = 4, 0.05  # events that are counted at the same time, at most, and the share of each but the first
 SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """Where an audit has ended: its last events, what was counted, and how many runs were made and chose events."""
-
-    chosen: Choice
-    bases: list[Basis]
-    counts: list[Counts]
-    size: int
-    selection: int
 
 
 def count_in_stages(
@@ -41,7 +30,7 @@ def count_in_stages(
     size: int,
     share: float,
     coins: np.random.Generator,
-) -> Stopped:
+) -> Choice:
     """Choose and count in stages, and stop where a violation is shown, or a small one would have been.
 
     A `share` of each stage chooses events anew, so that an obvious violation costs little. A bound for all looks at
@@ -73,7 +62,7 @@ def count_in_stages(
             counts = [add_counts(*both) for both in zip(counts, fresh, strict=True)]
             made, spent = upto, spent + upto - made
             bases = [
-                {**one.basis(method, look, of), **shared, **chosen.seen()}
+                {**one.basis(method, look, of), **shared, **chosen.unseen()}
                 for one, of in zip(chosen.events, expected, strict=True)
             ]
             known = list(zip(counts, bases, strict=True))
@@ -84,8 +73,8 @@ def count_in_stages(
                     basis["choosing"] = choosing
                 able = able and detectable_loss(method, known[:1], selection) <= limit
             if able or any(method.lower(*one) > method.claim.budget for one in known):
-                return Stopped(chosen, bases, counts, selection + spent, selection)
-    return Stopped(chosen, bases, counts, selection + spent, selection)
+                return replace(chosen, counts=counts, bases=bases, size=selection + spent, selection=selection)
+    return replace(chosen, counts=counts, bases=bases, size=selection + spent, selection=selection)
 
 
 def _in_places(chosen: Choice) -> Choice:

@@ -1,14 +1,12 @@
-"""From a question to a result: what may be asked, what an event counts, and the verdict that the counts give."""
+"""The beginning and the end of every audit: what may be asked, and the verdict that counts give."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
 from scipy import special
 
@@ -16,61 +14,17 @@ from audit.attacks import Attack
 from audit.bounds.limits import check_confidence
 from audit.claims import Claim, Relation
 from audit.claims.families import FAMILIES
-from audit.events import Event, Statistic
+from audit.events import Event
+from audit.measure.choice import UNSEEN, Counted
 from audit.mechanism import Mechanism
-from audit.methods.method import POWER, Basis, Counts, Floats, Method, guesses, method_for
-from audit.neighbors import Adjacency, NeighborPair, Unit
+from audit.methods.method import POWER, Basis, Counts, Method, method_for
+from audit.neighbors import NeighborPair
 from audit.results import AuditResult, is_far, verdict_of
 from audit.results.formatting import at_least
-from audit.values import LARGEST
 
-__all__ = [
-    "UNSEEN",
-    "Audited",
-    "Counted",
-    "add_counts",
-    "check_question",
-    "count_event",
-    "detectable_loss",
-    "evaluate",
-    "expected_guesses",
-    "impossible",
-    "rare_runs",
-    "support_witness",
-]
+__all__ = ["check_question", "detectable_loss", "evaluate", "rare_runs", "support_witness"]
 
-UNSEEN = 0.9  # share of counted runs unlike all that selection saw, above which they have no power
 ROUNDING = 1e-9  # relative error that the masses of an exact law may have
-
-
-@dataclass(frozen=True)
-class Counted:
-    """One event of an audit: in words, by which attack, what was counted, what its bound reads besides, and notes."""
-
-    event: str
-    attack: str
-    counts: Counts
-    basis: Basis
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Audited:
-    """What a result says about its audit besides promise, counts and bound; the names are those of `AuditResult`."""
-
-    mechanism: str
-    searched: str
-    pair: str
-    relation: Relation
-    unit: Unit
-    adjacency: Adjacency
-    confidential: bool
-    size: int
-    selection: int
-    seed_entropy: int | None
-    provenance: dict[str, Any]
-    tried: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def check_question(
@@ -105,33 +59,17 @@ def check_question(
     return attack
 
 
-def count_event(event: Event, scores_x: Floats, scores_y: Floats) -> Counts:
-    """Count what an event says of scores, shape (runs,) on either database: all that a bound needs."""
-    return {
-        name: {"runs": scores.size, **event.rule.counts(scores)} for name, scores in (("x", scores_x), ("y", scores_y))
-    }
-
-
-def add_counts(first: Counts, second: Counts) -> Counts:
-    """Return the counts of two sets of runs together, of one event."""
-    return {
-        name: {key: first[name].get(key, 0) + second[name].get(key, 0) for key in first[name] | second[name]}
-        for name in first
-    }
-
-
-def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | None:
-    """Return how many guesses to expect and the share that is right, from selection runs; None for other rules."""
-    if "guessed_x" not in counts["x"]:
-        return None
-    right, guessed, runs = guesses(counts)
-    return max(1.0, counting * guessed / runs), max(0.5, (right + 0.5) / (guessed + 1))
-
-
 def evaluate(
-    begun: float, method: Method, counted: Sequence[Counted], audited: Audited, *, support: dict[str, Any] | None = None
+    begun: float,
+    method: Method,
+    counted: Sequence[Counted],
+    *,
+    selection: int,
+    notes: Sequence[str] = (),
+    support: dict[str, Any] | None = None,
+    **facts: Any,
 ) -> AuditResult:
-    """Turn counts into bounds, of which the largest is compared with the promise.
+    """Turn counts into bounds, of which the largest is compared with the promise; `facts` are the result's others.
 
     `begun` is the time of `time.perf_counter` when the audit began, `support` the witness of an unbounded loss.
     """
@@ -150,37 +88,27 @@ def evaluate(
     if shown.notes and usual:  # what is to be known of an event may not be so of another, which shows a fault, too
         bound, event = max(usual)
         besides = (f"an event of another kind proves {at_least(bound)} ({event})",)
-    detectable = detectable_loss(method, known, audited.selection)
+    detectable = detectable_loss(method, known, selection)
     return AuditResult(
         claim=claim,
         measured=measured,
         verdict=verdict_of(claim, measured, detectable, support is not None),
+        event=shown.event,
+        attack=shown.attack,
         counts=shown.counts,
+        basis=shown.basis,
+        others=tuple(others),
+        notes=(*shown.notes, *besides, *notes),
         distance=method.distance,
         bound=method.bound,
         confidence=method.confidence,
+        selection=selection,
         ceiling=max(method.ceiling(*one) for one in known),
         detectable=detectable,
-        support=support,
-        basis=shown.basis,
-        others=tuple(others),
         rare=rare_runs(method, known),
-        mechanism=audited.mechanism,
-        event=shown.event,
-        searched=audited.searched,
-        attack=shown.attack,
-        tried=audited.tried,
-        notes=(*shown.notes, *besides, *audited.notes),
-        pair=audited.pair,
-        relation=audited.relation,
-        unit=audited.unit,
-        adjacency=audited.adjacency,
-        confidential=audited.confidential,
-        size=audited.size,
-        selection=audited.selection,
-        seed_entropy=audited.seed_entropy,
-        provenance=audited.provenance,
+        support=support,
         seconds=time.perf_counter() - begun,
+        **facts,
     )
 
 
@@ -253,21 +181,3 @@ def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> d
         return None
     order, mass = ("x", on_x) if on_x >= on_y else ("y", on_y)
     return {"order": f"possible on {order} only", "probability": mass}
-
-
-def impossible(statistics: Sequence[Statistic], x: Floats, y: Floats) -> str:
-    """Return what the mechanism's likelihood says of selection runs that one database only can give; empty if nothing.
-
-    It is a note and no witness: where a density is too small for a float, its logarithm is -inf as well.
-    """
-    column = next((number for number, statistic in enumerate(statistics) if statistic.exact), None)
-    if column is None:
-        return ""
-    shares = {"x": float(np.mean(x[:, column] <= -LARGEST)), "y": float(np.mean(y[:, column] >= LARGEST))}
-    order = max(shares, key=shares.__getitem__)
-    if shares[order] == 0:
-        return ""
-    return (
-        f"log_likelihood calls {shares[order]:.3g} of the outputs on {order} impossible on the other database: if it "
-        "is exact, the loss is unbounded; exact_loss or support_masses can confirm it"
-    )
