@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 from algorithms.flaxman import GDPC
-from audit.replay import replay, timing
+from audit.replay import replay, replaying
 from tests.audit.replay.cases import ADDED, played
 
 
 @pytest.mark.parametrize("games", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_coins_and_not_the_machine_decide(monkeypatch, games):
     """At a false alarm of 5% more accusations than the limit have probability 1e-6: times drift, jump, and remember."""
-    monkeypatch.setattr(timing, "FALSE_ALARM", 0.05)
+    monkeypatch.setattr(replaying, "FALSE_ALARM", 0.05)
     limit = int(stats.binom.ppf(1 - 1e-6, games, 0.05))
     rng = np.random.default_rng(7)
     state = {"now": 0.0, "before": False}
@@ -29,7 +29,7 @@ def test_coins_and_not_the_machine_decide(monkeypatch, games):
 
     accused = sum(found is not None for found in played(take, games=games))
     assert 0 < accused <= limit < 0.15 * games
-    slower = [timing.timing(lambda on_y: take(on_y) + 600_000 * on_y, 200, np.random.default_rng(9)) for _ in range(20)]
+    slower = [replaying.timing(lambda on_y: take(on_y) + 600_000 * on_y, 200, np.random.default_rng(9)) for _ in range(20)]
     assert all(slower)
 
 
