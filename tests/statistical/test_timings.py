@@ -29,7 +29,9 @@ def test_coins_and_not_the_machine_decide(monkeypatch, games):
 
     accused = sum(found is not None for found in played(take, games=games))
     assert 0 < accused <= limit < 0.15 * games
-    slower = [replaying.timing(lambda on_y: take(on_y) + 600_000 * on_y, 200, np.random.default_rng(9)) for _ in range(20)]
+    slower = [
+        replaying.timing(lambda on_y: take(on_y) + 600_000 * on_y, 200, np.random.default_rng(9)) for _ in range(20)
+    ]
     assert all(slower)
 
 
