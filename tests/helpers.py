@@ -39,11 +39,16 @@ def most(times, confidence=0.95):
 
 
 def chi_square(observed, expected, least=20):
-    """P-value of counts against what is expected of them; classes that are expected more seldom make one."""
-    often = expected >= least
-    seen, wanted = (np.append(counts[often], counts[~often].sum()) for counts in (observed, expected))
-    kept = wanted >= 1
-    return chi2.sf(((seen - wanted)[kept] ** 2 / wanted[kept]).sum(), kept.sum() - 1)
+    """P-value of counts against what is expected of them; neighbors that are expected more seldom make one class."""
+    classes, group = [], np.zeros(2)
+    for pair in zip(observed, expected, strict=True):
+        group = group + pair
+        if group[1] >= least:
+            classes.append(group)
+            group = np.zeros(2)
+    classes[-1] = classes[-1] + group
+    seen, wanted = np.array(classes).T
+    return chi2.sf(((seen - wanted) ** 2 / wanted).sum(), wanted.size - 1)
 
 
 def noisy(data, size, rng):

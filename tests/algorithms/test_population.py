@@ -172,11 +172,18 @@ def test_shapes_and_totals(name, cells, sizes, people):
 # unit, area or None for both, sex or None for both, people.
 PUBLISHED = [
     ((), None, "male", 18_195_488),
+    ((), None, "female", 18_295_103),
+    ((), "urban", None, 22_921_202),
+    ((), "rural", None, 13_569_389),
     ((), "rural", "female", 6_671_667),
     (("Tanger-Tétouan-Al Hoceima",), None, None, 4_008_655),
     (("Tanger-Tétouan-Al Hoceima",), "urban", "male", 1_317_880),
+    (("Casablanca-Settat",), None, None, 7_651_096),
+    (("Casablanca-Settat",), "rural", None, 2_045_943),
+    (("Casablanca-Settat",), None, "female", 3_834_806),
     (("Casablanca-Settat", "Casablanca", "Casablanca"), None, None, 3_197_332),
     (("Casablanca-Settat", "Casablanca", "Casablanca"), "urban", "male", 1_570_056),
+    (("Dakhla-Oued Ed-Dahab",), None, None, 186_611),
     (("Dakhla-Oued Ed-Dahab",), "urban", "male", 91_596),  # with communes whose sexes are derived
     (("Dakhla-Oued Ed-Dahab",), "rural", "female", 1_768),
     (("Dakhla-Oued Ed-Dahab", "Aousserd"), "rural", "male", 1_988),

@@ -10,6 +10,7 @@ import pytest
 from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC, PublishedTwice, SquareRootShares
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
 from audit.neighbors import NeighborPair
 from tests.helpers import refuses, same_losses
 
@@ -35,6 +36,9 @@ def test_true_losses_are_the_exact_ones(epsilon):
         assert bug.true_loss == pytest.approx(loss, rel=1e-12)
         same_losses(bug.exact_loss(ONE_MORE), GDPC(loss).exact_loss(ONE_MORE))
         assert bug.exact_loss(MOVED).maximum == pytest.approx(2 * loss, rel=1e-12)
+    # The difference of two geometric draws with success probability epsilon, as numpy draws them in the notebook.
+    k, law = np.arange(-40, 41), TwoTailedGeometric(NotebookGDPC(epsilon).true_loss)
+    np.testing.assert_allclose(np.exp(law.logpmf(k)), epsilon * (1 - epsilon) ** np.abs(k) / (2 - epsilon), rtol=1e-12)
 
 
 @pytest.mark.parametrize("depth", [1, 3])

@@ -1,4 +1,4 @@
-"""GDPC, RDPC and ADPC: the paper's text as slow loops over the same noise, and the exact laws of what they release."""
+"""GDPC and ADPC by hand, RDPC by the tree's own totals and raking, and the exact laws of what they release."""
 
 from __future__ import annotations
 

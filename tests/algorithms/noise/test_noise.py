@@ -207,6 +207,17 @@ def test_small_samples_and_the_ends_of_chunks_follow_the_law(law):
     assert_two_sided(ends, law)
 
 
+@pytest.mark.parametrize("law", [TwoTailedGeometric(0.7), DiscreteGaussian(2), Laplace(2)], ids=str)
+def test_sign_and_magnitude_are_independent(law):  # false alarm 2e-6 for each law
+    draws = law.sample(SIZE, rng())
+    draws = draws[draws != 0]
+    table = np.zeros((2, 6))
+    np.add.at(table, ((draws > 0).astype(int), np.minimum(np.abs(draws), 5).astype(int)), 1)
+    table = table[:, table.sum(axis=0) > 0]
+    assert stats.chi2_contingency(table).pvalue > ACCEPT
+    assert stats.binomtest(int((draws > 0).sum()), draws.size).pvalue > ACCEPT
+
+
 LAGS = [*range(1, 33), 64, *(lags * CHUNK + step for lags in (1, 2) for step in (-1, 0, 1))]
 
 

@@ -319,6 +319,8 @@ def test_people_are_whole_and_none_where_zeros_get_no_noise(law, levels):
     released = top_down(**options)(HISTOGRAM, 50, np.random.default_rng(4))
     assert (released.shape, released.dtype) == ((50, 4, 6), np.int64)
     assert released.min() >= 0
+    again = top_down(**options).stage("rounded")(HISTOGRAM, 50, np.random.default_rng(4))
+    np.testing.assert_array_equal(again, released)
     mechanism = top_down(perturb_zeros=False, **options)
     assert not mechanism(HISTOGRAM, 50, np.random.default_rng(4))[:, HISTOGRAM == 0].any()
     assert mechanism.claim.epsilon == math.inf

@@ -63,6 +63,14 @@ def test_a_release_from_files(phsafe):
     assert contents(Path("out")) == contents(Path("other"))  # options that change no count
 
 
+@pytest.mark.slow
+def test_without_a_seed_noise_is_secure(phsafe):
+    code, out, err = phsafe(*asked(seed=None))
+    assert (code, err) == (DONE, "")
+    assert "with secure noise, written to out." in out
+    assert len(read_release("out")) == 11
+
+
 def test_the_bundled_households(phsafe):
     code, out, err = phsafe("phsafe", "--bundled", "--out", "out", "--seed", "1")
     assert (code, err) == (DONE, "")

@@ -16,7 +16,7 @@ from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
-from algorithms.topdown.measure import vector
+from algorithms.topdown.measure import Measurements, vector
 from audit.claims import ZCDP, PureDP
 from audit.exact import compose_losses, loss_distribution
 from audit.neighbors import NeighborPair
@@ -180,6 +180,8 @@ def test_the_tables_depend_on_the_measurements_alone(solver: str) -> None:
     theirs = elsewhere.measure(others, np.random.default_rng(4))  # sees the other truth only
 
     ours = topdown.measure(HISTOGRAM, np.random.default_rng(3))
+    assert set(vars(ours)) == {"noisy", "known"}
+    assert {name: totals.tolist() for name, totals in ours.known.items()} == {"total of level 0 (invariant)": [[60]]}
     found = topdown.estimate(ours)
     again = [plan.estimate(ours) for plan in (fresh, elsewhere)]
     topdown.measure(others, np.random.default_rng(4))
@@ -187,6 +189,27 @@ def test_the_tables_depend_on_the_measurements_alone(solver: str) -> None:
         assert np.array_equal(found.tables, each.tables)
         assert np.array_equal(found.real, each.real)
     assert not np.array_equal(found.tables, topdown.estimate(theirs).tables)  # negative control: other measurements
+
+
+@pytest.mark.parametrize("solver", ["piqp", "batched"])
+def test_a_plan_that_remembers_the_truth_is_found_out(solver: str) -> None:
+    """A negative control of the test above: with the truth at hand the tables of one plan are those of no other."""
+    kept = []
+
+    class Leaky(TopDown):
+        def measure(self, histogram: Any, rng: Any, **options: Any) -> Measurements:
+            kept.append(np.asarray(histogram))
+            return super().measure(histogram, rng, **options)
+
+        def estimate(self, measurements: Measurements) -> Any:
+            found = super().estimate(measurements)
+            return replace(found, tables=self.tables(kept[-1])) if kept else found
+
+    budget = Budget(PureDP(1.0, "replace_one"), ["1/4", "1/4", "1/2"], QUERIES)
+    fresh = TopDown(SCHEMA, TREE, budget, solver=solver)
+    leaky = Leaky(SCHEMA, TREE, budget, solver=solver)
+    ours = leaky.measure(HISTOGRAM, np.random.default_rng(3))
+    assert not np.array_equal(leaky.estimate(ours).tables, fresh.estimate(ours).tables)
 
 
 def test_measurements_of_another_plan_are_refused() -> None:

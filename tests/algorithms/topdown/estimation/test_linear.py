@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.optimize import linprog
 
 from algorithms.topdown.estimation import linear
 from algorithms.topdown.estimation.family import Box, Joint
@@ -158,6 +159,31 @@ def test_no_tolerance_helps_what_conflicts():
         smallest_tolerance(family(1, 3, [1, 2, 3], boxes=(box("least", TOTAL, [[9]]),)), [], labels=["Fes"])
 
 
+def least_by_cells(kin, targets):
+    """The same program on all cells, row by row and dense."""
+    n, rows, most = kin.parts * kin.cells, [], []
+
+    def bound(part, cells, upper, own):
+        row = np.zeros(n + 1)
+        row[part * kin.cells + cells] = np.sign(own)
+        row[-1] = -(abs(own) == 2)
+        rows.append(row)
+        most.append(upper)
+
+    for b in kin.boxes:
+        for part, group in np.ndindex(b.lower.shape):
+            cells = np.flatnonzero(b.groups == group)
+            bound(part, cells, -b.lower[part, group], -1)
+            if b.upper[part, group] < np.inf:
+                bound(part, cells, b.upper[part, group], 1)
+    for groups, values in targets:
+        for part, group in np.ndindex(values.shape):
+            bound(part, np.flatnonzero(groups == group), values[part, group], 2)
+            bound(part, np.flatnonzero(groups == group), -values[part, group], -2)
+    sums = np.hstack([np.tile(np.eye(kin.cells), kin.parts), np.zeros((kin.cells, 1))])
+    return linprog(np.eye(n + 1)[-1], A_ub=np.array(rows), b_ub=most, A_eq=sums, b_eq=kin.parent).fun
+
+
 @settings(max_examples=30)
 @given(seeds)
 def test_merging_cells_changes_no_tolerance(seed):
@@ -168,3 +194,5 @@ def test_merging_cells_changes_no_tolerance(seed):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(linear, "_merged", lambda family, *queries: (family, list(queries)))
         assert merged == pytest.approx(smallest_tolerance(kin, targets), abs=1e-6)
+    alone = replace(kin, joints=())
+    assert smallest_tolerance(alone, targets) == pytest.approx(least_by_cells(alone, targets), abs=1e-6)
