@@ -114,10 +114,10 @@ def extent(ax: Axes, values: Iterable[float], at: float, color: str = BLACK) -> 
     ax.plot([min(given), max(given)], [at, at], color=color, linewidth=1.1, zorder=3)
 
 
-def name_rows(ax: Axes, names: Sequence[str], *, top: float = -0.6, below: float = 0.6, size: float = 9) -> None:
+def name_rows(ax: Axes, names: Sequence[str], *, top: float = -0.6, size: float = 9) -> None:
     """Name the rows of a panel, the first on top."""
     ax.set_yticks(range(len(names)), names, fontsize=size)
-    ax.set_ylim(len(names) - 1 + below, top)
+    ax.set_ylim(len(names) - 0.4, top)
 
 
 def bare_rows(ax: Axes) -> None:

@@ -1,4 +1,4 @@
-// PHSafe's sheet: the numbers of algorithms/phsafe/explorer.py, and its file of settings as plaudit release reads it.
+// PHSafe's sheet: the numbers of algorithms/phsafe/explore.py, and its file of settings as plaudit release reads it.
 sheets.phsafe = (() => {
   const {floor, min, max} = Math, Z = 1.645, BUDGET = {zcdp: "rho", puredp: "epsilon"}, {fail, shown} = files;
   const mapped = (names, of) => Object.fromEntries(names.map(name => [name, of(name)]));

@@ -24,7 +24,7 @@ __all__ = ["expect", "heed_endings", "supervised"]
 GRACE, TICK = 3.0, 0.05  # seconds: that what should end has for that; between looks at whether it has
 LONGEST = 1e9  # seconds that a command may have
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-GUARDED, CODE, TERMS, SIZE = 0, 1, 2, 2**16  # bytes of a report: flag, exit code and 1, a line of JSON; all of them
+GUARDED, CODE, WRITTEN, TERMS, SIZE = 0, 1, 2, 3, 2**16  # bytes of a report: flag, exit code and 1, flag, JSON; all
 
 _reporting: list[tuple[int, mmap.mmap]] = []  # the child, and its report: memory, since code may close any file
 
@@ -87,6 +87,7 @@ def expect(seconds: float | None, advice: str) -> None:
         terms = json.dumps({"seconds": seconds, "until": until, "advice": advice}).encode() + b"\n"
         if os.getpid() == child and len(terms) <= SIZE - TERMS:
             report[TERMS : TERMS + len(terms)] = terms
+            report[WRITTEN] = 1
 
 
 def heed_endings() -> None:
@@ -150,7 +151,8 @@ def _watch(child: int, report: mmap.mmap, watched: set[signal.Signals], name: st
         complain(f"{name}: interrupted before it had cleaned up{terms['advice']}")
         return INTERRUPTED
     code = os.waitstatus_to_exitcode(status)
-    by = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code} by code that it runs"
+    names = {number.value: number.name for number in signal.Signals}  # real-time signals have none
+    by = f"by {names.get(-code, f'signal {-code}')}" if code < 0 else f"with exit code {code} by code that it runs"
     reason = f"the command was ended {by}, before it had finished"
     if late:
         reason = f"the command must end within {terms['seconds']:g} s, and did not: it was stopped"
@@ -160,8 +162,9 @@ def _watch(child: int, report: mmap.mmap, watched: set[signal.Signals], name: st
 
 def _terms(report: mmap.mmap) -> dict[str, Any]:
     """Return what the child is to hold, once all of that is written."""
-    line, written, _ = report[TERMS:].partition(b"\n")
-    return dict(json.loads(line)) if written else {"until": None, "advice": ""}
+    if not report[WRITTEN]:
+        return {"until": None, "advice": ""}
+    return dict(json.loads(report[TERMS:].partition(b"\n")[0]))
 
 
 def _send(kill: Callable[[int, int], None], to: int, number: int) -> None:

@@ -70,7 +70,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             own = [row for row in numbers["rows"] if (row["group"], row["confidence"]) == (group, level)]
             worst = max(own, key=lambda row: row["misses"] / allowed(row), default=None)
             cells.append(f"{worst['misses']} of {worst['audits']:,} ({allowed(worst)})" if worst else "")
-        lines.append((group, str(sum(case.group == group for case in CASES)), *cells))
+        lines.append((group, str(len({row["case"] for row in numbers["rows"] if row["group"] == group})), *cells))
     mistakes = ", ".join(case.words for case in CASES if case.group == MISTAKES)
     limit = allowed(nearest)
     rows = lines

@@ -188,6 +188,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             rows.append(cells)
     named = {"last": last, "before": before, "after": after, "ranks": ranks, "share": share, "loser": NAMES[loser]}
     named |= {"loser_before": before[loser], "loser_after": after[loser]}
+    variants = ("noise on zeros", "zeros kept")
+    named["heads"] = " | ".join(f"{words}, epsilon {epsilon}" for words in variants for epsilon in epsilons)
     return {**named, "odd_totals": _odd_totals(sum(before.values())), "rows": rows}
 
 

@@ -100,10 +100,9 @@ def check(numbers: Numbers) -> Checks:
     yield near("API: rows of the truncated and joined view / (2 tau + 2)", most, 1, 0)
     over = 0
     for case in EXPECTED:
-        model, relation = case.split()
         for row in rows:
-            derived = 2 * (model != "API" and bool(row["tau"]))
-            over += row["rows"][case] > TIMES[relation] * (row["stability"] - derived)
+            derived = 2 * (not case.startswith("API") and bool(row["tau"]))
+            over += row["rows"][case] > TIMES[case.split()[1]] * (row["stability"] - derived)
     yield Check(f"rows of a view above what its stability allows: {over}", over == 0)
     for case, (low, high) in {"DER replace_one": (0.999, 1), "API replace_one": (1.999, 2)}.items():
         yield between(f"{case}: largest share of twice rho", max(_shares(rows, case)), low, high)
@@ -142,7 +141,6 @@ def _tight(rows: list[dict[str, Any]]) -> float:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    share = _joint_shares(numbers)
     share, total, tight = _joint_shares(numbers), _total(numbers), _tight(numbers["rows"])
     words = {
         "VAL": "VAL: both databases are valid; a lower bound",

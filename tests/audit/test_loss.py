@@ -15,6 +15,7 @@ from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
+from algorithms.noise import TwoTailedGeometric
 from audit.attacks import Attack
 from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -678,3 +679,34 @@ RUNS = np.arange(50.0)
 def test_bad_outputs_are_refused_in_one_line(x, y, options, error, words):
     with refused_like(error, words):
         measure_loss_from_outputs(x, y, PureDP(1), **{"relation": "add_remove", "rng": 1} | options)
+
+
+@pytest.mark.parametrize("size", in_full(200_000, 400_000))
+def test_single_values_of_the_error_carry_the_same_loss(size):
+    """The paper's event "the error is k", here at k = 3: seen with probability p(3) on x and p(2) on y."""
+    event = Event.equals(0, 123)
+    result = measure_loss(GDPC(1.0), PAIR, PureDP(1), event=event, size=size, rng=2)
+    law = TwoTailedGeometric(1.0)
+    for name, k in (("x", 3), ("y", 2)):
+        count = result.counts[name]
+        assert count["guessed_x"] == 0
+        # False alarm 1e-6 each.
+        assert stats.binomtest(count["guessed_y"], count["runs"], math.exp(law.logpmf(k))).pvalue > 1e-6
+    assert 0.9 < result.measured.epsilon < 1.0
+
+
+def test_infinite_outputs_are_compared_like_others():
+    def overflowing(data, size, rng):
+        return np.where(rng.random((size, 2)) < 0.2, np.inf, laplace(data, size, rng))
+
+    assert 0.7 < measure_loss(overflowing, PAIR, PureDP(1), size=20_000, rng=1).measured.epsilon < 1.0
+
+
+def test_tables_of_words_are_outputs():
+    def released(data, size, rng):
+        return np.column_stack([OPINIONS(0, size, rng), OPINIONS(data, size, rng)])
+
+    result = measure_loss(released, COIN, PureDP(1), size=20_000, rng=1)
+    assert "output[1]" in result.event
+    assert "'yes'" in result.event
+    assert 0.6 < result.measured.epsilon < math.log(2.5)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import CountNoise, classical_scale
-from audit.claims import GaussianDP
 
 __all__ = ["ClassicalGaussian"]
 
@@ -36,8 +35,3 @@ class ClassicalGaussian(IndependentNoise):
         """Noise on the counts of each table."""
         parts = map(float, self.shares)
         return tuple(_ClassicalNoise(self.law, self.epsilon * p, self.delta * p, self.rounded) for p in parts)
-
-    @property
-    def true_delta(self) -> float:
-        """What one table loses at the epsilon it is promised: the largest delta of them all, before rounding."""
-        return max(GaussianDP(1 / noise.scale).delta_at(noise.epsilon) for noise in self.noises)

@@ -39,8 +39,13 @@ def once(kernel: Any) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         types = tuple(map(kernel.typeof_pyval, arguments))
         if types not in kernel.overloads:
-            kernel._cache = _Cache(kernel.py_func)
-            with _alone(kernel._cache.cache_path):
+            stored = _Cache(kernel.py_func)
+            if _is_own(stored.cache_path):
+                kernel._cache = stored
+                with _alone(stored.cache_path):
+                    kernel.compile(types)
+            else:  # nothing can be written there, or by others, too: every process compiles
+                _say()
                 kernel.compile(types)
         return kernel(*arguments)
 
@@ -75,8 +80,9 @@ class _Locator(core.caching._CacheLocator):  # type: ignore[misc]
     @classmethod
     def from_function(cls, function: Any, source: str) -> _Locator:
         locator = cls(function, source)
-        with suppress(OSError):  # nothing can be written: every process compiles
-            locator.folder.mkdir(0o700, parents=True, exist_ok=True)
+        with suppress(OSError):
+            for folder in (locator.folder.parent, locator.folder):  # parents that are made on the way have other modes
+                folder.mkdir(0o700, parents=True, exist_ok=True)
         return locator
 
 
@@ -89,8 +95,11 @@ class _Cache(core.caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, types: Any, context: Any) -> Any:
         found = None
-        with suppress(OSError):
+        try:
             found = super().load_overload(types, context)
+        except Exception:  # cut off or damaged: compiled again
+            with suppress(OSError):
+                self.flush()
         if found is None:
             _say()
         return found
@@ -103,6 +112,16 @@ class _Cache(core.caching.FunctionCache):  # type: ignore[misc]
 @cache
 def _say() -> None:
     print("compiling TopDown's solver: a minute or so, once on this machine", file=sys.stderr, flush=True)
+
+
+def _is_own(folder: str) -> bool:
+    """Tell whether nobody else can write what would be run from there."""
+    if not hasattr(os, "getuid"):
+        return True
+    with suppress(OSError):
+        about = os.stat(folder)
+        return about.st_uid == os.getuid() and not about.st_mode & 0o022
+    return False
 
 
 @contextmanager

@@ -108,7 +108,7 @@ class Constraint:
         return Box(self.name, self.query.groups, lower, upper, self.query.labels)
 
 
-def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapping[str, int] = MOST_PERSONS) -> Bounds:
+def facility_bounds(query: str, level: int, facilities: ArrayLike) -> Bounds:
     """Return what counts of housing units and facilities, by type, units first, say about the people who live in them.
 
     At least one person is in every facility, and none need be in housing units, which may be vacant; at most 99 in a
@@ -123,8 +123,8 @@ def facility_bounds(query: str, level: int, facilities: ArrayLike, *, most: Mapp
     if odd.size:
         raise ValueError(f"facilities must be whole numbers from 0 to less than 2**40, got {odd[0]}")
     counts = given.astype(np.int64)
-    lower, upper = counts.copy(), counts * most["facility"]
-    lower[..., 0], upper[..., 0] = 0, counts[..., 0] * most["housing unit"]
+    lower, upper = counts.copy(), counts * MOST_PERSONS["facility"]
+    lower[..., 0], upper[..., 0] = 0, counts[..., 0] * MOST_PERSONS["housing unit"]
     return Bounds("persons by facilities", query, level, lower, upper)
 
 

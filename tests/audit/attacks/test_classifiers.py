@@ -152,3 +152,14 @@ def test_a_classifier_gets_what_changes_and_what_moves_or_spreads():
     assert len(unlike) in (16, 17)
     grown = entries_to_learn(NeighborPair.declared(data, data * 2, "add_remove", distance=780), seen)
     assert set(range(24, 40)) <= set(grown.tolist())
+
+
+def test_the_boosted_score_is_the_likelihood_ratio():
+    rng = np.random.default_rng(2)
+    x, y = shared_noise(1, 20_000, rng), shared_noise(-1, 20_000, rng)
+    _, boosting = trained(x, y)
+    outputs = shared_noise(1, 2000, rng)
+    exact = -2 * 0.9 / (1 - 0.9**2) * outputs.prod(axis=1)
+    near = np.abs(exact) < 2  # where runs on both databases are frequent enough to learn from
+    assert np.corrcoef(boosting(outputs)[near], exact[near])[0, 1] > 0.9
+    assert np.abs(boosting(outputs)[near] - exact[near]).mean() < 0.5

@@ -42,6 +42,7 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     ):
         assert names <= {name for name, row in listed.items() if row["group"].lower() == group}, group
     assert "promise epsilon 1 (add/remove); pairs any counts of people rdpc-all: " in text
+    assert "; pairs joined; stages measurements, thresholded, counted" in text
     assert "promise rho 1.257 (add/remove); pairs VAL, DER, API; presets us, pr " in text
     assert listed["rdpc-all"]["about"] == listed["rdpc"]["about"].removesuffix(".") + " (output='all')."
     topdown = {"pairs": ["replaced", "added"], "presets": ["e2e-1940", "pl94-2020", "h1", "micro"]}

@@ -41,6 +41,7 @@ ENDS = {
     "os._exit(1)": (USAGE, "ended with exit code 1 by code that it runs"),
     "os.kill(os.getpid(), signal.SIGKILL)": (USAGE, "ended by SIGKILL"),
     "os.kill(os.getpid(), signal.SIGSEGV)": (USAGE, "ended by SIGSEGV"),
+    "os.kill(os.getpid(), 40)": (USAGE, "ended by signal 40"),
     "threading.Thread(target=os._exit, args=(1,)).start(); time.sleep(60)": (USAGE, "ended with exit code 1"),
     "(child := os.fork()) or sys.exit(1); os.waitpid(child, 0); os._exit(0)": (USAGE, "ended with exit code 0"),
     "os.kill(os.getpid(), signal.SIGTERM)": (INTERRUPTED, ""),

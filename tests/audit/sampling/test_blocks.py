@@ -207,3 +207,10 @@ def test_identical_blocks_are_caught(n_jobs, small_blocks):
     with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs: the mechanism ignores"):
         drawn(same_noise, np.zeros(1), 128, n_jobs=n_jobs)
     assert len(drawn(same_noise, np.zeros(1), 127, n_jobs=n_jobs)) == 2  # the last is shorter
+
+
+def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
+    mechanism = in_threads(raising(0.1))
+    alone = drawn(mechanism, size=399, reduce=whole, shape=())
+    assert (np.concatenate(alone) == RAISED).any()
+    assert_same(drawn(mechanism, size=399, reduce=whole, shape=(), n_jobs=2), alone)

@@ -707,3 +707,15 @@ def test_help_names_marker_fixture_and_options(pytester):
     assert "audit_rng" in fixtures
     options = run(pytester, "--help").stdout.str()
     assert all(option in options for option in ("--audit-seed=N", "--audit-runs=N", "--audit-report=FILE.json"))
+
+
+@pytest.mark.slow
+def test_neither_order_nor_processes_change_audits(pytester):
+    pytester.makepyfile(test_release=SUITE, test_copy=SUITE)
+    one = run(pytester, "-pxdist", "--audit-report", "one.json")
+    assert closing_line(one).startswith("plaudit: 20 audits (14 of promises, 6 of known bugs), 4 violated, ")
+    pytester.makeconftest(REVERSED)
+    for options in ((), ("-n", "2"), ("-n", "2", "--dist", "loadfile"), ("-n", "2", "--dist", "each")):
+        other = run(pytester, "-pxdist", "--audit-report", "other.json", *options)
+        assert without_times(pytester.path / "other.json") == without_times(pytester.path / "one.json")
+        assert closing_line(other) == closing_line(one)

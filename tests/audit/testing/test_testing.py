@@ -7,11 +7,13 @@ import re
 import pytest
 
 import audit.testing
-from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC
+from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
+from audit.attacks import Attack
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.events import cell
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.testing import assert_loss_detected, assert_loss_within
@@ -21,7 +23,13 @@ PAIR = NeighborPair.add_people([120, 75], 0)
 LEAVES = NeighborPair.add_people([120] * 100, 0)
 TREE = Hierarchy.regular(10, 2)
 SOUND = [(GDPC(1.0), PAIR), (RDPC(1.0, TREE, "all"), LEAVES)]
-WITH_BUGS = [(HalfNoiseGDPC(1.0), PAIR), (ForgottenLevelRDPC(1.0, TREE, "all"), LEAVES)]
+GROUP = NeighborPair.add_people([120, 75], 1, people=3)
+WITH_BUGS = [
+    (HalfNoiseGDPC(1.0), PAIR),
+    (HalfNoiseGDPC(1.0), GROUP),
+    (NotebookGDPC(0.9), PAIR),
+    (ForgottenLevelRDPC(1.0, TREE, "all"), LEAVES),
+]
 
 
 def a_test(name="test_release.py::test_counts", seed=0, **settings):
@@ -231,3 +239,10 @@ def test_a_claim_is_needed(assertion):
         assertion(noisy, PAIR)
     with pytest.raises(AttributeError, match=r"module 'audit.testing' has no attribute 'assert_private'"):
         _ = audit.testing.assert_private
+
+
+def test_a_forgotten_level_hides_from_every_single_area():
+    """Negative control: the bug shows in the joint event of a path of areas, not in the areas one by one."""
+    apart = Attack(statistics=(cell(0), cell(1), cell(11)))
+    with pytest.raises(AssertionError, match=r"no violation shown: .*: not refuted"):
+        assert_loss_detected(ForgottenLevelRDPC(1.0, TREE, "all"), LEAVES, attack=apart, size=20_000)

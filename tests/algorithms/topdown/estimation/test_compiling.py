@@ -76,6 +76,25 @@ def test_where_nothing_can_be_written_every_process_compiles(load, tmp_path):
     assert load() == load() == (11, LINE)
 
 
+def test_a_folder_that_others_may_write_is_neither_read_nor_written(load, tmp_path):
+    load()
+    (folder,) = (tmp_path / "cache").iterdir()
+    folder.chmod(0o777)
+    for path in folder.iterdir():
+        path.write_bytes(b"")
+    assert load() == load() == (11, LINE)
+    assert not any(path.read_bytes() for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_damaged_file_is_compiled_again(load, tmp_path, kind):
+    load()
+    (path,) = (tmp_path / "cache").glob(f"*/*outer*.{kind}")
+    path.write_bytes(b"")
+    assert load() == (11, LINE)
+    assert load() == (11, "")
+
+
 def test_one_of_two_processes_compiles(tmp_path):
     (tmp_path / "loops.py").write_text(MODULE)
     code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, '.']; import loops; print(loops.outer(5))"
