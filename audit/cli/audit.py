@@ -21,7 +21,6 @@ from audit.cli.inputs.options import (
     Seed,
     TargetOptions,
     WorkerOptions,
-    check_numbers,
     known_names,
     refuse,
     with_options,
@@ -124,7 +123,6 @@ def audit(
 
     stored = f"are in {store}, and the same command goes on from them"
     expect(timeout, f"; finished runs {stored}" if store else "; with --store, finished runs would have been kept")
-    check_numbers(context)
     common: dict[str, Any] = {"confidence": runs.confidence, "rng": runs.seed}
     x, y = outputs.outputs_x, outputs.outputs_y
     if x is not None or y is not None:

@@ -12,16 +12,7 @@ import typer
 
 from audit.cli.answering import check_out, command_of
 from audit.cli.exits import WITHIN
-from audit.cli.inputs.options import (
-    PERSONS,
-    AsJson,
-    Seed,
-    TargetOptions,
-    WorkerOptions,
-    check_numbers,
-    refuse,
-    with_options,
-)
+from audit.cli.inputs.options import PERSONS, AsJson, Seed, TargetOptions, WorkerOptions, refuse, with_options
 from audit.io.backends import on_backend
 
 if TYPE_CHECKING:
@@ -98,7 +89,6 @@ def estimate(
     from audit.estimates.running import estimate_loss
     from audit.sampling.streams import seed_sequence
 
-    check_numbers(context)
     direct = method == DIRECT
     if direct:
         refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from functools import wraps
@@ -26,7 +26,6 @@ __all__ = [
     "Seed",
     "TargetOptions",
     "WorkerOptions",
-    "check_numbers",
     "known_names",
     "refuse",
     "whole_size",
@@ -38,7 +37,7 @@ PERSONS = "areas spec geo count public units config derive"  # options of system
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let typer see the fields of every record of options in its place, and the command the record.
+    """Let typer see the fields of every record of options in its place, and the command the record, once checked.
 
     An option is written `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and
     a dict of what else typer is to know. A bool is a flag without its opposite.
@@ -58,6 +57,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*arguments: Any, **given: Any) -> Any:
+        _check_numbers(given)
         for name, record in records.items():
             given[name] = record(**{field.name: given.pop(field.name, field.default) for field in fields(record)})
         return command(*arguments, **given)
@@ -204,11 +204,10 @@ def refuse(context: typer.Context, options: str, why: str) -> None:
             raise ValueError(f"--{option.replace('_', '-')} {why}")
 
 
-def check_numbers(context: typer.Context) -> None:
+def _check_numbers(given: Mapping[str, Any]) -> None:
     """Refuse relations, seeds and jobs that there are not."""
     from audit.claims import check_relation
 
-    given = context.params
     if given.get("relation"):
         check_relation(given["relation"])
     if (seed := given.get("seed")) is not None and seed < 0:

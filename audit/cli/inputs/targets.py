@@ -15,7 +15,7 @@ import typer
 from audit.claims import Claim, parse_claim
 from audit.cli.inputs.databases import BUNDLED, Named, bundled, pairs_of
 from audit.cli.inputs.mechanisms import blaming, own_mechanism
-from audit.cli.inputs.options import PERSONS, DatabaseOptions, TargetOptions, WorkerOptions, check_numbers, refuse
+from audit.cli.inputs.options import PERSONS, DatabaseOptions, TargetOptions, WorkerOptions, refuse
 from audit.installed import offered
 from audit.io.backends import on_backend
 from audit.neighbors import NeighborPair
@@ -52,7 +52,6 @@ def select_targets(
 
     Options that do not go with what is named are refused.
     """
-    check_numbers(context)
     databases = databases or DatabaseOptions()
     _check_names(context, names, options, databases)
     systems = {name: _system(name, options.preset) for name in names if ":" not in name}
