@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from experiments.experiment import NAMES, find, load_numbers
+from experiments.experiment import NAMES, QUESTIONS, find, load_numbers
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "figures"
@@ -32,6 +32,9 @@ SITE = {
     "figures/README.md": "generated/findings/index",
     "README.md": "index",
 }
+
+# The page of each finding, by the name of an experiment or of a part of one.
+PAGES = {part: name for name in NAMES for part in (name, *QUESTIONS[name]["parts"])}
 
 # Whose names the reference describes, in which order; a name that several offer stands where it comes first.
 MODULES = {
@@ -67,7 +70,7 @@ def relinked(text: str, page: str) -> str:
         target = posixpath.normpath(posixpath.join(folder, path))
         if target == "figures/README.md":
             name = place.lstrip("#") or words
-            return f"[{words}](/generated/findings/{name if name in NAMES else 'index'}.md)"
+            return f"[{words}](/generated/findings/{PAGES.get(name, 'index')}.md)"
         if target in SITE:
             return f"[{words}](/{SITE[target]}.md{place})"
         if target.startswith("docs/"):

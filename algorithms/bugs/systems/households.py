@@ -1,6 +1,6 @@
-"""Known bugs of household tables, versions of PHSafe: each keeps the promise on most neighbors, and breaks it on some.
+"""Known bugs of household tables, versions of PHSafe: each keeps the promise on most neighbors and breaks it on some.
 
-They run on tabulated households, and are audited by the experiment ``phsafe_audit``; `known_bugs` lists those that show
+They run on tabulated households, and the experiment ``phsafe_audits`` audits them. `known_bugs` lists those that show
 on counts of people.
 """
 

@@ -1,6 +1,6 @@
 """Known bugs of NistDp3 as a whole: what should be fixed beforehand is read from the data.
 
-They run on records of categorical fields, and are audited by the experiment ``nist_synthesis``; `known_bugs` lists
+They run on records of categorical fields, and are audited by the experiment ``nist_rows``; `known_bugs` lists
 those that show on counts of people.
 """
 

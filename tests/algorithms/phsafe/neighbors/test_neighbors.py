@@ -47,7 +47,7 @@ VALID += [("PH1_num", "usa_*", "add_remove"), ("PH4", "usa_*", "replace_one"), (
 
 @pytest.mark.parametrize(("table", "level", "relation"), VALID)
 def test_a_pair_reaches_its_number(table, level, relation):
-    """The experiment `phsafe_slack` holds all of them."""
+    """The experiment `phsafe_spent` holds all of them."""
     pair = worst_pair(table, level, "VAL", relation)
     assert (pair.model, pair.relation) == ("VAL", relation)
     assert change_of(pair)[0][table, level][1] == expected("VAL", relation, table, level)
