@@ -3,6 +3,8 @@
 #   make test    lint, types and tests
 PYTHON ?= python3
 BIN    := .venv/bin
+# Tests start hundreds of processes, which share compiled modules even where the environment forbids to write them.
+export PYTHONDONTWRITEBYTECODE :=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
