@@ -7,7 +7,7 @@ was, the child has a grace of seconds to end. Where the parent is gone, the chil
 from __future__ import annotations
 
 import contextlib
-import json
+import ctypes
 import mmap
 import os
 import signal
@@ -24,9 +24,20 @@ __all__ = ["expect", "heed_endings", "supervised"]
 GRACE, TICK = 3.0, 0.05  # seconds: that what should end has for that; between looks at whether it has
 LONGEST = 1e9  # seconds that a command may have
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-GUARDED, CODE, WRITTEN, TERMS, SIZE = 0, 1, 2, 3, 2**16  # bytes of a report: flag, exit code and 1, flag, JSON; all
 
-_reporting: list[tuple[int, mmap.mmap]] = []  # the child, and its report: memory, since code may close any file
+
+class _Report(ctypes.Structure):
+    """What the child tells the parent, in memory that both have: code of others may close any file."""
+
+    _fields_ = (
+        ("code", ctypes.c_int),  # exit code and 1; 0 before there is one
+        ("deadline", ctypes.c_double),  # on the monotonic clock; 0 if there is none
+        ("seconds", ctypes.c_double),  # from when it was set to the deadline
+        ("advice", ctypes.c_char * 2**14),  # to whoever is told that the command ended before it had finished
+    )
+
+
+_reports: dict[int, _Report] = {}  # by the process that may write it: a fork of the child reports nothing
 
 
 def supervised(work: Callable[[], None], name: str) -> None:
@@ -39,27 +50,27 @@ def supervised(work: Callable[[], None], name: str) -> None:
     watched |= {one for one in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(one) != signal.SIG_IGN}  # as by nohup
     signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems drop what would be ignored
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    parent, report = os.getpid(), mmap.mmap(-1, SIZE)
+    report = _Report.from_buffer(mmap.mmap(-1, ctypes.sizeof(_Report)))
+    reading, writing = os.pipe()
+    if (guard := os.fork()) == 0:  # ends the child, and all that it has started, once the parent is gone
+        os.setsid()
+        os.close(writing)
+        child = int(os.read(reading, 32) or 0)
+        os.read(reading, 1)  # returns when nobody can write any more
+        if child:
+            _send(os.killpg, child, signal.SIGKILL)
+        os._exit(0)
     if (child := os.fork()) == 0:
         os.setsid()  # interrupts of a terminal come through the parent, and once
+        os.write(writing, b"%d" % os.getpid())
+        os.close(writing)
+        os.close(reading)
         heed_endings()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.register_at_fork(after_in_child=lambda: _answer_endings(signal.SIG_DFL))  # without a word
-        while not report[GUARDED]:
-            if os.getppid() != parent:
-                os._exit(USAGE)
-            time.sleep(0.001)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _reporting[:] = [(os.getpid(), report)]
+        _reports[os.getpid()] = report
         _finish(work)
-    if (guard := os.fork()) == 0:
-        os.setsid()
-        report[GUARDED] = 1
-        while os.getppid() == parent:
-            time.sleep(TICK)
-        for kill in (os.killpg, os.kill):
-            _send(kill, child, signal.SIGKILL)
-        os._exit(0)
     code = _watch(child, report, watched, name)
     os.kill(guard, signal.SIGKILL)
     os.waitpid(guard, 0)
@@ -80,14 +91,12 @@ def expect(seconds: float | None, advice: str) -> None:
     """Say by when the command must have ended, if so, and what to add where it ends before it has finished."""
     if seconds is not None and not 0 < seconds <= LONGEST:
         raise ValueError(f"timeout must be positive and at most {LONGEST:g} seconds, got {seconds:g}")
-    if seconds is not None and not _reporting:
+    if seconds is not None and not _reports:
         raise ValueError(f"timeout needs a system where processes watch each other, got {seconds:g}")
-    for child, report in _reporting:
-        until = None if seconds is None else time.monotonic() + seconds
-        terms = json.dumps({"seconds": seconds, "until": until, "advice": advice}).encode() + b"\n"
-        if os.getpid() == child and len(terms) <= SIZE - TERMS:
-            report[TERMS : TERMS + len(terms)] = terms
-            report[WRITTEN] = 1
+    if (report := _reports.get(os.getpid())) is not None:
+        report.advice = os.fsencode(advice)[: _Report.advice.size - 1]
+        if seconds is not None:
+            report.seconds, report.deadline = seconds, time.monotonic() + seconds
 
 
 def heed_endings() -> None:
@@ -116,13 +125,12 @@ def _finish(work: Callable[[], None]) -> NoReturn:
     except KeyboardInterrupt:  # in the last steps, when all is said
         code = INTERRUPTED
     _answer_endings(signal.SIG_IGN)
-    for child, report in _reporting:
-        if os.getpid() == child:
-            report[CODE] = 1 + code
+    if (report := _reports.get(os.getpid())) is not None:
+        report.code = 1 + code
     sys.exit(code)
 
 
-def _watch(child: int, report: mmap.mmap, watched: set[signal.Signals], name: str) -> int:
+def _watch(child: int, report: _Report, watched: set[signal.Signals], name: str) -> int:
     """Pass on what the child is asked, stop it when time is up, and return its exit code, or say why it has none."""
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
     asked, reported = float("inf"), float("inf")
@@ -137,34 +145,27 @@ def _watch(child: int, report: mmap.mmap, watched: set[signal.Signals], name: st
             deaf = now > asked + GRACE
             asked = min(asked, now)
             _send(os.kill, child, number)
-        reported = min(reported, now) if report[CODE] else reported
-        late = now > (reported + GRACE if report[CODE] else _terms(report)["until"] or now)
+        reported = min(reported, now) if report.code else reported
+        late = now > (reported + GRACE if report.code else report.deadline or now)
         ended, status = os.waitpid(child, os.WNOHANG)
     if not ended:
         _send(os.kill, child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
-    terms = _terms(report)
-    _end_group(child, patient=not report[CODE])
-    if report[CODE]:
-        return report[CODE] - 1
+    _end_group(child, patient=not report.code)
+    if report.code:
+        return int(report.code) - 1
+    advice = os.fsdecode(report.advice)
     if asked < float("inf"):
-        complain(f"{name}: interrupted before it had cleaned up{terms['advice']}")
+        complain(f"{name}: interrupted before it had cleaned up{advice}")
         return INTERRUPTED
     code = os.waitstatus_to_exitcode(status)
     names = {number.value: number.name for number in signal.Signals}  # real-time signals have none
     by = f"by {names.get(-code, f'signal {-code}')}" if code < 0 else f"with exit code {code} by code that it runs"
     reason = f"the command was ended {by}, before it had finished"
     if late:
-        reason = f"the command must end within {terms['seconds']:g} s, and did not: it was stopped"
-    complain(f"{name}: error: {reason}{terms['advice']}")
+        reason = f"the command must end within {report.seconds:g} s, and did not: it was stopped"
+    complain(f"{name}: error: {reason}{advice}")
     return USAGE
-
-
-def _terms(report: mmap.mmap) -> dict[str, Any]:
-    """Return what the child is to hold, once all of that is written."""
-    if not report[WRITTEN]:
-        return {"until": None, "advice": ""}
-    return dict(json.loads(report[TERMS:].partition(b"\n")[0]))
 
 
 def _send(kill: Callable[[int, int], None], to: int, number: int) -> None:

@@ -149,13 +149,13 @@ def test_nothing_outlives_a_command(ending: str, code: int, words: str) -> None:
     assert (watcher.returncode, err) == (code, words)
 
 
-# Whoever watches makes two processes, the work and the one that ends it, and comes to nothing after one of them.
+# Whoever watches makes two processes, the one that ends the work and the work, and comes to nothing after one of them.
 HELD_UP = """
 made = []
 def fork(fork=os.fork):
     made.append(fork())
     if made[-1] and len(made) == {number}:
-        print(made[0], flush=True)
+        print(made[-1], flush=True)
         time.sleep(600)
     return made[-1]
 os.fork = fork
