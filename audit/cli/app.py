@@ -38,29 +38,33 @@ Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or whatever
 
 COMPLETE = "_PLAUDIT_COMPLETE"  # by which a shell asks what a word may become
 SHELLS = ("bash", "zsh", "fish")
-EXAMPLES = {
-    "list": ("plaudit list --json",),
-    "audit": (
-        "plaudit audit gdpc rdpc --out results",
-        "plaudit audit ons --stage measurements --size 1e5 --seed 1",
-        "plaudit audit mymodule:noisy_counts --data counts.csv --claim pure:0.5",
-        "plaudit audit --outputs-x a.csv --outputs-y b.csv --claim approx:1,1e-6 --relation add_remove",
-    ),
-    "replay": ("plaudit replay phsafe --out results", "plaudit replay mymodule:noisy_counts --data counts.csv"),
-    "search": ("plaudit search gdpc --pairs 20 --out results", "plaudit search topdown --size 1e5"),
-    "estimate": (
-        "plaudit estimate rdpc-all",
-        "plaudit estimate topdown --method direct --out drawn",
-        "plaudit estimate --residuals errors.csv",
-    ),
-    "plan": ("plaudit plan pure:1 --violation 1.2", "plaudit plan zcdp:0.5 --runs 20000"),
-    "check": ("plaudit check results", "plaudit check results audits.json --format markdown"),
-    "compare": ("plaudit compare accepted results", "plaudit compare yesterday.json today.json"),
-    "verify": ("plaudit verify results", "plaudit verify --rerun results/gdpc.json"),
-    "doctor": ("plaudit doctor",),
-    "report": ("plaudit report results", "plaudit report results audits.json --public --out public.html"),
-}
-
+FUNCTIONS = {"list": list_systems, "audit": audit, "replay": replay, "search": search, "estimate": estimate}
+FUNCTIONS |= {"plan": plan, "check": check, "compare": compare, "verify": verify, "report": report, "doctor": doctor}
+EXAMPLES = """
+plaudit list --json
+plaudit audit gdpc rdpc --out results
+plaudit audit ons --stage measurements --size 1e5 --seed 1
+plaudit audit mymodule:noisy_counts --data counts.csv --claim pure:0.5
+plaudit audit --outputs-x a.csv --outputs-y b.csv --claim approx:1,1e-6 --relation add_remove
+plaudit replay phsafe --out results
+plaudit replay mymodule:noisy_counts --data counts.csv
+plaudit search gdpc --pairs 20 --out results
+plaudit search topdown --size 1e5
+plaudit estimate rdpc-all
+plaudit estimate topdown --method direct --out drawn
+plaudit estimate --residuals errors.csv
+plaudit plan pure:1 --violation 1.2
+plaudit plan zcdp:0.5 --runs 20000
+plaudit check results
+plaudit check results audits.json --format markdown
+plaudit compare accepted results
+plaudit compare yesterday.json today.json
+plaudit verify results
+plaudit verify --rerun results/gdpc.json
+plaudit doctor
+plaudit report results
+plaudit report results audits.json --public --out public.html
+""".strip().splitlines()
 SET = {  # by subcommand: options that a project may set
     "audit": ("size", "confidence", "seed"),
     "search": ("size", "confidence", "seed"),
@@ -119,11 +123,6 @@ def _print_completion(shell: str) -> None:
     raise typer.Exit
 
 
-def _examples(name: str) -> str:
-    """Return the end of a help page: examples, line by line."""
-    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in EXAMPLES[name])
-
-
 @cache
 def _commands() -> Any:
     """Return all commands with their options, put together once."""
@@ -150,10 +149,9 @@ def _options(
     """Take what stands before the command."""
 
 
-app.command("list", epilog=_examples("list"))(list_systems)
-app.command(epilog=f"{_examples('audit')}\n\n{LIMITS}")(audit)
-for command in (replay, search, estimate, plan, check, compare, verify, report, doctor):
-    app.command(epilog=_examples(command.__name__))(command)
+for name, function in FUNCTIONS.items():
+    epilog = "\n".join(["\b\nExamples:", *(f"  {line}" for line in EXAMPLES if line.split()[1] == name)])
+    app.command(name, epilog=f"{epilog}\n\n{LIMITS}" if name == "audit" else epilog)(function)
 for name, words in (("release", "Release tables of your own data by"), ("explore", "Choose budgets and thresholds of")):
     of_systems: dict[str, Any] = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
     about = f"{words} reference implementations; `plaudit {name} --help` lists them."

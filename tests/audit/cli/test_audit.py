@@ -13,14 +13,14 @@ import pytest
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP
 from tests.audit.cli.desk import ELSEWHERE, NO_POWER, QUICK, VIOLATION, WITHIN, Command, audited, results, save_outputs
+from tests.helpers import audited as saved
 
 
 def test_a_sound_algorithm_is_within_its_claim(plaudit: Command) -> None:
-    result = audited(plaudit, "rdpc", "--data", "midwest")
+    result = audited(plaudit, "rdpc", "--data", "midwest", "--selection", "0.5")
     assert (result.verdict, result.claim.epsilon, result.relation) == ("not refuted", 1.0, "add_remove")
     assert result.pair.startswith("1 person added to ")
-    assert (result.size, result.selection, result.confidence) == (2000, 600, 0.999)
-    assert audited(plaudit, "gdpc", "--selection", "0.5").selection == 1000
+    assert (result.size, result.selection, result.confidence) == (2000, 1000, 0.999)
 
 
 def test_one_violation_outweighs_the_rest(plaudit: Command) -> None:
@@ -41,33 +41,31 @@ def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
     assert result.detectable == np.inf
 
 
-@pytest.mark.parametrize("suffix", ["csv", "npy"])
-def test_counts_of_the_users_own(plaudit: Command, suffix: str) -> None:
+RATIO = "log-likelihood ratio of y over x"
+
+
+@pytest.mark.parametrize(
+    ("data", "attack", "event"),
+    [
+        ("counts.csv", "threshold", f"y if {RATIO} >= 1, x if {RATIO} <= -1"),
+        ("counts.npy", "entries", "y if output[2]"),
+    ],
+)
+def test_counts_of_the_users_own(plaudit: Command, data: str, attack: str, event: str) -> None:
     np.save("counts.npy", np.array([[120, 75], [43, 0]]))
-    result = audited(plaudit, "gdpc", "--data", f"counts.{suffix}", "--cell", "2", "--attack", "threshold")
+    result = audited(plaudit, "gdpc", "--data", data, "--cell", "2", "--attack", attack)
     assert (result.verdict, result.pair) == ("not refuted", "1 person added to cell 2")
-    assert result.event == "y if log-likelihood ratio of y over x >= 1, x if log-likelihood ratio of y over x <= -1"
-    result = audited(plaudit, "gdpc", "--data", f"counts.{suffix}", "--cell", "2", "--attack", "entries")
-    assert "output[2]" in result.event
+    assert result.event.startswith(event)
+    assert result.selection == 600
 
 
-@pytest.mark.parametrize("text", ["people\n120\n75\n43\n", "\ufeffa,b,c\n120,75,43\n"])
-def test_counts_with_names_a_mark_or_in_one_line_are_the_same(plaudit: Command, text: str) -> None:
-    Path("other.csv").write_text(text, "utf-8")
-    same = [
-        audited(plaudit, "gdpc", "--data", data, "--cell", "1", "--attack", "entries")
-        for data in ("counts.csv", "other.csv")
-    ]
-    assert same[0].counts == same[1].counts
-    assert "output[1]" in same[1].event
-
-
-@pytest.mark.parametrize("name", ["mine:noisy", "mine:promising.__call__"])
-def test_a_mechanism_of_the_users_own(plaudit: Command, name: str) -> None:
-    result = audited(plaudit, name, "--data", "counts.csv", "--claim", "pure:1")
-    assert (result.verdict, result.claim.epsilon) == ("not refuted", 1.0)
-    result = audited(plaudit, name, "--data", "counts.csv", "--claim", "pure:0.5", code=VIOLATION)
-    assert (result.verdict, result.claim.epsilon) == ("violated", 0.5)
+@pytest.mark.parametrize(
+    ("name", "epsilon", "code"), [("mine:noisy", 1.0, WITHIN), ("mine:promising.__call__", 0.5, VIOLATION)]
+)
+def test_a_mechanism_of_the_users_own(plaudit: Command, name: str, epsilon: float, code: int) -> None:
+    assert (
+        audited(plaudit, name, "--data", "counts.csv", "--claim", f"pure:{epsilon}", code=code).claim.epsilon == epsilon
+    )
 
 
 def test_an_own_mechanism_may_promise_itself_and_import_its_neighbors_late(plaudit: Command) -> None:
@@ -90,16 +88,17 @@ def test_a_converted_promise_is_said(plaudit: Command) -> None:
     assert "which is" not in plaudit("audit", "gdpc", "--data", "counts.csv", "--size", "500").out
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", [60, 120])
 def test_a_terminal_of_any_width_gets_whole_lines(
     plaudit: Command, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    told = plaudit("audit", "gdpc", "--data", "counts.csv", "--size", "500", "--seed", "1").out
-    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", told).splitlines()) <= width
-    assert "gdpc: y if log-likelihood ratio of y over x >= 1" in told
+    for name, value in (("COLUMNS", f"{width}"), ("FORCE_COLOR", "1"), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+    event = f"y if {RATIO} >= 1, x if {RATIO} <= -1"
+    saved(event=event).to_json("gdpc.json")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", plaudit("check", "gdpc.json").out)
+    assert max(map(len, shown.splitlines())) <= width
+    assert f"gdpc: y if {RATIO} >= 1" in shown
 
 
 def test_a_move_is_a_replacement_or_two_steps(plaudit: Command) -> None:
@@ -148,18 +147,22 @@ def test_words_of_a_mechanism_and_in_a_file(plaudit: Command) -> None:
     assert (given.code, "'many'" in results(given)["outputs"].event) == (WITHIN, True)
 
 
-@pytest.mark.parametrize(("suffix", "width"), [("csv", 3), ("npy", 1)])
-def test_outputs_from_elsewhere(plaudit: Command, suffix: str, width: int) -> None:
-    save_outputs(width=width)
-    files = ("--outputs-x", f"x.{suffix}", "--outputs-y", f"y.{suffix}")
-    given = ("audit", *files, "--seed", "1", "--confidence", "0.999")
-    within = plaudit(*given, "--claim", "pure:1", "--relation", "add_remove", "--json")
-    result = results(within)["outputs"]
-    assert (within.code, result.adjacency, result.size) == (WITHIN, "declared", 4000)
+@pytest.mark.parametrize(
+    ("suffix", "claim", "options", "code"),
+    [
+        ("csv", "pure:1", ("--relation", "add_remove"), WITHIN),
+        ("npy", "pure:0.5", ("--relation", "replace_one"), VIOLATION),
+        ("csv", "pure:0.5", ("--relation", "add_remove", "--distance", "2"), WITHIN),
+    ],
+)
+def test_outputs_from_elsewhere(plaudit: Command, suffix: str, claim: str, options: tuple[str, ...], code: int) -> None:
+    save_outputs(width=3)
+    files = ("--outputs-x", f"x.{suffix}", "--outputs-y", f"y.{suffix}", "--seed", "1", "--confidence", "0.999")
+    outcome = plaudit("audit", *files, "--claim", claim, *options, "--json")
+    result = results(outcome)["outputs"]
+    assert (outcome.code, result.adjacency, result.size) == (code, "declared", 4000)
     assert result.pair == f"outputs in x.{suffix} and y.{suffix}"
-    assert f"output[{width - 1}]" in result.event or width == 1
-    assert plaudit(*given, "--claim", "pure:0.5", "--relation", "replace_one").code == VIOLATION
-    assert plaudit(*given, "--claim", "pure:0.5", "--relation", "add_remove", "--distance", "2").code == WITHIN
+    assert "output[2]" in result.event
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs pipes with a name")
@@ -173,15 +176,6 @@ def test_outputs_may_come_through_a_pipe(plaudit: Command) -> None:
     direct = plaudit("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", *ELSEWHERE, "--json")
     assert results(piped)["outputs"].size == 800
     assert results(piped)["outputs"].counts == results(direct)["outputs"].counts
-
-
-def test_the_seed_decides_and_the_jobs_do_not(plaudit: Command) -> None:
-    def counts(*options: str) -> Any:
-        # 1,503 areas: 2,790 runs a block, so two or three blocks on either database.
-        return results(plaudit("audit", "gdpc", "--size", "12000", "--json", *options))["gdpc"].counts
-
-    one = counts("--seed", "5", "--jobs", "1")
-    assert counts("--seed", "5", "--jobs", "2") == one
 
 
 def test_what_reproduces_an_audit_is_in_its_file_and_does(plaudit: Command) -> None:
@@ -217,6 +211,6 @@ def test_the_command_of_outputs_from_elsewhere(plaudit: Command) -> None:
     ],
 )
 def test_audits_of_a_file_are_confidential_unless_it_is_public(plaudit, options, confidential) -> None:
-    asked = ("audit", "mine:noisy", "--claim", "pure:1", *options, *QUICK)
-    assert plaudit(*asked).out.startswith("CONFIDENTIAL: these audits are of confidential data") == confidential
-    assert results(plaudit(*asked, "--json"))["mine:noisy"].confidential == confidential
+    words = ("audit", "mine:noisy", "--claim", "pure:1", *options, "--size", "100", "--seed", "1")
+    assert plaudit(*words).out.startswith("CONFIDENTIAL: these audits are of confidential data") == confidential
+    assert results(plaudit(*words, "--json"))["mine:noisy"].confidential == confidential

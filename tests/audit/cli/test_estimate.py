@@ -31,13 +31,12 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
 @pytest.mark.parametrize(
     ("arguments", "name", "low", "high", "promise"),
     [
-        (("gdpc",), "gdpc lag_tail", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("gdpc", "--epsilon", "0.3", "--method", "kde"), "gdpc kde", 0.2, 0.4, "epsilon 0.3 (add/remove)"),
+        # The true loss is 2: an estimate beyond the promise is no violation.
         (("gdpc-half-noise", "--percentile", "90"), "gdpc-half-noise kde", 1.5, 2.5, "epsilon 1 (add/remove)"),
         (("gdpc", "--method", "histogram", "--multiplier", "1"), "gdpc histogram", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("rdpc-all", "--data", "midwest"), "rdpc-all lag_tail", 0.1, 0.5, "epsilon 1 (add/remove)"),
         (("ons", "--stage", "measurements"), "ons measurements lag_tail", 0.9, 1.1, "epsilon 1 (add/remove)"),
-        (("topdown", "--pair", "added"), "topdown added lag_tail", 0, 1, "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "rounded", "--rho", "0.5"), "topdown rounded slope", 0, 1, "rho 0.5 (replace one)"),
         (
             ("topdown", "--stage", "measurements"),
@@ -46,15 +45,7 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
             1.07,
             "epsilon 1 (replace one)",
         ),
-        (
-            ("topdown", "--stage", "measurements", "--rho", "2"),
-            "topdown measurements slope",
-            1.9,
-            2.1,
-            "rho 2 (replace",
-        ),
         (("gaussian-counts",), "gaussian-counts slope", 0.35, 0.65, "rho 0.5 (add/remove)"),
-        (("gaussian-counts", "--method", "lag-tail"), "gaussian-counts lag_tail", 0.5, 3, "rho 0.5 (add/remove)"),
         (("gdpc", "--change", "2"), "gdpc slope", 0.5, 3, "epsilon 1 (add/remove)"),
         (("phsafe",), "phsafe slope", 0.24, 0.28, "rho 1.257 (add/remove)"),
         (("nist",), "nist measurements lag_tail", 0.95, 1.05, "epsilon 1 (add/remove)"),
@@ -93,12 +84,6 @@ def test_the_words_say_what_is_taken_for_granted_and_that_it_is_no_bound(plaudit
     assert "Stage: measurements." in several
     assert "The sum of 18 components that the pair changes, each of one law of noise." in several
     assert "- independent components, each of one law: what they lose adds up" in several
-
-
-def test_an_estimate_beyond_the_promise_is_no_violation(plaudit: Command) -> None:
-    """The true loss is 2; the audit of the same mechanism ends with exit code 1."""
-    _, found = estimated(plaudit, "gdpc-half-noise")
-    assert found.value > 1.5
 
 
 def test_errors_of_ones_own(plaudit: Command) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from audit.claims import PureDP
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, results, strict
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, results
 
 FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
 
@@ -13,13 +13,14 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
 @pytest.mark.parametrize(
     ("arguments", "pair", "claim"),
     [
-        (("ons",), "1 person added to cell (0, 1)", "epsilon 1 (add/remove)"),
         (("ons", "--pair", "alone", "--epsilon", "0.5"), "1 person added to cell (0, 0)", "epsilon 0.5 (add/remove)"),
-        (("ons-independent",), "1 person added to cell (0, 1)", "epsilon 1 (add/remove)"),
         (("nist", "--stage", "thresholded"), "one person added", "epsilon 1 (add/remove)"),
         (("phsafe", "--pair", "API"), "API: two rows of units vanish", "rho 1.257 (add/remove)"),
-        (("topdown", "--stage", "measurements"), "moved from cell (0, 0) to (8, 3)", "epsilon 1 (replace one)"),
-        (("topdown", "--stage", "measurements", "--rho", "0.5"), "moved from", "rho 0.5 (replace one)"),
+        (
+            ("topdown", "--stage", "measurements", "--rho", "0.5"),
+            "moved from cell (0, 0) to (8, 3)",
+            "rho 0.5 (replace one)",
+        ),
         (("topdown", "--stage", "measurements", "--pair", "added"), "added to", "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "measurements", "--relation", "add_remove"), "added to", "epsilon 1 (add/remove)"),
         pytest.param(
@@ -28,7 +29,7 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
             marks=pytest.mark.slow,
         ),
         (
-            ("topdown", "--preset", "h1", "--rho", "2"),
+            ("topdown", "--preset", "h1", "--rho", "2", "--stage", "measurements"),
             "1 person moved from cell (0, 0) to (0, 1)",
             "rho 2 (replace one)",
         ),
@@ -47,25 +48,23 @@ def test_a_system_runs_on_databases_of_its_own(
     assert outcome.code in (WITHIN, NO_POWER)
     (result,) = results(outcome).values()
     assert pair in result.pair
-    assert str(result.claim).endswith(claim)
+    assert claim in str(result.claim)
     assert not result.confidential
 
 
 def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Command) -> None:
-    outcome = plaudit(
-        "audit", "topdown", "--stage", "measurements", "--pair", "added", "--epsilon", "2", *FEW, "--json"
-    )
-    ((name, result),) = results(outcome).items()
+    words = ("--stage", "measurements", "--pair", "added", "--epsilon", "2", *FEW, "--json")
+    ((name, result),) = results(plaudit("audit", "topdown", *words)).items()
     assert name == "topdown measurements added"
     options = "--stage measurements --pair added --size 400 --confidence 0.999 --attack entries"
     assert result.provenance["command"] == f"plaudit audit topdown --epsilon 2.0 {options} --seed 1"
-    assert list(strict(outcome.out)) == [name]
 
 
-def test_several_systems_are_audited_by_one_command(plaudit: Command) -> None:
+def test_several_systems_run_each_on_its_own_databases(plaudit: Command) -> None:
     found = results(plaudit("audit", "gdpc", "ons", "Laplace", *FEW, "--json"))
     assert list(found) == ["gdpc", "ons", "Laplace"]
-    assert found["gdpc"].pair != found["ons"].pair != found["Laplace"].pair
+    assert len({result.pair for result in found.values()}) == 3
+    assert found["ons"].pair == "1 person added to cell (0, 1)"
 
 
 def test_a_known_bug_is_found_on_its_own_databases(plaudit: Command) -> None:
