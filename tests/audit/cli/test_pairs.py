@@ -81,7 +81,5 @@ def test_a_record_is_replaced(plaudit: Command) -> None:
     assert (result.relation, result.claim.relation, result.pair) == ("replace_one", "replace_one", "row 2 replaced")
     again = results(plaudit(*shlex.split(result.provenance["command"])[1:], "--json"))
     assert again["helper:old replaced row 2"].counts == result.counts
-    steps = audited(
-        plaudit, *OLD, "--claim", "pure:1", "--replace-row", "2", "Cid,65,00001", "--relation", "add_remove"
-    )
+    steps = audited(plaudit, *replaced, "--relation", "add_remove")
     assert (steps.relation, steps.distance) == ("add_remove", 2)

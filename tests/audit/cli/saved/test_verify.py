@@ -13,8 +13,8 @@ from audit.cli.saved import verify as command
 from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.review.verify import recomputed
-from tests.audit.cli.desk import INTERRUPTED, OWN, QUICK, VIOLATION, WITHIN, Command, refused, save_outputs
-from tests.audit.results.test_folder import entry
+from tests.audit.cli.desk import INTERRUPTED, OWN, QUICK, VIOLATION, WITHIN, Command, refused, results, save_outputs
+from tests.audit.results.test_folder import entry, save_session
 
 UNSEEDED = """
 import secrets
@@ -30,22 +30,18 @@ own = Own()
 
 
 @pytest.fixture(scope="module")
-def made() -> list[str]:
-    """What the command saves of one audit, once a test has made it."""
+def made() -> list[AuditResult]:
+    """What the command says of one audit, once a test has made it."""
     return []
 
 
 @pytest.fixture
-def saved(plaudit: Command, made: list[str]) -> Path:
+def saved(plaudit: Command, made: list[AuditResult]) -> Path:
     """One audit of a mechanism of the user's own, as the command saves it."""
-    path = Path("out/mine-noisy.json")
-    if made:
-        path.parent.mkdir()
-        path.write_text(made[0], encoding="utf-8")
-    else:
-        assert plaudit("audit", "mine:noisy", *OWN, *QUICK, "--out", "out").code == WITHIN
-        made.append(path.read_text(encoding="utf-8"))
-    return path
+    if not made:
+        made += results(plaudit("audit", "mine:noisy", *OWN, *QUICK, "--json")).values()
+    made[0].to_json("out/mine-noisy.json")
+    return Path("out/mine-noisy.json")
 
 
 def forge(path: Path, **changes: Any) -> None:
@@ -78,7 +74,7 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
     )
     assert last == command.RERUN
     assert {*os.listdir("."), "__pycache__"} == files
-    plaudit("audit", "gdpc-half-noise", *QUICK, "--cell", "3", "--cell", "4", "--out", "out")
+    plaudit("audit", "gdpc-half-noise", *OWN[:2], *QUICK, "--cell", "1", "--cell", "2", "--out", "out")
     save_outputs()
     given = ("--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
     plaudit("audit", *given, "--out", "out")
@@ -147,18 +143,15 @@ def test_what_cannot_be_made_again_is_one_line(plaudit: Command, saved: Path, ma
 
 def test_entropy_of_its_own_is_repeated_by_no_seed(plaudit: Command) -> None:
     Path("helper.py").write_text(UNSEEDED)
-    assert plaudit("audit", "helper:own", *OWN, *QUICK, "--out", "out").code == WITHIN
-    words = "out/helper-own.json: a rerun needs a mechanism whose randomness comes from the seed, and this one's does"
-    assert refused(plaudit("verify", "--rerun", "out/helper-own.json"), words)
+    (result,) = results(plaudit("audit", "helper:own", *OWN, *QUICK, "--json")).values()
+    result.to_json("own.json")
+    words = "own.json: a rerun needs a mechanism whose randomness comes from the seed, and this one's does"
+    assert refused(plaudit("verify", "--rerun", "own.json"), words)
 
 
 def test_the_audits_of_a_session_are_verified(plaudit: Command, saved: Path) -> None:
-    values = {key: value for key, value in read_json(saved).items()}
-    write_json(Path("session.json"), {"kind": "session", "seed": 0, "audits": [entry("t", audit=values)]})
-    outcome = plaudit("verify", "session.json")
-    assert outcome.out.startswith(
-        "session.json: t call 1: whole, and its numbers follow from its counts. CONFIDENTIAL: noisy"
-    )
+    outcome = plaudit("verify", save_session(Path("session.json"), entry("t", audit=read_json(saved))))
+    assert outcome.out.startswith("session.json: t call 1: whole, and its numbers follow from its counts. CONFIDENTIAL")
     assert outcome.code == WITHIN
 
 
