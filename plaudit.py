@@ -37,9 +37,9 @@ def main() -> None:
 def foreign_package(folders: list[str]) -> str:
     """Return where the first of some folders has a package with the name of one of ours; empty if none has."""
     for name in PACKAGES:
-        found = PathFinder.find_spec(name, folders)
-        if found is not None and found.origin and Path(found.origin).resolve() != Path(HOME, name, "__init__.py"):
-            return found.origin
+        spec = PathFinder.find_spec(name, folders)
+        if spec is not None and spec.origin and Path(spec.origin).resolve() != Path(HOME, name, "__init__.py"):
+            return spec.origin
     return ""
 
 

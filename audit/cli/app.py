@@ -78,12 +78,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error is one line and exit code 2."""
-    given = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in takewhile(lambda word: word.startswith("-"), given)
-    if not given and COMPLETE in os.environ:  # a shell reads the answer, and tabs in it
+    words = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in takewhile(lambda word: word.startswith("-"), words)
+    if not words and COMPLETE in os.environ:  # a shell reads the answer, and tabs in it
         sys.exit(finished(lambda: _completed(os.environ[COMPLETE]), "plaudit"))
     with guarded():
-        code = finished(lambda: _run(given), "plaudit", debug=debug)
+        code = finished(lambda: _run(words), "plaudit", debug=debug)
     sys.exit(code)
 
 
@@ -129,8 +129,8 @@ def _commands() -> Any:
     return typer.main.get_command(app)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"plaudit {metadata.version('plaudit')}")
         raise typer.Exit
 

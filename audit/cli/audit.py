@@ -146,20 +146,20 @@ def audit(
     notes: list[str] = []
     together = len(selected[0].pairs)
     if together > 1:  # an equal share of the error probability for each
-        common["confidence"] = alone = 1 - (1 - fraction("confidence", runs.confidence)) / together
+        common["confidence"] = each = 1 - (1 - fraction("confidence", runs.confidence)) / together
         notes.append(
-            f"Each of the {together} pairs of databases is audited at {percent(alone)} confidence: together their "
+            f"Each of the {together} pairs of databases is audited at {percent(each)} confidence: together their "
             f"lower bounds hold at {percent(runs.confidence)}."
         )
     questions = []
     for target in selected:
-        called = "-".join(filter(None, (name, target.name if len(selected) > 1 else ""))) or target.name
+        label = "-".join(filter(None, (name, target.name if len(selected) > 1 else ""))) or target.name
         promised = promise_of(target, options.claim, notes)
         if runs.one_run:
-            questions.append(_in_one_run(target, called, promised, databases.people, common))
+            questions.append(_in_one_run(target, label, promised, databases.people, common))
         else:
             size = target.runs if runs.size is None else runs.size
-            questions += _of_target(target, called, promised, common | {"size": size})
+            questions += _of_target(target, label, promised, common | {"size": size})
     if notes and not as_json:
         print("\n".join(dict.fromkeys(notes)))
     return answer(questions, out, as_json, context)
@@ -181,7 +181,7 @@ def _of_outputs(name: str, x: Path, y: Path, options: TargetOptions, common: dic
     return Question(name, lambda: measure_loss_from_outputs(outputs_x, outputs_y, promise, **common))
 
 
-def _of_target(target: Target, called: str, promised: Claim, common: dict[str, Any]) -> Iterator[Question]:
+def _of_target(target: Target, label: str, promised: Claim, common: dict[str, Any]) -> Iterator[Question]:
     """Yield one audit a pair."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.loss import measure_loss
@@ -190,18 +190,18 @@ def _of_target(target: Target, called: str, promised: Claim, common: dict[str, A
         with blaming(target.name):
             return measure_loss(target.mechanism, pair, promised, progress=True, **common)
 
-    for words, pair, alone in target.pairs:
-        only = alone | ({"confidence": common["confidence"]} if len(target.pairs) > 1 else {})
-        name = " ".join(filter(None, (called, words)))
-        yield Question(name, partial(measured, pair), target.name, only, len(target.pairs))
+    for words, pair, options in target.pairs:
+        own_options = options | ({"confidence": common["confidence"]} if len(target.pairs) > 1 else {})
+        name = " ".join(filter(None, (label, words)))
+        yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs))
 
 
-def _in_one_run(target: Target, called: str, promised: Claim, people: int, common: dict[str, Any]) -> Question:
+def _in_one_run(target: Target, label: str, promised: Claim, people: int, common: dict[str, Any]) -> Question:
     """Return the audit of one run, with people in or out of every cell of the first database."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.one_run import Canaries, measure_loss_one_run
 
-    words, pair, alone = target.pairs[0]
+    words, pair, own_options = target.pairs[0]
 
     def measured() -> AuditResult:
         with blaming(target.name):
@@ -210,5 +210,5 @@ def _in_one_run(target: Target, called: str, promised: Claim, people: int, commo
             canaries = Canaries(pair.x, people=people)
             return measure_loss_one_run(target.mechanism, canaries, promised, confidential=pair.confidential, **common)
 
-    name = " ".join(filter(None, (called, "" if alone else words, "one run")))
+    name = " ".join(filter(None, (label, "" if own_options else words, "one run")))
     return Question(name, measured, target.name)

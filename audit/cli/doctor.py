@@ -22,7 +22,7 @@ def doctor() -> int:
     """Say which versions, extras and engines are here, whether noise is secure, and what would be refused."""
     from audit.io.terminal import console
 
-    shown = console()
+    terminal = console()
     for heading, facts in (
         ("Installation", _installation()),
         ("Extras", _extras()),
@@ -31,9 +31,9 @@ def doctor() -> int:
         ("Settings of the project", _settings()),
         ("What would be refused", _refused()),
     ):
-        shown.print(heading, style="bold")
+        terminal.print(heading, style="bold")
         for name, words in facts:
-            shown.print(f"  {name}: {words}", soft_wrap=True)
+            terminal.print(f"  {name}: {words}", soft_wrap=True)
     return WITHIN
 
 
@@ -48,8 +48,8 @@ def _version(package: str) -> str:
 def _packages() -> Iterator[tuple[str, str]]:
     """Yield what plaudit needs, each with the extra that brings it; the extra of the core is empty."""
     for line in metadata.requires("plaudit") or ():
-        if (found := NEEDED.fullmatch(line)) is not None and found[1] != "plaudit":
-            yield found[1], found[4] or ""
+        if (requirement := NEEDED.fullmatch(line)) is not None and requirement[1] != "plaudit":
+            yield requirement[1], requirement[4] or ""
 
 
 def _installation() -> Iterator[tuple[str, str]]:

@@ -99,12 +99,12 @@ def estimate(
     if residuals is not None and direct:
         raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
     root = seed_sequence(seed)
-    given = {**asdict(tuning), "runs": runs}
-    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None and key != "event"}
+    settings: dict[str, Any] = {**asdict(tuning), "runs": runs}
+    settings = {key: value for key, value in settings.items() if value is not None and key != "event"}
     settings |= {"confidence": confidence, "rng": root}
     if residuals is not None:
         refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
-        called, relation = residuals.name, options.relation or "add_remove"
+        label, relation = residuals.name, options.relation or "add_remove"
         promise = parse_claim(options.claim, relation) if options.claim else None  # type: ignore[arg-type]
         errors = read_errors(residuals)
         check_out(out)
@@ -117,7 +117,7 @@ def estimate(
         if len(target.pairs) > 1:
             raise ValueError(f"--cell must be given once for an estimate, got {len(target.pairs)} times")
         ((words, pair, _),) = target.pairs
-        called = " ".join(filter(None, (name, words)))
+        label = " ".join(filter(None, (name, words)))
         known = options.claim or hasattr(target.mechanism, "claim")
         promise = promise_of(target, options.claim, []) if known else None
         check_out(out)
@@ -131,7 +131,7 @@ def estimate(
     command = command_of(context, ["estimate", name], {}, root.entropy)
     details = {"promise": str(promise or ""), "seed": root.entropy, "command": command, "confidential": confidential}
     result = replace(result, settings=result.settings | details | source_of(name))
-    return _answered(f"{called} {kind}", result, promise, out, as_json)
+    return _answered(f"{label} {kind}", result, promise, out, as_json)
 
 
 def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
@@ -160,23 +160,23 @@ def _with_truth(context: typer.Context, name: str, options: TargetOptions) -> tu
     return target, stage
 
 
-def _answered(called: str, result: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
+def _answered(label: str, result: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
     """Save an estimate and its figure, and show it."""
     from audit.io.text import printable
     from audit.results.folder import save_result
     from audit.results.formatting import percent
 
     if out is not None:
-        saved = save_result(result, out, called)
-        _draw(called, result, promise, saved.with_suffix(".png"))
+        saved = save_result(result, out, label)
+        _draw(label, result, promise, saved.with_suffix(".png"))
     if as_json:
-        print(json.dumps({called: result.to_dict()}, indent=1, allow_nan=False))
+        print(json.dumps({label: result.to_dict()}, indent=1, allow_nan=False))
         return WITHIN
     (low, high), settings, what = result.interval, result.settings, "errors"
     unit = " nats" if result.unit == "nats" else ""
     lines = ["CONFIDENTIAL: this estimate is of confidential data."] if result.confidential else []
     lines += [
-        f"{called}: {result.statistic} {result.value:.4g}{unit}, interval {low:.4g} to {high:.4g} "
+        f"{label}: {result.statistic} {result.value:.4g}{unit}, interval {low:.4g} to {high:.4g} "
         f"({percent(result.confidence)}, of chance alone), for one person. An estimate, not a bound.",
         f"Promise: {promise or 'none stated'}.",
     ]
@@ -196,7 +196,7 @@ def _answered(called: str, result: LossEstimate, promise: Claim | None, out: Pat
     return WITHIN
 
 
-def _draw(called: str, result: LossEstimate, promise: Claim | None, path: Path) -> None:
+def _draw(label: str, result: LossEstimate, promise: Claim | None, path: Path) -> None:
     """Draw the curve, and the promise if it is one number of nats."""
     from audit.results.plots import BLACK, house_style, label_of, new_figure, plot_estimate, save_figure
 
@@ -205,6 +205,6 @@ def _draw(called: str, result: LossEstimate, promise: Claim | None, path: Path) 
         plot_estimate(result, ax)
         if promise is not None and math.isfinite(most := promise.epsilon_at(0.0)):
             ax.axhline(most, color=BLACK, linewidth=1.2, label=f"promise: {promise}")
-        ax.set_title(f"{label_of(called)}: an estimate, not a bound")
+        ax.set_title(f"{label_of(label)}: an estimate, not a bound")
         ax.legend(loc="best")
     save_figure(figure, path, private=result.confidential)

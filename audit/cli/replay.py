@@ -46,23 +46,23 @@ def replay(
     replaying: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
     replaying["released"] = released or None
     replays, saved = {}, []
-    for words, databases, alone in target.pairs:
-        called = " ".join(filter(None, (name, words)))
+    for words, databases, own_options in target.pairs:
+        label = " ".join(filter(None, (name, words)))
         with blaming(name):
-            replays[called] = result = replayed(target.mechanism, databases, promised, **replaying)
+            replays[label] = result = replayed(target.mechanism, databases, promised, **replaying)
         if out is not None:
-            about = {**provenance(), "command": command_of(context, ["replay", name], alone, entropy)}
-            saved.append(save_result(result.record(**about, **source_of(name)), out, f"{called} replay"))
+            about = {**provenance(), "command": command_of(context, ["replay", name], own_options, entropy)}
+            saved.append(save_result(result.record(**about, **source_of(name)), out, f"{label} replay"))
     if as_json:
-        print(json.dumps({called: result.to_dict() for called, result in replays.items()}, indent=1, allow_nan=False))
+        print(json.dumps({label: result.to_dict() for label, result in replays.items()}, indent=1, allow_nan=False))
     else:
         terminal = console()
-        for called, result in replays.items():
-            terminal.print(printable(f"{called}: {result}"), soft_wrap=True)
+        for label, result in replays.items():
+            terminal.print(printable(f"{label}: {result}"), soft_wrap=True)
             terminal.print(replay_table(result))
             for words in result.told():
                 terminal.print(printable(words), soft_wrap=True)
         print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
         if out is not None:
-            print(kept_in(out, [f"{called} replay" for called in replays], saved, "one JSON file a replay."))
+            print(kept_in(out, [f"{label} replay" for label in replays], saved, "one JSON file a replay."))
     return exit_code(result.verdict for result in replays.values())

@@ -133,7 +133,7 @@ def _finish(work: Callable[[], None]) -> NoReturn:
 def _watch(child: int, report: _Report, watched: set[signal.Signals], name: str) -> int:
     """Pass on what the child is asked, stop it when time is up, and return its exit code, or say why it has none."""
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
-    asked, reported = float("inf"), float("inf")
+    asked_at, reported_at = float("inf"), float("inf")
     ended, late, deaf = 0, False, False
     while not (ended or late or deaf):
         number, now = signal.sigwait(watched), time.monotonic()
@@ -142,11 +142,11 @@ def _watch(child: int, report: _Report, watched: set[signal.Signals], name: str)
             os.kill(os.getpid(), signal.SIGSTOP)
             _send(os.killpg, child, signal.SIGCONT)
         elif number in ENDINGS:
-            deaf = now > asked + GRACE
-            asked = min(asked, now)
+            deaf = now > asked_at + GRACE
+            asked_at = min(asked_at, now)
             _send(os.kill, child, number)
-        reported = min(reported, now) if report.code else reported
-        late = now > (reported + GRACE if report.code else report.deadline or now)
+        reported_at = min(reported_at, now) if report.code else reported_at
+        late = now > (reported_at + GRACE if report.code else report.deadline or now)
         ended, status = os.waitpid(child, os.WNOHANG)
     if not ended:
         _send(os.kill, child, signal.SIGKILL)
@@ -155,7 +155,7 @@ def _watch(child: int, report: _Report, watched: set[signal.Signals], name: str)
     if report.code:
         return int(report.code) - 1
     advice = os.fsdecode(report.advice)
-    if asked < float("inf"):
+    if asked_at < float("inf"):
         complain(f"{name}: interrupted before it had cleaned up{advice}")
         return INTERRUPTED
     code = os.waitstatus_to_exitcode(status)

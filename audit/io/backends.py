@@ -80,9 +80,9 @@ def _dask(address: str, workers: int) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions of libraries differ, which need not matter
             client = stack.enter_context(Client(address, timeout=10))
-        having = client.run(lambda: find_spec("audit") is not None)
-        if not all(having.values()):
-            raise ValueError(f"{list(having.values()).count(False)} of {len(having)} workers have none")
+        installed = client.run(lambda: find_spec("audit") is not None)
+        if not all(installed.values()):
+            raise ValueError(f"{list(installed.values()).count(False)} of {len(installed)} workers have none")
         yield
 
 

@@ -112,16 +112,16 @@ def recorded(path: str | os.PathLike[str]) -> str:
     >>> recorded("counts/2020.csv"), recorded("/home/somebody/counts.csv")
     ('counts/2020.csv', 'counts.csv')
     """
-    whole, here = Path(os.path.abspath(path)), Path.cwd()
-    return str(whole.relative_to(here)) if whole.is_relative_to(here) else whole.name
+    absolute, here = Path(os.path.abspath(path)), Path.cwd()
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else absolute.name
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
     """Read a file or a pipe of at most so many bytes (64 MiB); refuse a larger one, and a device."""
-    limit, found = LARGEST if most is None else most, path.stat()
-    if stat.S_ISCHR(found.st_mode):  # it may never end
+    limit, status = LARGEST if most is None else most, path.stat()
+    if stat.S_ISCHR(status.st_mode):  # it may never end
         raise ValueError(f"{path} must be a file or a pipe, got a device")
-    size = found.st_size
+    size = status.st_size
     if size <= limit:
         with path.open("rb") as file:
             content = file.read(limit + 1)  # of a pipe no size is known
@@ -139,16 +139,16 @@ def parsed_json(content: bytes, *, once: bool = False) -> Any:
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
     try:
-        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once if once else None)
+        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once if once else None)
         if HALF.search(content):
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except UnicodeEncodeError as error:
         raise ValueError(f"half of a surrogate pair is no text, got {error.object[error.start]!a}") from None
-    if _deeper(found, DEEPEST):
+    if _deeper(value, DEEPEST):
         raise ValueError(TOO_DEEP)
-    return found
+    return value
 
 
 def _deeper(value: Any, levels: int) -> bool:
@@ -161,10 +161,10 @@ def _deeper(value: Any, levels: int) -> bool:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) < len(pairs):
-        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+    if len(values := dict(pairs)) < len(pairs):
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"{quoted(twice)} stands twice")
-    return found
+    return values
 
 
 @contextmanager

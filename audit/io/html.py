@@ -22,8 +22,7 @@ def as_facts(title: str, facts: Iterable[tuple[str, str]], *, verdict: str = "",
     '<div><strong>&lt;b&gt;</strong><table><tbody></tbody></table></div>'
     """
     rows = "".join(_row((name, words), heads=1) for name, words in facts if words)
-    said = "".join(f"<div>{_text(words)}</div>" for words in notes)
-    return f"<div>{_title(title, verdict)}<table><tbody>{rows}</tbody></table>{said}</div>"
+    return _titled(title, f"<tbody>{rows}</tbody>", verdict, notes)
 
 
 def as_table(
@@ -31,14 +30,13 @@ def as_table(
 ) -> str:
     """Return a title, a table with a head, and notes below it, as HTML; see `as_facts`."""
     body = "".join(_row(row) for row in rows)
-    said = "".join(f"<div>{_text(words)}</div>" for words in notes)
-    names = _row(head, heads=None)
-    return f"<div>{_title(title, verdict)}<table><thead>{names}</thead><tbody>{body}</tbody></table>{said}</div>"
+    return _titled(title, f"<thead>{_row(head, heads=None)}</thead><tbody>{body}</tbody>", verdict, notes)
 
 
-def _title(title: str, verdict: str) -> str:
+def _titled(title: str, rows: str, verdict: str, notes: Iterable[str]) -> str:
     mark = f' <span style="color:{COLORS[verdict]}"><strong>{verdict}</strong></span>' if verdict else ""
-    return f"<strong>{_text(title)}</strong>{mark}"
+    lines = "".join(f"<div>{_text(words)}</div>" for words in notes)
+    return f"<div><strong>{_text(title)}</strong>{mark}<table>{rows}</table>{lines}</div>"
 
 
 def _row(texts: Iterable[str], heads: int | None = 0) -> str:

@@ -29,10 +29,10 @@ def project_settings(folder: Path, *, above: bool = True) -> tuple[dict[str, Any
     import tomllib
 
     try:
-        whole = tomllib.loads(text.decode())
+        document = tomllib.loads(text.decode())
     except ValueError as error:  # of TOML, or of UTF-8
         raise ValueError(f"{path} must be TOML: {error}") from None
-    tool = whole.get("tool")
+    tool = document.get("tool")
     if not isinstance(tool, dict) or "plaudit" not in tool:
         return {}, None
     return _checked(tool["plaudit"], path), path

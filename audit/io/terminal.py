@@ -46,10 +46,10 @@ def console(*, stderr: bool = False) -> Console:
                 yield segment if segment.control else segment._replace(text=shown(segment.text))
 
     stream = sys.stderr if stderr else sys.stdout
-    found = Plain(file=getattr(stream, "unguarded", stream), highlight=False, markup=False, emoji=False)
-    if not found.is_terminal:
-        found.width = WIDTH
-    return found
+    terminal = Plain(file=getattr(stream, "unguarded", stream), highlight=False, markup=False, emoji=False)
+    if not terminal.is_terminal:
+        terminal.width = WIDTH
+    return terminal
 
 
 class _Guarded:

@@ -53,24 +53,24 @@ class BlockStore:
             return None
         if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:  # torn when the machine stopped
             return None
-        kept: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content[DIGEST:]), allow_pickle=False)
-        return kept
+        values: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content[DIGEST:]), allow_pickle=False)
+        return values
 
-    def check(self, stream: np.random.SeedSequence, kept: NDArray[Any], again: Callable[[], NDArray[Any]]) -> None:
+    def check(self, stream: np.random.SeedSequence, values: NDArray[Any], rerun: Callable[[], NDArray[Any]]) -> None:
         """Run one block of either database again, the first that is found, and refuse a store that holds another."""
         side = stream.spawn_key[-1] if stream.spawn_key else 0
         if side in self.checked:
             return
         self.checked.add(side)
-        if not np.array_equal(kept, again()):
+        if not np.array_equal(values, rerun()):
             raise ValueError(
                 f"{self.folder} must hold runs of this mechanism on these data, and they come out otherwise: remove it"
             )
 
-    def write(self, stream: np.random.SeedSequence, number: int, kept: NDArray[Any]) -> None:
+    def write(self, stream: np.random.SeedSequence, number: int, values: NDArray[Any]) -> None:
         """Keep what is left of a block."""
         buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.asarray(kept), allow_pickle=False)
+        np.lib.format.write_array(buffer, np.asarray(values), allow_pickle=False)
         path, content = self._path(stream, number), buffer.getvalue()
         # Not synced: a block that is torn is found out, and made again.
         write_atomically(path, hashlib.sha256(content).digest() + content, private=True, synced=False)
@@ -130,7 +130,7 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
 
     def __init__(self, hash_name: str) -> None:
         super().__init__(hash_name)
-        self.met: dict[int, tuple[int, Any]] = {}  # functions and classes, kept so that no other takes their id
+        self.numbers: dict[int, tuple[int, Any]] = {}  # functions and classes, kept so that no other takes their id
 
     def save(self, value: Any) -> None:
         """Add a value, part by part."""
@@ -145,9 +145,9 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
         value = getattr(value, "py_func", value)  # compiled: its own state has a new name in each process
         if not isinstance(value, FunctionType | CodeType | type | ModuleType):
             return value
-        if id(value) in self.met:
-            return "met", self.met[id(value)][0]
-        self.met[id(value)] = len(self.met), value
+        if id(value) in self.numbers:
+            return "met", self.numbers[id(value)][0]
+        self.numbers[id(value)] = len(self.numbers), value
         if isinstance(value, CodeType):
             return "code", value.co_code, value.co_names, value.co_consts
         if isinstance(value, FunctionType):

@@ -18,26 +18,26 @@ MOST, LONGEST = 5, 200  # different warnings that a result tells, and letters of
 @contextmanager
 def collected(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
     """Collect every warning, with the database it was on, in the place of printing it; none becomes an exception."""
-    warned: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
 
     def collect(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         on = "".join(side for side, data in zip("xy", databases, strict=False) if data is RUNNING.get())
-        warned[f"{category.__name__}: {' '.join(str(message).split())[:LONGEST]}", on] += 1
+        counts[f"{category.__name__}: {' '.join(str(message).split())[:LONGEST]}", on] += 1
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = collect
-        yield warned
+        yield counts
 
 
-def in_words(warned: Counter[tuple[str, str]]) -> list[str]:
+def in_words(counts: Counter[tuple[str, str]]) -> list[str]:
     """Return the warnings in words, the most frequent first, and on which database if that clearly differs."""
     texts: Counter[str] = Counter()
-    for (text, _), times in warned.items():
+    for (text, _), times in counts.items():
         texts[text] += times
-    kept = []
+    sentences = []
     for text, times in texts.most_common(MOST):
-        (few, less), (most, more) = sorted((warned[text, side], side) for side in "xy")
+        (few, less), (most, more) = sorted((counts[text, side], side) for side in "xy")
         each = f"{most:,} times on {more}, {f'{few:,} times' if few else 'never'} on {less}"
-        kept.append(f"warned {each if 2 * few < most == times - few else f'{times:,} times'}: {text}")
-    return kept + ([f"and of {len(texts) - MOST} other kinds"] if len(texts) > MOST else [])
+        sentences.append(f"warned {each if 2 * few < most == times - few else f'{times:,} times'}: {text}")
+    return sentences + ([f"and of {len(texts) - MOST} other kinds"] if len(texts) > MOST else [])

@@ -55,7 +55,7 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
         ]
 
     calls = short_calls()
-    if any(call.strange for side in calls for call in side):  # numbers, and something else as well: written down
+    if any(call.mixed for side in calls for call in side):  # numbers, and something else as well: written down
         kind = _of_texts(first)
         calls = short_calls()
     for side in calls:
@@ -85,13 +85,11 @@ def check_steady(
     for entry in range(entries):
         sides = [[_scores_of(calls, entry) for calls in side] for side in zip(earlier, later, strict=True)]
         middles = [float(np.median(np.concatenate(side))) for side in sides]
-        for seen in (
-            sides,
-            [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)],
-        ):
-            told = [side for side in seen if _varies(np.concatenate(side))]
-            distance = sum(float(scipy.stats.kruskal(*side).statistic) for side in told)
-            if scipy.stats.chi2.sf(distance, len(told)) < DEPENDENT / (2 * entries):
+        spreads = [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)]
+        for scores in (sides, spreads):
+            varying = [side for side in scores if np.ptp(np.concatenate(side)) > 0]
+            distance = sum(float(scipy.stats.kruskal(*side).statistic) for side in varying)
+            if scipy.stats.chi2.sf(distance, len(varying)) < DEPENDENT / (2 * entries):
                 raise ValueError(UNSTEADY)
 
 
@@ -111,7 +109,7 @@ def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.rand
 
     What the mechanism raises in every run on both is raised here.
     """
-    found: list[Any] = []
+    batches: list[Any] = []
     failure: Exception | None = None
     for number, data in enumerate(databases):
         for attempt in range(ATTEMPTS):
@@ -124,12 +122,12 @@ def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.rand
             else:
                 if len(outputs := read_outputs(batch, kind_of([batch]))) != 1:
                     raise ValueError(f"a mechanism must return one output a run: asked for 1 run, got {len(outputs)}")
-                found.append(copy.deepcopy(batch))
+                batches.append(copy.deepcopy(batch))
                 break
-    if not found:
+    if not batches:
         assert failure is not None  # each database was tried
         raise failure
-    return found
+    return batches
 
 
 @dataclass(frozen=True)
@@ -138,8 +136,8 @@ class _Call:
 
     marks: list[int]
     entries: NDArray[np.float64]
-    asked: bool  # whether the generator was
-    strange: bool  # whether an output is not of the kind that was settled
+    used_rng: bool  # whether the generator was asked for numbers
+    mixed: bool  # whether an output is not of the kind that was settled
 
 
 def _calls(
@@ -154,13 +152,13 @@ def _calls(
         outputs = run(mechanism, data, each, rng, kind)
         if outputs.dtype.kind == "O":
             marks = [zlib.crc32(text.encode()) for text in outputs]
-            entries, strange = np.array(marks, np.float64)[:, None], False
+            entries, mixed = np.array(marks, np.float64)[:, None], False
         else:
             flat = outputs.reshape(len(outputs), -1)
             marks = [hash(row.tobytes()) for row in flat]
             entries = flat[:, np.unique(np.linspace(0, flat.shape[1] - 1, ENTRIES).astype(np.intp))].astype(np.float64)
-            strange = bool(unlike_numbers(flat).any())
-        calls.append(_Call(marks, entries, rng.bit_generator.state != before, strange))
+            mixed = bool(unlike_numbers(flat).any())
+        calls.append(_Call(marks, entries, rng.bit_generator.state != before, mixed))
     return calls
 
 
@@ -172,9 +170,5 @@ def _check_uses_rng(calls: Sequence[_Call]) -> None:
     """
     first, *others = calls
     same = all(call.marks == first.marks for call in others) and len(set(first.marks)) > 1
-    if same and (not first.asked or chance_of_repeat(np.array(first.marks)) ** len(others) < CHANCE):
+    if same and (not first.used_rng or chance_of_repeat(np.array(first.marks)) ** len(others) < CHANCE):
         raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
-
-
-def _varies(scores: NDArray[np.float64]) -> bool:
-    return bool((scores != scores.flat[0]).any())

@@ -73,11 +73,11 @@ class MechanismRuns:
 
     def calls(self, sizes: Sequence[int]) -> list[NDArray[np.intp]]:
         """Return the sizes of the calls that make so many runs on `x` and on `y`."""
-        found = []
+        calls = []
         for data, size in zip((self.pair.x, self.pair.y), sizes, strict=True):
             each = call_runs(size, data, self.kind, self.mechanism)
-            found.append(np.diff(np.arange(0, size + each, each).clip(max=size)))
-        return found
+            calls.append(np.diff(np.arange(0, size + each, each).clip(max=size)))
+        return calls
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
@@ -165,7 +165,7 @@ def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *p
 
 def _each(statistic: Statistic, outputs: NDArray[Any]) -> Floats:
     """Return one score a run; refuse a statistic whose scores depend on the other runs of a batch."""
-    found, few = statistic(outputs), min(len(outputs) // 2, FEW)
-    if few and not np.allclose(found[:few], statistic(outputs[:few]), rtol=CLOSE, atol=CLOSE):
+    values, few = statistic(outputs), min(len(outputs) // 2, FEW)
+    if few and not np.allclose(values[:few], statistic(outputs[:few]), rtol=CLOSE, atol=CLOSE):
         raise ValueError(f"{statistic.name} must score each run by itself, and depends on the others of a batch")
-    return found
+    return values

@@ -68,8 +68,8 @@ def _of_counts(data: str, options: TargetOptions, databases: DatabaseOptions) ->
             pair = NeighborPair.move_people(counts, cell, target, people)
             words = f"{number} moved from {label(cell)} to {label(target)}"
         short = f"cell {cell}{'' if target is None else f' to {target}'}{'' if people == 1 else f' people {people}'}"
-        alone = {"cell": [cell], "cells": None}
-        pairs.append(Named(short if named else "", replace(pair, label=words), alone if named else {}))
+        own_options = {"cell": [cell], "cells": None}
+        pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}))
     return pairs
 
 

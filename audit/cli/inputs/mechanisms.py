@@ -56,9 +56,9 @@ def _check_not_hidden(module: str) -> None:
     """Refuse a module whose name is that of a library, too: the library was imported, for others need it."""
     top = module.partition(".")[0]
     beside = PathFinder.find_spec(top, [str(Path.cwd())])
-    meant = beside.origin if beside is not None else None
+    origin = beside.origin if beside is not None else None
     imported = getattr(sys.modules[top], "__file__", None)
-    if meant is not None and (imported is None or Path(imported).resolve() != Path(meant).resolve()):
+    if origin is not None and (imported is None or Path(imported).resolve() != Path(origin).resolve()):
         library = imported or "in Python itself"
         raise ValueError(f"a module of your own must not have the name of a library, got {top!r}, which is {library}")
 

@@ -42,28 +42,30 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     An option is written `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and
     a dict of what else typer is to know. A bool is a flag without its opposite.
     """
-    shown: list[inspect.Parameter] = []
+    parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         record = parameter.annotation
         if not is_dataclass(record):
-            shown.append(parameter.replace(annotation=_for_typer(parameter.name, record)))
+            parameters.append(parameter.replace(annotation=_for_typer(parameter.name, record)))
             continue
         records[parameter.name] = record
         hints = get_type_hints(record, include_extras=True)
         for field in fields(record):
             annotation = _for_typer(field.name, hints[field.name])
-            shown.append(inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=annotation))
+            parameters.append(
+                inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=annotation)
+            )
 
     @wraps(command)
-    def run(*arguments: Any, **given: Any) -> Any:
-        _check_numbers(given)
+    def run(*arguments: Any, **values: Any) -> Any:
+        _check_numbers(values)
         for name, record in records.items():
-            given[name] = record(**{field.name: given.pop(field.name, field.default) for field in fields(record)})
-        return command(*arguments, **given)
+            values[name] = record(**{field.name: values.pop(field.name, field.default) for field in fields(record)})
+        return command(*arguments, **values)
 
-    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
@@ -76,11 +78,11 @@ def _for_typer(name: str, hint: Any) -> Any:
     return Annotated[kind, typer.Option(*names, help=words[-1], **settings)]
 
 
-def known_names(begun: str) -> list[str]:
+def known_names(beginning: str) -> list[str]:
     """Return the names of `plaudit list` that a word may become."""
     from audit.installed import offered
 
-    return [name for name in offered("systems").systems() if name.startswith(begun)]
+    return [name for name in offered("systems").systems() if name.startswith(beginning)]
 
 
 def whole_size(text: str) -> int:
@@ -166,8 +168,8 @@ class TargetOptions:
     @property
     def budgets(self) -> dict[str, float]:
         """Budgets, as far as they are given."""
-        given = {"epsilon": self.epsilon, "rho": self.rho}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {"epsilon": self.epsilon, "rho": self.rho}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -204,13 +206,13 @@ def refuse(context: typer.Context, options: str, why: str) -> None:
             raise ValueError(f"--{option.replace('_', '-')} {why}")
 
 
-def _check_numbers(given: Mapping[str, Any]) -> None:
+def _check_numbers(values: Mapping[str, Any]) -> None:
     """Refuse relations, seeds and jobs that there are not."""
     from audit.claims import check_relation
 
-    if given.get("relation"):
-        check_relation(given["relation"])
-    if (seed := given.get("seed")) is not None and seed < 0:
+    if values.get("relation"):
+        check_relation(values["relation"])
+    if (seed := values.get("seed")) is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}")
-    if (jobs := given.get("jobs", -1)) < 1 and jobs != -1:
+    if (jobs := values.get("jobs", -1)) < 1 and jobs != -1:
         raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {jobs}")

@@ -48,14 +48,14 @@ def verify(
     for path in results:
         saved = audits_in(path)  # intact: checksums are looked at here
         for name, result in saved.audits:
-            called = f"{path}" if name == path.stem else f"{path}: {name}"
+            label = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
                 verify_result(result)
                 again = f"; made again by `{_made_again(result)}`, it is the same" if rerun else ""
             except ValueError as error:
-                raise ValueError(f"{called}: {error}") from None
+                raise ValueError(f"{label}: {error}") from None
             witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
-            print(printable(f"{called}: whole, and its numbers follow from its counts{witness}{again}. {result}"))
+            print(printable(f"{label}: whole, and its numbers follow from its counts{witness}{again}. {result}"))
         verdicts += saved.verdicts
         if words := bugs_found(saved.audits, saved.known_bugs):
             print(printable(f"{path}: {words}"))
