@@ -82,14 +82,16 @@ def test_no_runs_are_no_blocks(n_jobs):
     assert drawn(never, size=0, n_jobs=n_jobs) == []
 
 
-def test_results_do_not_depend_on_jobs_or_backend(small_blocks):
-    alone = drawn(size=399)
+@pytest.mark.parametrize(("mechanism", "shape"), [(noisy, None), (in_threads(raising(0.1)), ())])
+def test_results_do_not_depend_on_jobs_or_backend(mechanism, shape, small_blocks):
+    alone = drawn(mechanism, size=399, shape=shape, reduce=whole)
     assert len(alone) == 100
+    assert (np.concatenate(alone) == RAISED).any() == (shape == ())
     for n_jobs in (2, 4):
-        assert_same(drawn(size=399, n_jobs=n_jobs), alone)
+        assert_same(drawn(mechanism, size=399, shape=shape, reduce=whole, n_jobs=n_jobs), alone)
         for backend in ("threading", "sequential"):
             with joblib.parallel_config(backend=backend):
-                assert_same(drawn(size=399, n_jobs=n_jobs), alone)
+                assert_same(drawn(mechanism, size=399, shape=shape, reduce=whole, n_jobs=n_jobs), alone)
 
 
 @pytest.mark.slow  # to start them
@@ -207,10 +209,3 @@ def test_identical_blocks_are_caught(n_jobs, small_blocks):
     with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs: the mechanism ignores"):
         drawn(same_noise, np.zeros(1), 128, n_jobs=n_jobs)
     assert len(drawn(same_noise, np.zeros(1), 127, n_jobs=n_jobs)) == 2  # the last is shorter
-
-
-def test_results_with_exceptions_do_not_depend_on_jobs(small_blocks):
-    mechanism = in_threads(raising(0.1))
-    alone = drawn(mechanism, size=399, reduce=whole, shape=())
-    assert (np.concatenate(alone) == RAISED).any()
-    assert_same(drawn(mechanism, size=399, reduce=whole, shape=(), n_jobs=2), alone)
