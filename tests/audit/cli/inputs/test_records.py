@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pandas as pd
@@ -97,17 +98,11 @@ def test_a_record_in_either_form_is_the_same(people, without, pandas):
     if not pandas:
         without("pandas")
     records = read_records(people)
-    given = {"name": "Eve, the first", "age": 30, "income": 2.0, "zip": "00001", "home": "x"}
-    in_json = '{"name": "Eve, the first", "age": 30, "income": 2.0, "zip": "00001", "home": "x"}'
-    assert record_of(records, in_json) == record_of(records, '"Eve, the first", 30, 2, 00001, x') == given
+    record = {"name": "Eve, the first", "age": 30, "income": 2.0, "zip": "00001", "home": "x"}
+    assert record_of(records, json.dumps(record)) == record_of(records, '"Eve, the first", 30, 2, 00001, x') == record
     assert record_of(records, "Eve,30,,1,x")["income"] is None
-    assert record_of(records, "Eve,many,rich,1,x") == {
-        "name": "Eve",
-        "age": "many",
-        "income": "rich",
-        "zip": "1",
-        "home": "x",
-    }  # which a pair refuses
+    refused_by_a_pair = {"name": "Eve", "age": "many", "income": "rich", "zip": "1", "home": "x"}
+    assert record_of(records, "Eve,many,rich,1,x") == refused_by_a_pair
 
 
 def test_a_truth_value_is_one(tmp_path):
