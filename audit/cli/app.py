@@ -38,8 +38,10 @@ Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or whatever
 
 COMPLETE = "_PLAUDIT_COMPLETE"  # by which a shell asks what a word may become
 SHELLS = ("bash", "zsh", "fish")
-FUNCTIONS = {"list": list_systems, "audit": audit, "replay": replay, "search": search, "estimate": estimate}
-FUNCTIONS |= {"plan": plan, "check": check, "compare": compare, "verify": verify, "report": report, "doctor": doctor}
+FUNCTIONS = {"list": list_systems} | {
+    function.__name__: function
+    for function in (audit, replay, search, estimate, plan, check, compare, verify, report, doctor)
+}
 EXAMPLES = """
 plaudit list --json
 plaudit audit gdpc rdpc --out results

@@ -8,9 +8,9 @@ import random
 import resource
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -117,17 +117,11 @@ def disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.fixture(scope="module")
-def making(good_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Making]:
-    """Commands, each with what it leaves undisturbed, which is made once."""
-    return cache(lambda name: Making(COMMANDS[name], good_files, tmp_path_factory.mktemp("disks")))
-
-
 @pytest.mark.reliability(8)
 @pytest.mark.parametrize(("way", "name"), [*QUICK, *FULL])
 def test_on_such_a_disk_it_says_so_and_leaves_nothing_half(request, record_property, making, way, name):
     times = WAYS[way] if request.node.get_closest_marker("slow") else 1
     record_property("tried", times)
-    rng, one = random.Random(f"{way.__name__} {name}"), making(name)
+    rng, one = random.Random(f"{way.__name__} {name}"), making(COMMANDS[name])
     ends = [way(one, rng) for _ in range(times)]
     assert way in (failing, no_larger, full, removed) or not any(ends)

@@ -27,8 +27,8 @@ PART = 10  # kills that one test makes
 class Killing:
     """A command that is killed, and run again."""
 
-    def __init__(self, name: str, desk: Path, place: Path):
-        self.making = Making(COMMANDS[name], desk, place)
+    def __init__(self, making: Making):
+        self.making = making
         self.command, self.before, self.whole = self.making.command, self.making.before, self.making.whole
         self.undisturbed = self.making.undisturbed.code, self.making.undisturbed.err
 
@@ -99,11 +99,9 @@ PARTS = [
 
 @pytest.mark.reliability(6)
 @pytest.mark.parametrize(("name", "part"), [("replay", None), ("release ons", None), *PARTS])
-def test_killed_at_any_instant_it_leaves_nothing_half_and_loses_nothing(
-    record_property, good_files, tmp_path, name, part
-):
+def test_killed_at_any_instant_it_leaves_nothing_half_and_loses_nothing(record_property, making, name, part):
     times = len(WAYS) if part is None else PART
     record_property("tried", times)
-    rng, killing = random.Random(f"{name} {part}"), Killing(name, good_files, tmp_path)
+    rng, killing = random.Random(f"{name} {part}"), Killing(making(COMMANDS[name]))
     killed = [killing.killed(WAYS[number % len(WAYS)], rng) for number in range(times)]
     assert any(killed)

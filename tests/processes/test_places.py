@@ -10,7 +10,7 @@ import signal
 import stat
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from audit.results import provenance
 from audit.sampling import progress
 from tests.fuzz.holding import tree
 from tests.processes.commands import AUDIT, COMMANDS
-from tests.processes.making import NOBODY, Making
+from tests.processes.making import NOBODY
 from tests.processes.running import run, visible
 
 SECONDS = 60  # that a command may take which reads a pipe or a device
@@ -47,12 +47,6 @@ FILES = {"plan": "out/plan.svg", "explore": "out/settings.json"} | dict.fromkeys
     ("report", "explore page"), "out/page.html"
 )
 OUTPUTS = FILES | {name: "out" for name in COMMANDS if name not in FILES}
-
-
-@pytest.fixture(scope="module")
-def making(good_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Making]:
-    """Commands, each with what it leaves undisturbed, which is made once."""
-    return cache(lambda command: Making(command, good_files, tmp_path_factory.mktemp("places")))
 
 
 def some(quick: list[str], names: dict[str, str]) -> list[object]:
