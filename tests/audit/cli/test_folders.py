@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -180,37 +179,6 @@ def test_a_report_shows_replays_and_estimates_apart(plaudit: Command, mixed: Pat
 
 
 # Reports of test sessions
-
-
-@pytest.fixture
-def session(desk: Path) -> Path:
-    """A report with a promise and a known bug, beside a single result."""
-    audits = [
-        entry(audit=audited(bound="unknown").to_dict()),
-        entry("t::bug", expected="violated", audit=audited(measured=PureDP(1.5), verdict="violated").to_dict()),
-    ]
-    write_json(desk / "all/audits.json", {"kind": "session", "seed": 0, "audits": audits})
-    audited().to_json(desk / "all/sound.json")
-    return Path("all/audits.json")
-
-
-NAMES = ["test_release.py::test_counts call 1", "t::bug call 1 (known bug)"]
-
-
-@pytest.mark.parametrize("path", ["all", "all/audits.json"])
-def test_a_session_is_checked_and_reported(plaudit: Command, session: Path, path: str) -> None:
-    checked = plaudit("check", path, "--json")
-    names = [*NAMES, *(["sound"] if path == "all" else [])]
-    found = "Known bugs: 1 detected, as expected.\n"
-    assert (checked.code, checked.err, list(json.loads(checked.out))) == (WITHIN, "", names)
-    assert plaudit("check", path).out.endswith(found)
-    outcome = plaudit("report", path)
-    promises = "1 audit" if path != "all" else "2 audits"
-    assert outcome.out == f"Wrote all/report.html: {promises}, 0 violated; 0 estimates. {found}"
-    page = Path("all/report.html").read_text("utf-8")
-    assert all(name in page for name in names)
-    words = "out must not be a result, got all/audits.json"
-    assert refused(plaudit("report", path, "--out", "all/audits.json"), words)
 
 
 def test_a_name_in_a_session_leads_to_no_other_file(plaudit: Command, desk: Path) -> None:

@@ -74,20 +74,12 @@ def test_blocks_are_kept_by_their_stream_and_so_are_their_calls(monkeypatch):
         np.testing.assert_array_equal(np.concatenate(found), np.concatenate(calls))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_no_runs_are_no_blocks(n_jobs):
-    def never(data, size, rng):
-        raise AssertionError
-
-    assert drawn(never, size=0, n_jobs=n_jobs) == []
-
-
 @pytest.mark.parametrize(("mechanism", "shape"), [(noisy, None), (in_threads(raising(0.1)), ())])
 def test_results_do_not_depend_on_jobs_or_backend(mechanism, shape, small_blocks):
     alone = drawn(mechanism, size=399, shape=shape, reduce=whole)
     assert len(alone) == 100
     assert (np.concatenate(alone) == RAISED).any() == (shape == ())
-    for n_jobs in (2, 4):
+    for n_jobs in (2, 3):
         assert_same(drawn(mechanism, size=399, shape=shape, reduce=whole, n_jobs=n_jobs), alone)
         for backend in ("threading", "sequential"):
             with joblib.parallel_config(backend=backend):
@@ -175,7 +167,7 @@ def test_a_run_that_raises_has_an_output_of_its_own(n_jobs, small_blocks):
     np.testing.assert_array_equal(always, np.full((20, 3), RAISED))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_blocks):
     raised = BrokenError("no such area", 17)
 

@@ -34,6 +34,8 @@ def test_a_known_bug_that_is_detected_is_as_expected(
     outcome = plaudit(command, path)
     assert (outcome.code, outcome.err) == (WITHIN, "")
     assert FOUND in outcome.out
+    if command == "report":
+        assert outcome.out == f"Wrote report.html: 1 audit, 0 violated; 0 estimates. {FOUND}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -120,7 +122,8 @@ def test_github_is_told_of_what_is_not_expected(
 
 def test_forms_for_programs_are_of_audits_alone(plaudit: Command, desk: Path, violated: AuditResult) -> None:
     path = session("audits.json", ("t::bug", KNOWN, violated))
-    assert list(json.loads(plaudit("check", path, "--json").out)) == ["t::bug call 1 (known bug)"]
+    audited().to_json("sound.json")
+    assert list(json.loads(plaudit("check", ".", "--json").out)) == ["t::bug call 1 (known bug)", "sound"]
     told = plaudit("check", path, "--format", "csv")
     assert (told.code, told.err, told.out.count("\r\n")) == (WITHIN, f"{FOUND}\n", 2)
 
