@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -93,7 +93,10 @@ def _ended(error: BaseException, name: str) -> int:
         if notes:
             complain(f"{name}: nobody reads on{notes}")
         return UNREAD
-    if any(isinstance(one, KeyboardInterrupt) for one in _with_contexts(error)):  # another may have come on the way out
+    errors = [error]
+    while (context := errors[-1].__context__) is not None:  # another may have come on the way out
+        errors.append(context)
+    if any(isinstance(one, KeyboardInterrupt) for one in errors):
         complain(f"{name}: interrupted{notes}")
         return INTERRUPTED
     if isinstance(error, USAGE_ERROR):
@@ -104,14 +107,6 @@ def _ended(error: BaseException, name: str) -> int:
         words = f"{type(error).__name__}: {words_of(error)}"
     complain(f"{name}: error: {words}{notes}")
     return USAGE
-
-
-def _with_contexts(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, and those in whose handling it was raised."""
-    context: BaseException | None = error
-    while context is not None:
-        yield context
-        context = context.__context__
 
 
 def words_of(error: BaseException) -> str:

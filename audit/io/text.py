@@ -13,7 +13,7 @@ QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + 
     "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 )
 ENDS = re.compile(r"([;\t\r\n])")  # of cells, for some spreadsheet or other, even inside quotes
-LINE_ENDS = re.compile("\r?\n")
+LINE_ENDS = re.compile("(\r?\n)")
 OTHER, LONGEST = re.compile("[^ -~]"), 30  # than printable ASCII; letters that are quoted
 
 
@@ -34,8 +34,7 @@ def shown(text: str) -> str:
     """
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    kept = [_spaced(line) for line in LINE_ENDS.split(text)]
-    return "".join(part for pair in zip(kept, [*LINE_ENDS.findall(text), ""], strict=True) for part in pair)
+    return "".join(part if number % 2 else _spaced(part) for number, part in enumerate(LINE_ENDS.split(text)))
 
 
 def quoted(words: str) -> str:

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import joblib
 
-__all__ = ["AsBefore", "OnDask", "OnRay", "Workers", "packed", "shielded"]
+__all__ = ["OnDask", "OnRay", "Workers", "packed", "shielded"]
 
 SAFE = "PYTHONSAFEPATH"  # as `python -P`
 KILLED = "a worker process was killed twice over the same runs: fewer jobs need less memory"
@@ -29,21 +28,8 @@ Packed = tuple[str, bytes]  # a name of its own, and the work
 _here = threading.local()  # of a worker: what it has unpacked; threads share nothing that work may write into
 
 
-@dataclass(frozen=True)
-class AsBefore:
-    """Work that a shielded worker process does as if it were none: what it starts itself is not shielded."""
-
-    work: Callable[..., Any]
-    setting: str | None
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the work, after the worker process has been started."""
-        _set(self.setting)
-        return self.work(*arguments)
-
-
 @contextmanager
-def shielded() -> Iterator[Callable[[Callable[..., Any]], AsBefore]]:
+def shielded() -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
     """Keep worker processes that are started meanwhile from importing what lies in the current folder.
 
     They start as ``python -m``, which looks there first. Once started they look where this process does. Yields what
@@ -52,9 +38,15 @@ def shielded() -> Iterator[Callable[[Callable[..., Any]], AsBefore]]:
     before = os.environ.get(SAFE)
     _set("1")
     try:
-        yield lambda work: AsBefore(work, before)
+        yield lambda work: partial(_as_before, work, before)
     finally:
         _set(before)
+
+
+def _as_before(work: Callable[..., Any], setting: str | None, *arguments: Any) -> Any:
+    """Do work in a shielded worker process as if it were none: what it starts itself is not shielded."""
+    _set(setting)
+    return work(*arguments)
 
 
 class Workers:

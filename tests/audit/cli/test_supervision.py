@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from audit.cli.supervision import ENDINGS, heed_endings, supervised
+from audit.cli.supervision import supervised
 from audit.results import AuditResult
 from audit.results.files import read_json
 from tests.audit.cli.desk import (
@@ -212,18 +212,6 @@ def test_where_nothing_can_be_watched_a_command_runs_all_the_same(monkeypatch: p
     monkeypatch.delattr(os, "fork")
     with pytest.raises(SystemExit, match=str(NO_POWER)):
         supervised(lambda: sys.exit(NO_POWER), "program")
-
-
-def test_the_first_request_to_end_interrupts_and_no_other() -> None:
-    former = [signal.signal(number, signal.default_int_handler) for number in ENDINGS]  # nohup ignores one of them
-    try:
-        heed_endings()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(ENDINGS[-1])
-        signal.raise_signal(ENDINGS[-1])
-    finally:
-        for number, handler in zip(ENDINGS, former, strict=True):
-            signal.signal(number, handler)
 
 
 # Audits
