@@ -118,8 +118,8 @@ DEAF = """
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(os.getpid(), other.pid, flush=True)
-sum(range(10**15))
 """
+FOR_EVER = "sum(range(10**15))"
 LATE = "program: error: the command must end within 0.5 s, and did not: it was stopped; with advice\n"
 
 
@@ -134,7 +134,7 @@ LATE = "program: error: the command must end within 0.5 s, and did not: it was s
 )
 def test_nothing_outlives_a_command(ending: str, code: int, words: str) -> None:
     expected = "supervision.expect(0.5, '; with advice')\n" if ending == "late" else ""
-    with program(expected + DEAF, patience=0.1) as watcher:
+    with program(DEAF + expected + FOR_EVER, patience=0.1) as watcher:
         assert watcher.stdout is not None
         processes = [int(word) for word in watcher.stdout.readline().split()]
         assert len(processes) == 2
