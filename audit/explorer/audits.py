@@ -30,39 +30,43 @@ def compute(state: State) -> dict[str, Result]:
     None stands for what no number of runs, or no loss, would do, and for what is not in the table of simulated plans.
     ``known`` and ``refused`` are keys of words: how the numbers came about, and why ``plaudit plan`` refuses the plan.
 
-    >>> found = compute(sheet().published)
-    >>> found["audit/plan/all/runs_needed"], round(found["audit/plan/all/detectable"], 3)
+    >>> results = compute(sheet().published)
+    >>> results["audit/plan/all/runs_needed"], round(results["audit/plan/all/detectable"], 3)
     (4631, 1.097)
     """
-    given: dict[str, Any] = dict(state)
-    claim = _claim(given)
+    values: dict[str, Any] = dict(state)
+    claim = _claim(values)
     losses = {f"audit/curve/{place}": times for place, times in zip(PLACES, TIMES, strict=True)}
-    found: dict[str, Result] = dict.fromkeys(
+    results: dict[str, Result] = dict.fromkeys(
         [f"{PLAN}/{name}" for name in ("detectable", "times", "power_found", "runs_needed", "refused")]
         + [f"{place}/power" for place in losses]
     )
-    found |= {f"{place}/times": times for place, times in losses.items()}
-    found |= {f"{place}/loss": times * claim.budget for place, times in losses.items()}
-    found[f"{PLAN}/loss"] = given[f"{PLAN}/violation"] * claim.budget
-    if _families()[given[f"{CLAIM}/family"]]["computed"]:
-        return found | {f"{PLAN}/known": "audit.known.computed"} | _computed(claim, given, losses)
-    table = plan_tables().get((given[f"{CLAIM}/family"], given[f"{PLAN}/selection"]))
-    group = claim.group(given[f"{PLAN}/distance"]).budget
-    if table is None or given[f"{PLAN}/confidence"] != CONFIDENCE or not table.budgets[0] <= group <= table.budgets[-1]:
-        return found | {f"{PLAN}/known": "audit.known.simulated"}
-    runs, power, violation = (given[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
-    found[f"{PLAN}/known"] = "audit.known.interpolated"
-    found[f"{PLAN}/power_found"] = table.power(group, runs, violation)
-    found |= {f"{place}/power": table.power(group, runs, times) for place, times in losses.items()}
+    results |= {f"{place}/times": times for place, times in losses.items()}
+    results |= {f"{place}/loss": times * claim.budget for place, times in losses.items()}
+    results[f"{PLAN}/loss"] = values[f"{PLAN}/violation"] * claim.budget
+    if _families()[values[f"{CLAIM}/family"]]["computed"]:
+        return results | {f"{PLAN}/known": "audit.known.computed"} | _computed(claim, values, losses)
+    table = plan_tables().get((values[f"{CLAIM}/family"], values[f"{PLAN}/selection"]))
+    group = claim.group(values[f"{PLAN}/distance"]).budget
+    if (
+        table is None
+        or values[f"{PLAN}/confidence"] != CONFIDENCE
+        or not table.budgets[0] <= group <= table.budgets[-1]
+    ):
+        return results | {f"{PLAN}/known": "audit.known.simulated"}
+    runs, power, violation = (values[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
+    results[f"{PLAN}/known"] = "audit.known.interpolated"
+    results[f"{PLAN}/power_found"] = table.power(group, runs, violation)
+    results |= {f"{place}/power": table.power(group, runs, times) for place, times in losses.items()}
     smallest = table.violation(group, runs, power)
-    found |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": None if smallest is None else smallest * claim.budget}
-    return found | {f"{PLAN}/runs_needed": table.size(group, violation, power)}
+    results |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": None if smallest is None else smallest * claim.budget}
+    return results | {f"{PLAN}/runs_needed": table.size(group, violation, power)}
 
 
-def _computed(claim: Claim, given: dict[str, Any], losses: dict[str, float]) -> dict[str, Result]:
+def _computed(claim: Claim, values: dict[str, Any], losses: dict[str, float]) -> dict[str, Result]:
     """Return what `plaudit plan` computes to every digit, or the key of words that say why it refuses the plan."""
-    audit: dict[str, Any] = {name: given[f"{PLAN}/{name}"] for name in ("confidence", "distance", "selection")}
-    runs, power, violation = (given[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
+    audit: dict[str, Any] = {name: values[f"{PLAN}/{name}"] for name in ("confidence", "distance", "selection")}
+    runs, power, violation = (values[f"{PLAN}/{name}"] for name in ("runs", "power", "violation"))
     if 0 < audit["selection"] < SMALLEST_SHARE:
         return {f"{PLAN}/refused": "audit.refused.selection"}
     if runs < Plan(claim, **audit, share=1.0, design="coins").least:
@@ -72,33 +76,33 @@ def _computed(claim: Claim, given: dict[str, Any], losses: dict[str, float]) -> 
         chance = plan_power(claim, runs, violation=times, **audit)
         return chance if chance >= LEAST_POWER else 0.0
 
-    found: dict[str, Result] = {f"{PLAN}/power_found": power_at(violation)}
-    found |= {f"{place}/power": power_at(times) for place, times in losses.items()}
+    results: dict[str, Result] = {f"{PLAN}/power_found": power_at(violation)}
+    results |= {f"{place}/power": power_at(times) for place, times in losses.items()}
     smallest = plan_violation(claim, runs, power=power, **audit)
     if smallest < math.inf:
-        found |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": smallest * claim.budget}
+        results |= {f"{PLAN}/times": smallest, f"{PLAN}/detectable": smallest * claim.budget}
     try:
-        return found | {f"{PLAN}/runs_needed": plan_size(claim, violation=violation, power=power, **audit)}
+        return results | {f"{PLAN}/runs_needed": plan_size(claim, violation=violation, power=power, **audit)}
     except OutOfReachError:
-        return found | {f"{PLAN}/refused": "audit.refused.far"}
+        return results | {f"{PLAN}/refused": "audit.refused.far"}
 
 
-def _claim(given: dict[str, Any]) -> Claim:
-    kind = given[f"{CLAIM}/family"]
+def _claim(values: dict[str, Any]) -> Claim:
+    kind = values[f"{CLAIM}/family"]
     names = ("budget", "delta") if _families()[kind]["delta"] else ("budget",)
-    return parse_claim(f"{kind}:{','.join(repr(given[f'{CLAIM}/{name}']) for name in names)}")
+    return parse_claim(f"{kind}:{','.join(repr(values[f'{CLAIM}/{name}']) for name in names)}")
 
 
 def _families() -> dict[str, dict[str, Any]]:
     """Return of each registered family of promises with inputs here what plans and scripts need, the oldest first."""
-    found = {}
+    families = {}
     for kind, family in FAMILIES.items():
         if {*family.parameter_names()[1:]} <= {"delta"}:
             method = method_for(family(*[0.5] * len(family.parameter_names())), 1, 0.5)
             delta = "delta" in family.parameter_names()
             computed = method.coins and not method.simulated
-            found[kind] = {"growth": family.growth, "delta": delta, "computed": computed}
-    return found
+            families[kind] = {"growth": family.growth, "delta": delta, "computed": computed}
+    return families
 
 
 @cache

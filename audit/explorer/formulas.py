@@ -31,14 +31,16 @@ def cells(sheet: Sheet) -> Cells:
     """Return a formula for every result of the sheet `audit`, and the steps to it, by key."""
     curve = {f"audit/curve/{round(100 * times)}%": times for times in sheet.data["times"]}
     losses = {PLAN: "<@violation>"} | {place: f"[{place}/times]" for place in curve}
-    found = _settings(sheet.data["families"]) | _runs(STEPS, "<@runs>") | _needed(STEPS) | interpolation(sheet, losses)
+    formulas = (
+        _settings(sheet.data["families"]) | _runs(STEPS, "<@runs>") | _needed(STEPS) | interpolation(sheet, losses)
+    )
     for place, times in losses.items():
-        found |= {f"{place}/times": repr(curve[place])} if place in curve else {}
-        found |= row(place, {"loss": f"{times}*<@budget>", "right": _right(times)}) | _power(place, STEPS, "<right>")
+        formulas |= {f"{place}/times": repr(curve[place])} if place in curve else {}
+        formulas |= row(place, {"loss": f"{times}*<@budget>", "right": _right(times)}) | _power(place, STEPS, "<right>")
         computed = f"IF(<power at loss><{sheet.data['least_power']:G},0,MIN(1,<power at loss>))"
         name = "power" if place in curve else "power_found"
-        found |= row(place, {name: f'IF(<#asked>,{computed},IF(<#interpolated>,[audit/line/{place}/power],""))'})
-    found |= _smallest() | _search()
+        formulas |= row(place, {name: f'IF(<#asked>,{computed},IF(<#interpolated>,[audit/line/{place}/power],""))'})
+    formulas |= _smallest() | _search()
     results = {
         "times": 'IF(<#asked>,[audit/smallest/all/times],IF(<#interpolated>,[audit/line/all/smallest],""))',
         "detectable": 'IF(<times>="","",<times>*<@budget>)',
@@ -48,7 +50,7 @@ def cells(sheet: Sheet) -> Cells:
         "refused": f"IF(<#share too small>,[words audit.refused.selection],"
         f'IF(<#too few>,[words audit.refused.few],IF([{SEARCH}/far],[words audit.refused.far],"")))',
     }
-    return found | row(PLAN, results)
+    return formulas | row(PLAN, results)
 
 
 # Guesses at coins
@@ -151,18 +153,18 @@ def _smallest() -> Cells:
     rows = "audit/smallest"
     ends = {"bottom": f"LN({LEAST_EXCESS:G})", "top": f"LN(MAX({Game.largest!r}/<#budget>-1,{LEAST_EXCESS:G}))"}
     low, high = (f"[{rows}/{end}/excess]" for end in ends)
-    found: Cells = {}
+    formulas: Cells = {}
     for step in (*ends, *range(1, HALVINGS + 1)):
         place = f"{rows}/{step}"
-        found |= {} if step in ends else {f"{place}/low": low, f"{place}/high": high}
+        formulas |= {} if step in ends else {f"{place}/low": low, f"{place}/high": high}
         tried = {"excess": ends.get(str(step), "(<low>+<high>)/2"), "right": _right("(1+EXP(<excess>))")}
-        found |= row(place, tried) | _power(place, STEPS, "<right>")
-        found |= row(place, {"enough": "<power at loss>>=<@power>"})
+        formulas |= row(place, tried) | _power(place, STEPS, "<right>")
+        formulas |= row(place, {"enough": "<power at loss>>=<@power>"})
         if step not in ends:
             low = f"IF([{place}/enough],[{place}/low],[{place}/excess])"
             high = f"IF([{place}/enough],[{place}/excess],[{place}/high])"
     times = f'IF([{rows}/top/enough],IF([{rows}/bottom/enough],1,1+EXP({high})),"")'
-    return found | {f"{rows}/all/times": times}
+    return formulas | {f"{rows}/all/times": times}
 
 
 # The fewest runs, as `audit.planning` finds them: runs grow by half until they are enough, and the range between is
@@ -189,8 +191,8 @@ def _search() -> Cells:
         "found": f'IF(<far>,"",IF(AND(SUM({_all("tooth", "enough")})=1,{unclear}=0),<size>,[words workbook.ask]))',
     }
     up_to = f'IF([{SEARCH}/reached],MAX({_all("grown", "size")}),"")'
-    found = row(SEARCH, steps) | _least() | _grown() | _halved("halved", f"[{SEARCH}/not enough]", up_to)
-    return found | _halved("back", f"[{SEARCH}/before window]", f"[{SEARCH}/enough]", " by coin") | _teeth()
+    formulas = row(SEARCH, steps) | _least() | _grown() | _halved("halved", f"[{SEARCH}/not enough]", up_to)
+    return formulas | _halved("back", f"[{SEARCH}/before window]", f"[{SEARCH}/enough]", " by coin") | _teeth()
 
 
 def _all(part: str, name: str) -> str:
@@ -199,14 +201,14 @@ def _all(part: str, name: str) -> str:
 
 def _least() -> Cells:
     """Return the fewest runs that choose and count an event: rows of the numbers about those that shares give."""
-    found: Cells = {}
+    formulas: Cells = {}
     size = "IF(<@selection>>0,MAX(2,INT(7.5/<@selection>),INT(1.5/(1-<@selection>))),2)"
     for number in (1, 2, 3):
         place = f"audit/least/{number}"
-        found |= row(place, {"size": size}) | _runs(place)
-        found |= row(place, {"enough": "AND(OR(<@selection>=0,<choosing>>=8),<counting>>=2)"})
+        formulas |= row(place, {"size": size}) | _runs(place)
+        formulas |= row(place, {"enough": "AND(OR(<@selection>=0,<choosing>>=8),<counting>>=2)"})
         size = f"[{place}/size]+1"
-    return found
+    return formulas
 
 
 def _trial(place: str, more: dict[str, str]) -> Cells:
@@ -219,21 +221,21 @@ def _trial(place: str, more: dict[str, str]) -> Cells:
         "enough": "IF(<power at loss>>=<@power>,1,0)",
         "unclear": f"IF(AND({','.join(f'{difference}>{MARGIN}' for difference in apart)}),0,1)",
     }
-    found = _runs(place, filled=True) | _needed(place, filled=True)
-    return found | _power(place, place, f"[{PLAN}/right]", filled=True) | row(place, steps | more, filled=True)
+    formulas = _runs(place, filled=True) | _needed(place, filled=True)
+    return formulas | _power(place, place, f"[{PLAN}/right]", filled=True) | row(place, steps | more, filled=True)
 
 
 def _grown() -> Cells:
     """Return rows whose runs grow by half until they are enough."""
-    found: Cells = {}
+    formulas: Cells = {}
     size, before = f"[{SEARCH}/least]", "<size>-1"
     for number in range(1, ROWS["grown"] + 1):
         place = f"audit/grown/{number}"
-        found |= {f"{place}/size": size} | _trial(place, {"before": before})
+        formulas |= {f"{place}/size": size} | _trial(place, {"before": before})
         before = f"[{place}/size]"
         more = f"{before}+MAX(1,INT({before}/2))"
         size = f'IF({before}="","",IF(OR([{place}/enough]=1,{more}>{MOST}),"",{more}))'
-    return found
+    return formulas
 
 
 def _halved(part: str, low: str, high: str, how: str = "") -> Cells:
@@ -248,26 +250,26 @@ def _halved(part: str, low: str, high: str, how: str = "") -> Cells:
         "power by coin": f"(<seen>+{spent}*({less}-<seen>))*<side>",
         "enough by coin": f"IF(<power by coin>>=<@power>-10*{MARGIN},1,0)",
     }
-    found: Cells = {}
+    formulas: Cells = {}
     middle = 'IF(<up to>="","",IF(<up to>-<above>>1,<above>+INT((<up to>-<above>)/2),""))'
     for number in range(1, ROWS[part] + 1):
         place = f"audit/{part}/{number}"
-        found |= row(place, {"above": low, "up to": high, "size": middle}) | _trial(place, coin if how else {})
+        formulas |= row(place, {"above": low, "up to": high, "size": middle}) | _trial(place, coin if how else {})
         above, up_to, size = (f"[{place}/{name}]" for name in ("above", "up to", "size"))
         low = f'IF({size}="",{above},IF([{place}/enough{how}]=1,{above},{size}))'
         high = f'IF({size}="",{up_to},IF([{place}/enough{how}]=1,{size},{up_to}))'
-    return found
+    return formulas
 
 
 def _teeth() -> Cells:
     """Return rows of the runs from which on one more guess may be wrong, until they are enough."""
-    found: Cells = {}
+    formulas: Cells = {}
     size = f"[audit/back/{ROWS['back']}/up to]"
     for number in range(1, ROWS["tooth"] + 1):
         place = f"audit/tooth/{number}"
-        found |= {f"{place}/size": size} | _trial(place, _next_tooth())
+        formulas |= {f"{place}/size": size} | _trial(place, _next_tooth())
         size = f'IF([{place}/size]="","",IF([{place}/enough]=1,"",[{place}/next]))'
-    return found
+    return formulas
 
 
 def _next_tooth() -> dict[str, str]:
@@ -282,7 +284,7 @@ def _next_tooth() -> dict[str, str]:
 
     density = "EXP(-(<z 0>^2)/2)/SQRT(2*PI())"
     slope = "((1-<limit>)*(<with one less>-<refuted by error>)*3*<root 0>^2)"
-    found = {
+    formulas = {
         "more wrong": "<counting>-<needed>+1",
         "root 0": "<counting>^(1/3)",
         "z 0": "NORMSINV(<with one less>)",
@@ -290,12 +292,12 @@ def _next_tooth() -> dict[str, str]:
     }
     for time in range(1, REFINED + 1):
         z, last, root, before = f"<z {time}>", f"<z {time - 1}>", f"<root {time}>", f"<root {time - 1}>"
-        found[f"z {time}"] = f"NORMSINV(MAX(1E-300,{probability(f'({root}^3)')}))"
+        formulas[f"z {time}"] = f"NORMSINV(MAX(1E-300,{probability(f'({root}^3)')}))"
         secant = f"{root}-(<#quantile>+{z})*({root}-{before})/({z}-{last})"
-        found[f"root {time + 1}"] = f"IF({z}={last},{root},{secant})"
+        formulas[f"root {time + 1}"] = f"IF({z}={last},{root},{secant})"
     reached = "ROUNDUP((<tooth>-0.5)/(1-<@selection>)-0.00001,0)"
     chosen = "ROUNDUP((<choosing>+0.5)/<@selection>-0.00001,0)"
-    return found | {
+    return formulas | {
         "tooth": f"MAX(<counting>+1,ROUNDUP(<root {REFINED + 1}>^3-{SLACK},0))",
         "too far": f"IF(<enough>=1,0,IF({probability('(<tooth>-1)')}-<#error>>{MARGIN},0,1))",
         "next": f"MAX(<size>+1,MIN([{SEARCH}/enough],{reached},IF(AND(<@selection>>0,<side><1),{chosen},{reached})))",

@@ -47,32 +47,32 @@ def interpolation(sheet: Sheet, losses: dict[str, str]) -> Cells:
     """
     tables, families = sheet.data["tables"], sheet.data["families"]
     sizes = len(tables[0]["runs"])
-    found: Cells = {}
+    formulas: Cells = {}
     first, rows = [], []
     for table in tables:
         chosen = f'AND(<@family>="{table["family"]}",<@selection>={table["selection"]:g})'
-        first.append(f"{chosen}*{len(found) // (2 + len(NAMES))}")
+        first.append(f"{chosen}*{len(formulas) // (2 + len(NAMES))}")
         rows.append(f"{chosen}*{len(table['budgets']) * sizes}")
         for i, budget in enumerate(table["budgets"]):
             for k, runs in enumerate(table["runs"]):
                 place = f"audit/simulated/{table['family']} {table['selection']}/{i}/{k}"
-                found |= {f"{place}/budget": float(budget), f"{place}/runs": float(runs)}
+                formulas |= {f"{place}/budget": float(budget), f"{place}/runs": float(runs)}
                 entries = zip(NAMES, table["excess"][i][k], strict=True)
-                found |= {f"{place}/{power}": '""' if entry is None else entry for power, entry in entries}
-    places = [key.rpartition("/")[0] for key in (next(iter(found)), list(found)[-1])]
+                formulas |= {f"{place}/{power}": '""' if entry is None else entry for power, entry in entries}
+    places = [key.rpartition("/")[0] for key in (next(iter(formulas)), list(formulas)[-1])]
     columns = {name: f"[{places[0]}/{name}:{places[1]}/{name}]" for name in ("budget", "runs", *NAMES)}
     growth = "".join(
-        f'+{one["growth"] - 1}*(<@family>="{name}")' for name, one in families.items() if one["growth"] > 1
+        f'+{family["growth"] - 1}*(<@family>="{name}")' for name, family in families.items() if family["growth"] > 1
     )
-    found |= row(LINE, {"budget of group": f"<@budget>*<@distance>^(1{growth})"})
-    found |= row(LINE, {"first": "+".join(first), "rows": "+".join(rows)})
-    found |= _line(columns["budget"], sizes) | _nodes(columns, sizes, losses[PLAN])
+    formulas |= row(LINE, {"budget of group": f"<@budget>*<@distance>^(1{growth})"})
+    formulas |= row(LINE, {"first": "+".join(first), "rows": "+".join(rows)})
+    formulas |= _line(columns["budget"], sizes) | _nodes(columns, sizes, losses[PLAN])
     for place, times in losses.items():
-        found |= _power_at(f"audit/line/{place}", times)
-    return found
+        formulas |= _power_at(f"audit/line/{place}", times)
+    return formulas
 
 
-def _mixed(first: str, second: str, part: str) -> str:
+def _interpolated(first: str, second: str, part: str) -> str:
     """Return what lies between two entries, of which only those that count must be there."""
     both = f'IF(OR({first}="",{second}=""),"",{first}+{part}*({second}-{first}))'
     return f"IF({part}=0,{first},IF({part}=1,{second},{both}))"
@@ -92,7 +92,7 @@ def _line(budgets: str, sizes: int) -> Cells:
     runs = column(NODES, 0, sizes - 1, "runs")
     low, high = _two(runs, "<column>")
     inside = f"AND(<#interpolated>,<@runs>>=INDEX({runs},1),<@runs><=INDEX({runs},{sizes}))"
-    found = row(
+    formulas = row(
         LINE,
         {
             "least budget": f"INDEX({budgets},<first>+1)",
@@ -109,22 +109,24 @@ def _line(budgets: str, sizes: int) -> Cells:
     )
     group, least, largest = (f"[{LINE}/{name}]" for name in ("budget of group", "least budget", "largest budget"))
     known = f"[{LINE}/rows]>0,<@confidence>={CONFIDENCE!r},{group}>={least},{group}<={largest}"
-    found |= row(STEPS, {"interpolated": f"AND(NOT(<computed>),{known})"})
+    formulas |= row(STEPS, {"interpolated": f"AND(NOT(<computed>),{known})"})
     for power in NAMES:
         near, far = _two(column(NODES, 0, sizes - 1, power), f"[{LINE}/column]")
-        found[f"audit/line/quantile/{power}"] = f"NORMSINV({power})"
-        found[f"audit/line/at runs/{power}"] = f'IF([{LINE}/column]="","",{_mixed(near, far, f"[{LINE}/along]")})'
-    return found
+        formulas[f"audit/line/quantile/{power}"] = f"NORMSINV({power})"
+        formulas[f"audit/line/at runs/{power}"] = (
+            f'IF([{LINE}/column]="","",{_interpolated(near, far, f"[{LINE}/along]")})'
+        )
+    return formulas
 
 
 def _at_power(line: str) -> str:
     """Return the entry of a line at the power wanted."""
-    return f'IF(<#interpolated>,{_mixed(*_two(line, f"[{LINE}/power]"), f"[{LINE}/between powers]")},"")'
+    return f'IF(<#interpolated>,{_interpolated(*_two(line, f"[{LINE}/power]"), f"[{LINE}/between powers]")},"")'
 
 
 def _nodes(columns: dict[str, str], sizes: int, times: str) -> Cells:
     """Return the entries of the group's budget at each number of runs, and the runs that see a loss (three digits)."""
-    found: Cells = {}
+    formulas: Cells = {}
     wanted = f"LN({times}-1)"
     for node in range(sizes):
         entries = {"runs": f"INDEX({columns['runs']},{node + 1})"}
@@ -133,10 +135,10 @@ def _nodes(columns: dict[str, str], sizes: int, times: str) -> Cells:
                 f"INDEX({columns[power]},[{LINE}/first]+{sizes}*([{LINE}/row]-{1 - step})+{node + 1})"
                 for step in (0, 1)
             )
-            entries[power] = f'IF(<#interpolated>,{_mixed(near, far, f"[{LINE}/across]")},"")'
+            entries[power] = f'IF(<#interpolated>,{_interpolated(near, far, f"[{LINE}/across]")},"")'
         entries["at power"] = _at_power(f"[{NODES}/{node}/{NAMES[0]}:{NODES}/{node}/{NAMES[-1]}]")
         entries["enough"] = f'IF(<at power>="",0,IF(<at power><={wanted},1,0))'
-        found |= row(f"{NODES}/{node}", entries)
+        formulas |= row(f"{NODES}/{node}", entries)
     runs, at_power, enough = (column(NODES, 0, sizes - 1, name) for name in ("runs", "at power", "enough"))
     here = f"INDEX({at_power},<node>)"
     part = f'IF(<node before>="",1,({wanted}-<node before>)/({here}-<node before>))'
@@ -148,7 +150,7 @@ def _nodes(columns: dict[str, str], sizes: int, times: str) -> Cells:
         "size": f'IF(<node>="","",EXP(LN(<last runs>)+{part}*(LN(INDEX({runs},<node>))-LN(<last runs>))))',
         "runs": f'IF(<node>="","",ROUNDUP(<size>/{digits}*(1-1E-9),0)*{digits})',
     }
-    return found | row(LINE, steps)
+    return formulas | row(LINE, steps)
 
 
 def _power_at(place: str, times: str) -> Cells:

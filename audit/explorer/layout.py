@@ -14,9 +14,9 @@ from importlib import import_module
 from itertools import groupby
 from typing import Any, Literal
 
-from audit.explorer.sheet import Explored, Input, Shown, Table
+from audit.explorer.sheet import Explored, Shown, Table
 
-__all__ = ["Cell", "Place", "Worksheet", "lay_out", "resolved"]
+__all__ = ["Cell", "Layout", "Place", "Worksheet", "cell_value", "lay_out", "resolved"]
 
 Kind = Literal["title", "note", "help", "heading", "name", "head", "label", "beside", "input", "result", "sentence",
                "step"]  # fmt: skip
@@ -38,16 +38,10 @@ class Place:
     @property
     def address(self) -> str:
         """Such as C5."""
-        letters, left = "", self.column + 1
-        while left:
-            left, digit = divmod(left - 1, 26)
-            letters = chr(65 + digit) + letters
-        return f"{letters}{self.row + 1}"
+        from xlsxwriter.utility import xl_rowcol_to_cell  # of the extra `xlsx`
 
-    @property
-    def fixed(self) -> str:
-        """The same where a formula is not of one cell alone, such as $C$5."""
-        return re.sub(r"([A-Z]+)(\d+)", r"$\1$\2", self.address)
+        address: str = xl_rowcol_to_cell(self.row, self.column)
+        return address
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class Cell:
     kind: Kind
     content: Any
     shown: Shown = "text"
-    known: Any = None  # of a formula: its value, for programs that compute nothing
+    known: Any = None  # of a formula: its value, for programs that compute nothing; of an input: the `Input`
 
 
 @dataclass
@@ -95,23 +89,26 @@ class Layout:
 
     def number(self, worksheet: Worksheet, column: int, key: str, shown: Shown) -> None:
         """Set the formula of a result, or where it stands already."""
-        known = self.results.get(key)
-        known = self.words.get(known, known) if isinstance(known, str) else known
+        value = self.results.get(key)
+        value = self.words.get(value, value) if isinstance(value, str) else value
         kind: Kind = "sentence" if shown == "text" else "result"
         if key in self.numbers:
-            worksheet.put(column, Cell(kind, f"[{key}]", shown, known))
+            worksheet.put(column, Cell(kind, f"[{key}]", shown, value))
         elif key in self.formulas:
-            self.numbers[key] = worksheet.put(column, Cell(kind, self.formulas[key], shown, known))
+            self.numbers[key] = worksheet.put(column, Cell(kind, self.formulas[key], shown, value))
 
-    def entry(self, worksheet: Worksheet, column: int, one: Input, shown: Shown = "number") -> None:
+    def entry(self, worksheet: Worksheet, column: int, key: str, shown: Shown = "number") -> None:
         """Set an input."""
-        value = self.state[one.key]
-        content = {True: "yes", False: "no"}[value] if one.kind == "flag" else value  # type: ignore[index]
-        self.inputs[one.key] = worksheet.put(column, Cell("input", content, shown, one))
+        self.inputs[key] = worksheet.put(column, Cell("input", cell_value(self.state[key]), shown, self.by_key[key]))
 
     def help(self, label: str) -> str:
-        """Return the sentence beside a term, and the choices that there are."""
+        """Return the sentence beside a term."""
         return self.words.get(f"{label}.help", "")
+
+
+def cell_value(value: Any) -> Any:
+    """Return the value of an input as its cell holds it."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
 def lay_out(explored: Explored, words: Mapping[str, str]) -> Layout:
@@ -120,7 +117,10 @@ def lay_out(explored: Explored, words: Mapping[str, str]) -> Layout:
     sheet, name = layout.sheet, TEXT.sub("", words[f"{layout.sheet.title}.short"])
     front = Worksheet(name)
     layout.worksheets.append(front)
-    _heading(layout, front)
+    front.put(0, Cell("title", words[sheet.title]))
+    for label in sheet.about:
+        front.row += 1
+        front.put(0, Cell("note", words[label]))
     longer = [table for table in sheet.tables if sum(len(group.rows) for group in table.groups) > LONG]
     for table in longer:
         _long_table(layout, Worksheet(f"{name} table"), table)
@@ -131,7 +131,9 @@ def lay_out(explored: Explored, words: Mapping[str, str]) -> Layout:
             front.row += 1
             front.put(0, Cell("heading", words[table.label]))
             front.row += 1
-            _note(front, layout.help(table.label))
+            if note := layout.help(table.label):
+                front.put(0, Cell("note", note))
+                front.row += 1
             _table(layout, front, table)
     left = [key for key in layout.formulas if key not in layout.numbers]
     computed = {_place(key) for key in left if "[" in str(layout.formulas[key])}
@@ -149,53 +151,31 @@ def resolved(formula: str, layout: Layout, worksheet: str) -> str:
         key = match.group(1)
         if key.startswith("words "):
             return '"' + layout.words[key.removeprefix("words ")].replace('"', '""') + '"'
-        if key.startswith("in "):
-            place = layout.inputs[key.removeprefix("in ")]
-            last = ""
-        else:
-            first, _, last = key.partition(":")
-            place = layout.numbers[first]
+        first, _, last = key.partition(":")
+        place = layout.inputs[key.removeprefix("in ")] if key.startswith("in ") else layout.numbers[first]
         end = f":{layout.numbers[last].address}" if last else ""
         return (place.address if place.worksheet == worksheet else str(place)) + end
 
     return f"={NAME.sub(address, formula)}"
 
 
-def _heading(layout: Layout, front: Worksheet) -> None:
-    front.put(0, Cell("title", layout.words[layout.sheet.title]))
-    for label in layout.sheet.about:
-        front.row += 1
-        _note(front, layout.words[label], now=True)
-
-
-def _note(worksheet: Worksheet, text: str, *, now: bool = False) -> None:
-    """Set a sentence that runs over the columns, if there is one."""
-    if text:
-        worksheet.put(0, Cell("note", text))
-        if not now:
-            worksheet.row += 1
-
-
 def _settings(layout: Layout, front: Worksheet) -> None:
     """Set all inputs that stand in no table, but for files and for the names of presets, which change no number."""
     front.row += 2
     front.put(0, Cell("heading", layout.words["page.settings"]))
-    tables = layout.sheet.tables
-    beside = {key for table in tables for group in table.groups for key in group.inputs}
-    inside = {f"{row.place}/{one.quantity}" for table in tables for group in table.groups for row in group.rows
-              for one in table.columns if one.entry}  # fmt: skip
-    named = tuple(layout.sheet.presets)
-    for one in layout.sheet.inputs:
-        if one.key in beside | inside or one.kind == "codes" or (named and one.choices == named):
+    tables, words, presets = layout.sheet.tables, layout.words, tuple(layout.sheet.presets)
+    in_tables = {key for table in tables for group in table.groups for key in group.inputs}
+    in_tables |= {f"{row.place}/{column.quantity}" for table in tables for group in table.groups for row in group.rows
+                  for column in table.columns if column.entry}  # fmt: skip
+    for setting in layout.sheet.inputs:
+        if setting.key in in_tables or setting.kind == "codes" or (presets and setting.choices == presets):
             continue
         front.row += 1
-        front.put(0, Cell("label", layout.words[one.label]))
-        layout.entry(front, 2, one)
-        choices = "; ".join(f"{name}: {layout.words[f'{one.label}.{name}']}" for name in one.choices
-                            if f"{one.label}.{name}" in layout.words)  # fmt: skip
-        front.put(
-            3, Cell("help", " ".join(text for text in (choices and f"{choices}.", layout.help(one.label)) if text))
-        )
+        front.put(0, Cell("label", words[setting.label]))
+        layout.entry(front, 2, setting.key)
+        labels = {name: f"{setting.label}.{name}" for name in setting.choices}
+        choices = "; ".join(f"{name}: {words[label]}" for name, label in labels.items() if label in words)
+        front.put(3, Cell("help", " ".join(filter(None, (choices and f"{choices}.", layout.help(setting.label))))))
     front.row += 1
 
 
@@ -230,48 +210,39 @@ def _long_table(layout: Layout, worksheet: Worksheet, table: Table) -> None:
 
 def _table(layout: Layout, worksheet: Worksheet, table: Table) -> None:
     """Set heads, and the rows of each group under its name, with what belongs to all of them in its first row."""
-    words = layout.words
-    entered = [one for one in table.columns if one.entry]
-    results = [one for one in table.columns if not one.entry]
-    also = [one for one in entered if one.quantity not in {other.quantity for other in results}]
-    heads = [(one, True) for one in entered]
-    heads += [(one, False) for one in also if _computed(layout, table, one.quantity)]
-    heads += [(one, False) for one in results]
+    words, places = layout.words, [row.place for group in table.groups for row in group.rows]
+    entries = [column for column in table.columns if column.entry]
+    results = [column for column in table.columns if not column.entry]
+    shown = {column.quantity for column in results}
+    also = [column for column in entries if column.quantity not in shown  # what may be set is computed where it is not
+            and any(f"{place}/{column.quantity}" in layout.formulas for place in places)]  # fmt: skip
+    heads = [(column, True) for column in entries] + [(column, False) for column in (*also, *results)]
     worksheet.put(0, Cell("name", words["page.item"]))
     worksheet.put(1, Cell("name", words[table.rows]))
-    for place, (one, entry) in enumerate(heads):
-        text = words[one.label]
-        worksheet.put(2 + place, Cell("head", f"{text} ({words['workbook.set']})" if entry else text))
+    for at, (column, entry) in enumerate(heads, 2):
+        text = words[column.label]
+        worksheet.put(at, Cell("head", f"{text} ({words['workbook.set']})" if entry else text))
     for group in table.groups:
         worksheet.row += 1
         worksheet.put(0, Cell("heading", words[group.label]))
-        at = 2
-        for key in group.inputs:
-            worksheet.put(at, Cell("beside", words[layout.by_key[key].label]))
-            layout.entry(worksheet, at + 1, layout.by_key[key])
-            at += 2
-        for total in group.results:
-            if total.key not in layout.formulas:
-                continue
-            worksheet.put(at, Cell("beside", words[total.label]))
-            layout.number(worksheet, at + 1, total.key, total.shown)
-            at += 2
+        for at, key in enumerate(group.inputs):
+            worksheet.put(2 + 2 * at, Cell("beside", words[layout.by_key[key].label]))
+            layout.entry(worksheet, 3 + 2 * at, key)
+        totals = [total for total in group.results if total.key in layout.formulas]
+        for at, total in enumerate(totals, len(group.inputs)):
+            worksheet.put(2 + 2 * at, Cell("beside", words[total.label]))
+            layout.number(worksheet, 3 + 2 * at, total.key, total.shown)
         for row in group.rows:
             worksheet.row += 1
             worksheet.put(0, Cell("label", words[group.label]))
             worksheet.put(1, Cell("label", words[row.label]))
-            for place, (one, entry) in enumerate(heads):
-                key = f"{row.place}/{one.quantity}"
+            for at, (column, entry) in enumerate(heads, 2):
+                key = f"{row.place}/{column.quantity}"
                 if entry and key in layout.by_key:
-                    layout.entry(worksheet, 2 + place, layout.by_key[key], one.shown)
+                    layout.entry(worksheet, at, key, column.shown)
                 elif not entry:
-                    layout.number(worksheet, 2 + place, key, one.shown)
+                    layout.number(worksheet, at, key, column.shown)
     worksheet.row += 1
-
-
-def _computed(layout: Layout, table: Table, quantity: str) -> bool:
-    """Tell whether what may be set is a result, too, where it is not."""
-    return any(f"{row.place}/{quantity}" in layout.formulas for group in table.groups for row in group.rows)
 
 
 def _place(key: str) -> str:
@@ -295,5 +266,5 @@ def _steps(layout: Layout, worksheet: Worksheet, title: str, keys: Sequence[str]
             worksheet.put(0, Cell("label", place))
             for column, quantity in enumerate(quantities):
                 key = f"{place}/{quantity}"
-                content, known = layout.formulas[key], layout.results.get(key)
-                layout.numbers[key] = worksheet.put(1 + column, Cell("step", content, "number", known))
+                step = Cell("step", layout.formulas[key], "number", layout.results.get(key))
+                layout.numbers[key] = worksheet.put(1 + column, step)

@@ -29,26 +29,25 @@ def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
     words = {language: words_in(language) for language in LANGUAGES}
     first = words[LANGUAGES[0]]
     style = _static("page.css")
-    parts = [_static(name) for name in SCRIPTS]
-    parts[-1:-1] = [resources.files(sheet.script[0]).joinpath(sheet.script[1]).read_text("utf-8") for sheet in sheets]
-    script = '"use strict";\n' + "\n".join(parts)
+    *shared, last = (_static(name) for name in SCRIPTS)
+    own = [resources.files(sheet.script[0]).joinpath(sheet.script[1]).read_text("utf-8") for sheet in sheets]
+    script = "\n".join(['"use strict";', *shared, *own, last])
     book = {
         "opened": explored.sheet.name,
         "start": {key: value for key, value in explored.values.items() if value != explored.sheet.published[key]},
-        "sheets": [_described(sheet) for sheet in sheets],
+        "sheets": [_description(sheet) for sheet in sheets],
         "words": words,
     }
-    environment = _environment()
-    return environment.get_template("page.html.j2").render(
+    return _environment.get_template("page.html.j2").render(
         signature=Markup(SIGNATURE),
         policy=POLICY.format(_digest(script), _digest(style)),
         style=Markup(style),
         script=Markup(script),
         book=Markup(_json(book)),
         words=first,
-        languages={language: known["page.language"] for language, known in words.items()},
+        languages={language: texts["page.language"] for language, texts in words.items()},
         sheets=sheets,
-        drawn=[_drawn(environment, sheet, first) for sheet in sheets],
+        drawn=[_sheet_html(sheet, first) for sheet in sheets],
         printed=[table for sheet in sheets for table in printed(sheet, sheet.published, first)],
         confidential=any(sheet.confidential for sheet in sheets),
         version=metadata.version("plaudit"),
@@ -69,53 +68,51 @@ def _json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _described(sheet: Sheet) -> dict[str, Any]:
+def _description(sheet: Sheet) -> dict[str, Any]:
     """Return what the script must know of a sheet; what says nothing is left out of inputs."""
     description = {name: getattr(sheet, name) for name in ("name", "title", "presets", "file", "data")}
     description["charts"] = [asdict(part) for part in sheet.charts]
     description["inputs"] = [
         {
             part.name: value
-            for part in fields(one)
-            if part.name not in ("label", "unit") and (value := getattr(one, part.name)) != part.default
+            for part in fields(setting)
+            if part.name not in ("label", "unit") and (value := getattr(setting, part.name)) != part.default
         }
-        for one in sheet.inputs
+        for setting in sheet.inputs
     ]
     return description
 
 
-def _drawn(environment: jinja2.Environment, sheet: Sheet, words: Mapping[str, str]) -> Markup:
+def _sheet_html(sheet: Sheet, words: Mapping[str, str]) -> Markup:
     """Return a sheet as HTML: all that stands in it but numbers."""
 
-    def named(one: Input, choice: str) -> str:
+    def named(setting: Input, choice: str) -> str:
         """Return the keys of the words that name a choice."""
-        if f"{one.label}.{choice}" in words:
-            return f"{one.label}.{choice}"
+        if f"{setting.label}.{choice}" in words:
+            return f"{setting.label}.{choice}"
         return " ".join(key if (key := f"{sheet.name}.{part}") in words else part for part in choice.split("/"))
 
     def terms(table: Table) -> dict[str, str]:
         """Return the words to be explained: those of columns, and those beside headings with their results."""
-        found = dict.fromkeys((column.label for column in table.columns), "")
-        found |= dict.fromkeys((inputs[key].label for group in table.groups for key in group.inputs), "")
-        for group in table.groups:
-            for one in group.results:
-                if one.label not in [column.label for column in table.columns]:
-                    found[one.label] = f"{found.get(one.label, '')} {one.key}".strip()
-        return found
+        columns = [column.label for column in table.columns]
+        terms = dict.fromkeys([*columns, *(inputs[key].label for group in table.groups for key in group.inputs)], "")
+        for total in (total for group in table.groups for total in group.results if total.label not in columns):
+            terms[total.label] = f"{terms.get(total.label, '')} {total.key}".strip()
+        return terms
 
-    inputs = {one.key: one for one in sheet.inputs}
-    cells = [
-        (f"{row.place}/{column.quantity}", column)
-        for table in sheet.tables
-        for group in table.groups
-        for row in group.rows
-        for column in table.columns
-    ]
-    text = environment.get_template("sheet.html.j2").render(
+    inputs = {setting.key: setting for setting in sheet.inputs}
+    text = _environment.get_template("sheet.html.j2").render(
         sheet=sheet,
         inputs=inputs,
         results=sheet.compute(sheet.published).keys(),
-        tabled={key for key, column in cells if not column.entry},
+        tabled={
+            f"{row.place}/{column.quantity}"
+            for table in sheet.tables
+            for column in table.columns
+            if not column.entry
+            for group in table.groups
+            for row in group.rows
+        },
         preset=f"{sheet.name}/all/all/preset",
         known=words.__contains__,
         named=named,
@@ -124,11 +121,10 @@ def _drawn(environment: jinja2.Environment, sheet: Sheet, words: Mapping[str, st
     return Markup(text)
 
 
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("audit.explorer", "static"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+_environment = jinja2.Environment(
+    loader=jinja2.PackageLoader("audit.explorer", "static"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)

@@ -49,14 +49,14 @@ class PlanTable:
 
     def line(self, budget: float, runs: float) -> Line | None:
         """Return the entries of every power, of a group's budget and a number of runs; None outside of the table."""
-        row, across = _between(self.budgets, budget)
-        column, along = _between(self.runs, runs)
+        row, across = _position(self.budgets, budget)
+        column, along = _position(self.runs, runs)
         if row is None or column is None:
             return None
         near, far = (self.excess[row + step] for step in (0, 1))
         return [
-            _mixed(_mixed(near[column][place], near[column + 1][place], along),
-                   _mixed(far[column][place], far[column + 1][place], along), across)
+            _interpolated(_interpolated(near[column][place], near[column + 1][place], along),
+                   _interpolated(far[column][place], far[column + 1][place], along), across)
             for place in range(len(self.quantiles))
         ]  # fmt: skip
 
@@ -65,45 +65,46 @@ class PlanTable:
         line = self.line(budget, runs)
         if line is None or line[0] is None:
             return None
-        wanted, known = math.log(violation - 1), [one for one in line if one is not None]
-        if wanted < known[0]:
+        excess, entries = math.log(violation - 1), [entry for entry in line if entry is not None]
+        if excess < entries[0]:
             return None
-        if wanted >= known[-1]:
-            return float(special.ndtr(self.quantiles[-1])) if len(known) == len(line) else None
-        place = max(place for place, one in enumerate(known) if one <= wanted)
-        part = (wanted - known[place]) / (known[place + 1] - known[place])
+        if excess >= entries[-1]:
+            return float(special.ndtr(self.quantiles[-1])) if len(entries) == len(line) else None
+        place = max(place for place, entry in enumerate(entries) if entry <= excess)
+        part = (excess - entries[place]) / (entries[place + 1] - entries[place])
         below, above = self.quantiles[place : place + 2]
         return float(special.ndtr(below + part * (above - below)))
 
     def violation(self, budget: float, runs: int, power: float) -> Entry:
         """Return the smallest violation that so many runs see so often; None where it is not in the table."""
-        line = self.line(budget, runs)
-        found = None if line is None else self._at(line, power)
-        return None if found is None else 1 + math.exp(found)
+        excess = self._excess(budget, runs, power)
+        return None if excess is None else 1 + math.exp(excess)
 
     def size(self, budget: float, violation: float, power: float) -> int | None:
         """Return how many runs see a violation so often, rounded up to three digits; None if more than in the table."""
-        wanted, before = math.log(violation - 1), None
+        limit, before = math.log(violation - 1), None
         for place, runs in enumerate(self.runs):
-            line = self.line(budget, runs)
-            found = None if line is None else self._at(line, power)
-            if found is not None and found <= wanted:
-                part = 1.0 if before is None else (wanted - before) / (found - before)
+            excess = self._excess(budget, runs, power)
+            if excess is not None and excess <= limit:
+                part = 1.0 if before is None else (limit - before) / (excess - before)
                 last = math.log(self.runs[max(place - 1, 0)])
                 size = math.exp(last + part * (math.log(runs) - last))
                 digits = int(10 ** (math.floor(math.log10(size)) - 2))
                 return math.ceil(size / digits * (1 - 1e-9)) * digits  # not to go up by what is lost in rounding
-            before = found
+            before = excess
         return None
 
-    def _at(self, line: Line, power: float) -> Entry:
-        wanted = float(special.ndtri(power))
-        place = max(place for place, one in enumerate(self.quantiles[:-1]) if one <= wanted)
+    def _excess(self, budget: float, runs: float, power: float) -> Entry:
+        """Return the logarithm of the smallest violation less 1 that is seen so often."""
+        line, quantile = self.line(budget, runs), float(special.ndtri(power))
+        if line is None:
+            return None
+        place = max(place for place, node in enumerate(self.quantiles[:-1]) if node <= quantile)
         below, above = self.quantiles[place : place + 2]
-        return _mixed(line[place], line[place + 1], (wanted - below) / (above - below))
+        return _interpolated(line[place], line[place + 1], (quantile - below) / (above - below))
 
 
-def _between(nodes: Sequence[float], value: float) -> tuple[int | None, float]:
+def _position(nodes: Sequence[float], value: float) -> tuple[int | None, float]:
     """Return the last node before the end that is no larger, and how far the value is from it to the next."""
     if not nodes[0] <= value <= nodes[-1]:
         return None, 0.0
@@ -111,7 +112,7 @@ def _between(nodes: Sequence[float], value: float) -> tuple[int | None, float]:
     return place, math.log(value / nodes[place]) / math.log(nodes[place + 1] / nodes[place])
 
 
-def _mixed(first: Entry, second: Entry, part: float) -> Entry:
+def _interpolated(first: Entry, second: Entry, part: float) -> Entry:
     """Return what lies between two entries, of which only those that count must be there."""
     if part == 0 or part == 1:
         return second if part else first
@@ -127,16 +128,17 @@ def plan_tables() -> dict[tuple[str, float], PlanTable]:
     """
     quantiles = [float(special.ndtri(power)) for power in POWERS]
     return {
-        (one["family"], one["selection"]): PlanTable(one["budgets"], one["runs"], quantiles, one["excess"])
-        for one in json.loads(_file().read_text("utf-8"))["tables"]
+        (table["family"], table["selection"]): PlanTable(table["budgets"], table["runs"], quantiles, table["excess"])
+        for table in json.loads(_file().read_text("utf-8"))["tables"]
     }
 
 
 def smallest_excesses(family: str, selection: float, budget: float, runs: int) -> list[Entry]:
     """Return an entry of each power, simulated: the logarithm of the smallest violation less 1."""
     claim = parse_claim(f"{family}:{budget!r}")
-    found = [plan_violation(claim, runs, power=power, selection=selection, confidence=CONFIDENCE) for power in POWERS]
-    return [round(math.log(one - 1), PLACES) if one < math.inf else None for one in found]
+    options: dict[str, Any] = {"selection": selection, "confidence": CONFIDENCE}
+    violations = [plan_violation(claim, runs, power=power, **options) for power in POWERS]
+    return [round(math.log(times - 1), PLACES) if times < math.inf else None for times in violations]
 
 
 def _file() -> Path:
@@ -156,8 +158,8 @@ def main() -> None:
         for family, budgets in BUDGETS.items()
         for selection in SELECTIONS
     ]
-    whole = {"confidence": CONFIDENCE, "powers": POWERS, "provenance": provenance(), "tables": tables}
-    _file().write_text(json.dumps(whole) + "\n", "utf-8")
+    content = {"confidence": CONFIDENCE, "powers": POWERS, "provenance": provenance(), "tables": tables}
+    _file().write_text(json.dumps(content) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

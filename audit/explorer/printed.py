@@ -35,27 +35,22 @@ def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Pr
     results = sheet.compute(state)
     cells: dict[str, Any] = {**state, **{key: value for key, value in results.items() if value is not None}}
     for table in sheet.tables:
-        shown = [
-            (words[group.label], row)
+        rows = {
+            row.place: [words[group.label], words[row.label]]
             for group in table.groups
             for row in group.rows
             if any(results.get(f"{row.place}/{column.quantity}") is not None for column in table.columns)
-        ]
-        columns = [
-            column
-            for column in table.columns
-            if any(cells.get(f"{row.place}/{column.quantity}") is not None for _, row in shown)
-        ]
-        head = [words["page.item"], words[table.rows], *(words[column.label] for column in columns)]
-        rows = [
-            [
-                *(name, words[row.label]),
-                *(_text(cells.get(f"{row.place}/{column.quantity}"), column.shown, words) for column in columns),
-            ]
-            for name, row in shown
-        ]
-        yield Printed(words[sheet.title], words[table.label], head, rows, 2)
-    totals = [[words[one.label], _text(cells[one.key], one.shown, words)] for one in sheet.totals if one.key in cells]
+        }
+        head = [words["page.item"], words[table.rows]]
+        for column in table.columns:
+            values = {place: cells.get(f"{place}/{column.quantity}") for place in rows}
+            if any(value is not None for value in values.values()):
+                head.append(words[column.label])
+                for place, value in values.items():
+                    rows[place].append(_text(value, column.shown, words))
+        yield Printed(words[sheet.title], words[table.label], head, [*rows.values()], 2)
+    shown = [total for total in sheet.totals if total.key in cells]
+    totals = [[words[total.label], _text(cells[total.key], total.shown, words)] for total in shown]
     head = [words["page.item"], words["page.value"]]
     yield Printed(words[sheet.title], words.get(f"{sheet.title}.totals", words["page.totals"]), head, totals, 1)
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from audit.explorer.layout import Cell, Layout, Place, Worksheet, lay_out, resolved
+from audit.explorer.layout import Cell, Layout, Place, Worksheet, cell_value, lay_out, resolved
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored, Input, Sheet
 
@@ -75,7 +75,7 @@ def build_workbook(explored: Explored, sheets: Sequence[Sheet]) -> bytes:
         book.set_properties({"title": words["page.title"], "created": EPOCH})
         book.set_calc_mode("auto")
         styles = Styles(book)
-        _first(book, styles, layouts, words)
+        _read_me(book, styles, layouts, words)
         for layout in layouts:
             for worksheet in layout.worksheets:
                 _write(book, styles, layout, worksheet)
@@ -97,7 +97,7 @@ class Styles:
         return self.made[key]
 
 
-def _first(book: Any, styles: Styles, layouts: Sequence[Layout], words: dict[str, str]) -> None:
+def _read_me(book: Any, styles: Styles, layouts: Sequence[Layout], words: dict[str, str]) -> None:
     """Write what the workbook is, in five sentences, and what its colors mean."""
     page = book.add_worksheet(words["workbook.title"])
     page.set_column(0, 0, 84)
@@ -119,7 +119,7 @@ def _first(book: Any, styles: Styles, layouts: Sequence[Layout], words: dict[str
             9 + len(KINDS) + place, 0, f"internal:'{name}'!A1", string=f"{name}: {words[layout.sheet.title]}"
         )
     page.freeze_panes(1, 0)
-    _printed(page, (1, 0), one=True)
+    _set_print(page, (1, 0), front=True)
 
 
 def _write(book: Any, styles: Styles, layout: Layout, worksheet: Worksheet) -> None:
@@ -133,10 +133,10 @@ def _write(book: Any, styles: Styles, layout: Layout, worksheet: Worksheet) -> N
         if cell.kind in RUN_TO:
             page.merge_range(row, column, row, RUN_TO[cell.kind], "", styles.of(cell))
         _write_cell(page, styles, layout, worksheet.name, (row, column), cell)
-    if worksheet is layout.worksheets[0]:
+    if front := worksheet is layout.worksheets[0]:
         _draw(book, page, layout, worksheet.row + 2)
     page.freeze_panes(*worksheet.frozen)
-    _printed(page, worksheet.frozen, one=worksheet is layout.worksheets[0])
+    _set_print(page, worksheet.frozen, front=front)
 
 
 def _draw(book: Any, page: Any, layout: Layout, row: int) -> None:
@@ -155,7 +155,10 @@ def _draw(book: Any, page: Any, layout: Layout, row: int) -> None:
 
 
 def _range(places: Sequence[Place]) -> str:
-    return f"='{places[0].worksheet}'!{places[0].fixed}:{places[-1].fixed}"
+    from xlsxwriter.utility import xl_range_abs
+
+    first, last = places[0], places[-1]
+    return f"='{first.worksheet}'!{xl_range_abs(first.row, first.column, last.row, last.column)}"
 
 
 def _heights(worksheet: Worksheet) -> dict[int, int]:
@@ -175,8 +178,8 @@ def _write_cell(page: Any, styles: Styles, layout: Layout, worksheet: str, at: t
     """Write a cell. Text is written as text, whatever it begins with: only what a sheet computes is a formula."""
     style, content, (row, column) = styles.of(cell), cell.content, at
     if cell.kind in ("result", "sentence", "step") and isinstance(content, str):
-        known = "" if cell.known is None else cell.known
-        page.write_formula(row, column, resolved(content, layout, worksheet), style, known)
+        value = "" if cell.known is None else cell.known
+        page.write_formula(row, column, resolved(content, layout, worksheet), style, value)
     elif content is None or content == "":
         page.write_blank(row, column, None, style)
     elif isinstance(content, str):
@@ -188,41 +191,38 @@ def _write_cell(page: Any, styles: Styles, layout: Layout, worksheet: str, at: t
         _limit(page, layout, row, column, cell.known)
 
 
-def _differs(one: Input) -> dict[str, Any]:
+def _differs(setting: Input) -> dict[str, Any]:
     """Return the condition that an input is not as published."""
-    value = {True: "yes", False: "no"}[one.value] if isinstance(one.value, bool) else one.value
+    value = cell_value(setting.value)
     if value is None:
         return {"type": "no_blanks"}
     return {"type": "cell", "criteria": "!=", "value": f'"{value}"' if isinstance(value, str) else value}
 
 
-def _limit(page: Any, layout: Layout, row: int, column: int, one: Input) -> None:
+def _limit(page: Any, layout: Layout, row: int, column: int, setting: Input) -> None:
     """Let a cell take what the page takes."""
-    rule: dict[str, Any] = {
-        "ignore_blank": one.optional,
-        "error_title": "plaudit",
-        "error_message": f"{one.rule}."[:255],
-    }
-    if one.kind in ("flag", "choice"):
-        choices = ["yes", "no"] if one.kind == "flag" else list(one.choices)
+    rule: dict[str, Any] = {"ignore_blank": setting.optional}
+    rule |= {"error_title": "plaudit", "error_message": f"{setting.rule}."[:255]}
+    if setting.kind in ("flag", "choice"):
+        choices = ["yes", "no"] if setting.kind == "flag" else list(setting.choices)
         if len(",".join(choices)) > LONGEST_LIST:
             first, last = (layout.numbers[f"{layout.sheet.name}/{place}/name"] for place in (choices[0], choices[-1]))
             rule |= {"validate": "list", "source": _range([first, last])}
         else:
             rule |= {"validate": "list", "source": choices}
     else:
-        rule["validate"] = "integer" if one.kind == "integer" else "decimal"
-        if math.isinf(one.most):
-            rule |= {"criteria": ">=", "value": one.least}
+        rule["validate"] = "integer" if setting.kind == "integer" else "decimal"
+        if math.isinf(setting.most):
+            rule |= {"criteria": ">=", "value": setting.least}
         else:
-            rule |= {"criteria": "between", "minimum": one.least, "maximum": one.most}
+            rule |= {"criteria": "between", "minimum": setting.least, "maximum": setting.most}
     page.data_validation(row, column, row, column, rule)
 
 
-def _printed(page: Any, frozen: tuple[int, int], *, one: bool) -> None:
+def _set_print(page: Any, frozen: tuple[int, int], *, front: bool) -> None:
     """Set how a worksheet is printed: settings and totals on one page, tables as wide as one."""
-    page.set_portrait() if one else page.set_landscape()
+    page.set_portrait() if front else page.set_landscape()
     page.set_paper(9)  # A4
-    page.fit_to_pages(1, 1 if one else 0)
+    page.fit_to_pages(1, 1 if front else 0)
     page.set_footer("&L&A&R&P / &N")
     page.repeat_rows(0, frozen[0] - 1)

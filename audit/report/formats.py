@@ -52,7 +52,7 @@ ACCENTS = dict(zip(MARKS, "`'^~=u.\"rHvc", strict=True))
 
 def to_lines(audits: Named) -> str:
     """Return one line an audit, which begins with its name if that is not its mechanism's."""
-    return _joined([str(audit) if name == audit.mechanism else f"{printable(name)}: {audit}" for name, audit in audits])
+    return _lines([str(audit) if name == audit.mechanism else f"{printable(name)}: {audit}" for name, audit in audits])
 
 
 def to_text(audits: Named) -> str:
@@ -65,7 +65,7 @@ def to_text(audits: Named) -> str:
         gaps = [" " * (width - _width(words)) for width, words in zip(widths, entries, strict=True)]
         cells = zip(COLUMNS, gaps, entries, strict=True)
         lines.append("  ".join(gap + words if key in RIGHT else words + gap for key, gap, words in cells).rstrip())
-    return _joined([*_warning(audits, "{}"), *lines])
+    return _lines([*_warning(audits, "{}"), *lines])
 
 
 def to_markdown(audits: Named) -> str:
@@ -73,7 +73,7 @@ def to_markdown(audits: Named) -> str:
     rule = ["---:" if key in RIGHT else ":---" for key in COLUMNS]
     rows = [[_in_code(words) if key in HOSTILE else words for key, words in cells.items()] for cells in _rows(audits)]
     lines = [f"| {' | '.join(entries)} |" for entries in (COLUMNS.values(), rule, *rows)]
-    return _joined([*_warning(audits, "**{}**\n"), *lines])
+    return _lines([*_warning(audits, "**{}**\n"), *lines])
 
 
 def to_latex(audits: Named) -> str:
@@ -83,10 +83,11 @@ def to_latex(audits: Named) -> str:
     since no font of LaTeX's own has them.
     """
     kinds = ["r" if key in RIGHT else "p{4cm}" if key in WIDE else "l" for key in COLUMNS]
-    head, *rows = (" & ".join(map(_in_latex, entries.values())) + r" \\" for entries in (COLUMNS, *_rows(audits)))
+    texts = [["".join(map(_latex_letter, words)) for words in cells.values()] for cells in (COLUMNS, *_rows(audits))]
+    head, *rows = (" & ".join(cells) + r" \\" for cells in texts)
     begin, end = rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\end{tabular}"
     lines = [begin, r"\hline", head, r"\hline", *rows, r"\hline", end]
-    return _joined([*_warning(audits, "\\textbf{{{}}}\\par"), *lines])
+    return _lines([*_warning(audits, "\\textbf{{{}}}\\par"), *lines])
 
 
 def to_csv(audits: Named) -> str:
@@ -123,7 +124,7 @@ def to_annotations(results: Results, known_bugs: Collection[str] = ()) -> str:
             words = f"{result}. What would help: {advice}." if advice else f"{result}"
             title = _escaped(printable(f"{result.verdict}: {name}"), {":": "%3A", ",": "%2C"})
             lines.append(f"::{level} title={title}::{_escaped(printable(words), {})}")
-    return _joined(lines)
+    return _lines(lines)
 
 
 def to_github(results: Results, known_bugs: Collection[str] = ()) -> str:
@@ -134,10 +135,11 @@ def to_github(results: Results, known_bugs: Collection[str] = ()) -> str:
     verdicts = [result.verdict for name, result in results if name not in known_bugs]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
     audits = [(name, result) for name, result in results if isinstance(result, AuditResult)]
-    replays = [f"- {_in_code(printable(f'{name}: {one}'))}" for name, one in results if isinstance(one, ReplayRecord)]
-    known = [f"{words}\n"] if (words := bugs_found(audits, known_bugs)) else []
+    records = [(name, result) for name, result in results if isinstance(result, ReplayRecord)]
+    replays = [f"- {_in_code(printable(f'{name}: {record}'))}" for name, record in records]
+    bugs = [f"{words}\n"] if (words := bugs_found(audits, known_bugs)) else []
     heading = f"### Privacy audits: {counts or 'of known bugs only'}\n"
-    return _joined([heading, *known, *([to_markdown(audits)] if audits else []), *replays])
+    return _lines([heading, *bugs, *([to_markdown(audits)] if audits else []), *replays])
 
 
 FORMS: dict[str, Callable[[Named], str]] = {
@@ -159,7 +161,7 @@ def _rows(audits: Named) -> list[dict[str, str]]:
     return [row(audit.summary(name)) for name, audit in audits]
 
 
-def _joined(lines: list[str]) -> str:
+def _lines(lines: list[str]) -> str:
     return "".join(f"{entry}\n" for entry in lines)
 
 
@@ -193,10 +195,6 @@ def _quoted(words: str) -> str:
     return '"' + in_cell(words).replace('"', '""') + '"'
 
 
-def _in_latex(words: str) -> str:
-    return "".join(map(_latex_letter, words))
-
-
 def _latex_letter(letter: str) -> str:
     if letter in LATEX:
         return LATEX[letter]
@@ -204,8 +202,8 @@ def _latex_letter(letter: str) -> str:
         return f"\\{LETTERS[letter]}{{}}"
     if letter.isascii():
         return letter
-    taken_apart = unicodedata.normalize("NFD", letter)
-    base, marks = taken_apart[0], taken_apart[1:]
+    decomposed = unicodedata.normalize("NFD", letter)
+    base, marks = decomposed[0], decomposed[1:]
     if base.isascii() and base.isalpha() and marks in ACCENTS:
         return f"\\{ACCENTS[marks]}{{{base}}}"
     return f"{{[}}U+{ord(letter):04X}]"

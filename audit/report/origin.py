@@ -27,12 +27,17 @@ def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 def public_origin(result: AuditResult) -> list[tuple[str, str]]:
     """Return of a provenance what is known to disclose nothing: versions of known packages, and the day."""
-    given = result.provenance.get("software")
-    versions = given if isinstance(given, dict) else {}
+    versions = result.provenance.get("software")
+    versions = versions if isinstance(versions, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
-    known = [f"{name} {one}" for name, one in software.items() if isinstance(one, str) and VERSION.fullmatch(one)]
-    day = day_of(result.provenance)
-    return [*([("software", ", ".join(known))] if known else []), *([("made on", day)] if day else [])]
+    texts = [
+        f"{name} {version}"
+        for name, version in software.items()
+        if isinstance(version, str) and VERSION.fullmatch(version)
+    ]
+    return [
+        (name, text) for name, text in (("software", ", ".join(texts)), ("made on", day_of(result.provenance))) if text
+    ]
 
 
 def day_of(provenance: Mapping[str, Any]) -> str:
@@ -56,8 +61,8 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
     sure, seed = f"confidence={result.confidence!r}", f"rng={result.seed_entropy!r}"
     if result.design == "one_run":
         share = parameters.get("share")
-        known = share if isinstance(share, int | float) else None
-        name, first, rest = "measure_loss_one_run", "mechanism, canaries", [f"share={known!r}"]
+        share = share if isinstance(share, int | float) else None
+        name, first, rest = "measure_loss_one_run", "mechanism, canaries", [f"share={share!r}"]
     elif result.design == "outputs":
         name, first = "measure_loss_from_outputs", "outputs_x, outputs_y"
         rest = [f"relation={result.relation!r}", f"distance={result.distance}", f"unit={result.unit!r}"]
@@ -65,9 +70,9 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
     else:
         name, first = "measure_loss", "mechanism, pair"
         size = parameters.get("size")
-        asked = size if isinstance(size, int) else result.size
+        size = size if isinstance(size, int) else result.size
         stop = ['stop="early"'] if parameters.get("stop") == "early" else []
-        rest = [f"size={asked}", *_choice(result, parameters), *stop]
+        rest = [f"size={size}", *_choice(result, parameters), *stop]
     lines = [
         f"from audit import {family}, {name}",
         "",
@@ -94,13 +99,13 @@ def _choice(result: AuditResult, parameters: dict[str, Any]) -> list[str]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value of JSON as text, and of one that is nested too deeply that it is."""
+    """Return a value of JSON as text; of one that is nested too deeply, say so."""
     try:
         if isinstance(value, dict):
-            given = ((key, entry) for key, entry in islice(value.items(), MOST) if entry != {})
-            entries = ((key, _plain(entry), entry) for key, entry in given)
+            entries = ((key, entry) for key, entry in islice(value.items(), MOST) if entry != {})
             return ", ".join(
-                f"{key} ({said})" if isinstance(one, dict) else f"{key} {said}" for key, said, one in entries
+                f"{key} ({_plain(entry)})" if isinstance(entry, dict) else f"{key} {_plain(entry)}"
+                for key, entry in entries
             )
         return str(value)
     except RecursionError:

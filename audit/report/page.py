@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from importlib import resources
 from typing import Any
 
@@ -65,9 +65,9 @@ def build_report(
     shown = sorted(
         audits, key=lambda named: (named[0] in known_bugs, ORDER.index(named[1].verdict), -excess(named[1]), named[0])
     )
-    cited = _cited([result for _, result in shown], bool(estimates))
+    citations = _citations([result for _, result in shown], bool(estimates))
     entries = [
-        _entry(k, name, result, name in known_bugs, cited, public, published)
+        _entry(k, name, result, name in known_bugs, citations, public, published)
         for k, (name, result) in enumerate(shown, 1)
     ]
     promises = [entry for entry in entries if not entry["known_bug"]]
@@ -75,8 +75,9 @@ def build_report(
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     groups = {verdict: [entry for entry in promises if entry["result"].verdict == verdict] for verdict in ORDER}
     confidential = not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some)
-    kept = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
-    days = sorted({day_of(one) for one in [*kept, *(estimate.settings for _, estimate in estimates)]} - {""})
+    origins = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
+    origins += [estimate.settings for _, estimate in estimates]
+    days = sorted({day_of(values) for values in origins} - {""})
     page = _environment.get_template("report.html.j2").render(
         title=title,
         head=[
@@ -108,10 +109,10 @@ def build_report(
         ],
         end=END,
         estimates=[_estimate(k, name, estimate, public) for k, (name, estimate) in enumerate(estimates, 1)],
-        replays=[_replayed(k, name, record, public, published) for k, (name, record) in enumerate(replays, 1)],
-        estimates_cited=[cited[key] for key in ESTIMATES if key in cited],
+        replays=[_replay(k, name, record, public, published) for k, (name, record) in enumerate(replays, 1)],
+        estimates_cited=[citations[key] for key in ESTIMATES if key in citations],
         limits=LIMITS,
-        references=[REFERENCES.get(key, key) for key in cited],
+        references=[REFERENCES.get(key, key) for key in citations],
         software=SOFTWARE,
         version=provenance()["software"]["plaudit"],
     )
@@ -123,15 +124,13 @@ def _entry(
     name: str,
     result: AuditResult,
     known_bug: bool,
-    cited: dict[str, int],
+    citations: dict[str, int],
     public: bool,
     published: Collection[str],
 ) -> View:
     if public:
         name = f"Audit {number}" + (f": {result.mechanism}" if result.mechanism in published else "")
         result = result.redact()
-    known = result.bound in NAMED
-    keys = NAMED[result.bound].sources if known else ()
     return dict(
         number=number,
         name=name,
@@ -143,8 +142,8 @@ def _entry(
         unseen=unseen(result),
         others=[(one["event"], at_least(one["measured"])) for one in result.others if one["event"] != result.event],
         assumptions=assumptions(result),
-        bound=result.bound if known or not public else "unknown",
-        cited=sorted(cited[key] for key in {*keys, *result.claim.sources}),
+        bound=result.bound if result.bound in NAMED or not public else "unknown",
+        cited=sorted(citations[key] for key in {*_sources(result), *result.claim.sources}),
         bar=loss_bar(result),
         profiles=privacy_profiles(result),
         counts=([], []) if public else _counts(result),
@@ -167,15 +166,15 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> V
         size="" if public else f"{number_of(estimate.size, 'run')} of {number_of(estimate.areas, 'area')}",
         curve=None if public else loss_curve(estimate),
         axes=estimate.axes,
-        event="the error of one count"
-        if "components" not in estimate.settings
-        else "the errors of many counts, added up",
-        neighbors=_neighbors(estimate.settings, public),
+        event="the errors of many counts, added up" if "components" in estimate.settings else "the error of one count",
+        neighbors=("withheld" if public else "")
+        if "pair" in estimate.settings
+        else "one person more or less in an area",
         settings=[] if public else origin(estimate.settings),
     )
 
 
-def _replayed(number: int, name: str, record: ReplayRecord, public: bool, published: Collection[str]) -> View:
+def _replay(number: int, name: str, record: ReplayRecord, public: bool, published: Collection[str]) -> View:
     promised = str(record.claim) if record.claim else "nothing"
     names = [] if public else [("algorithm", record.mechanism), ("databases", record.pair)]
     counted = [] if public else [("pairs of runs", f"{record.size:,}"), ("queries", f"{len(record.queries):,}")]
@@ -190,26 +189,21 @@ def _replayed(number: int, name: str, record: ReplayRecord, public: bool, publis
     )
 
 
-def _neighbors(settings: Mapping[str, Any], public: bool) -> str:
-    """Return who differs, where the settings do not name the pair, or the report may not."""
-    if "pair" not in settings:
-        return "one person more or less in an area"
-    return "withheld" if public else ""
-
-
 def _rough(value: float) -> str:
     return f"{value:.4g}" if value == value else "unknown"
 
 
-def _cited(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]:
+def _citations(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]:
     """Return the number of every reference that is cited, in the order of the list."""
-    used = {key for result in audits for key in result.claim.sources}
-    used |= {key for result in audits if result.bound in NAMED for key in NAMED[result.bound].sources}
+    used = {key for result in audits for key in (*result.claim.sources, *_sources(result))}
     used |= set(ESTIMATES) if estimates else set()
-    return {
-        key: k
-        for k, key in enumerate([*(key for key in REFERENCES if key in used), *sorted(used - REFERENCES.keys())], 1)
-    }
+    ordered = [*(key for key in REFERENCES if key in used), *sorted(used - REFERENCES.keys())]
+    return {key: k for k, key in enumerate(ordered, 1)}
+
+
+def _sources(result: AuditResult) -> tuple[str, ...]:
+    """Return the references of the theorem behind a bound, if it is known."""
+    return NAMED[result.bound].sources if result.bound in NAMED else ()
 
 
 def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from audit.methods.method import NAMED, Method
 from audit.results import AuditResult
@@ -33,12 +32,12 @@ def visible(words: str, most: int = LONGEST) -> str:
     ending = f" ... ({rest:,} more letters)" if rest > 0 else ""
     if head.isascii() and head.isprintable():
         return head + ending
-    kept, marks = [], 0
+    letters, marks = [], 0
     for letter in head:
         marks = marks + 1 if unicodedata.category(letter) in ("Mn", "Me") else 0
-        seen = letter.isprintable() and letter not in UNSEEN and marks <= STACKED
-        kept.append(letter if seen else letter.encode("unicode_escape").decode())
-    return "".join(kept) + ending
+        harmless = letter.isprintable() and letter not in UNSEEN and marks <= STACKED
+        letters.append(letter if harmless else letter.encode("unicode_escape").decode())
+    return "".join(letters) + ending
 
 
 def event_class(result: AuditResult) -> str:
@@ -55,29 +54,29 @@ def meaning(result: AuditResult) -> list[str]:
         else f"which of two values the data of one {result.unit} have"
     )
     aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
-    promised, shown = _times(claim.guessed_right, result.measured.guessed_right)
+    promised, shown = _in_100(claim.guessed_right, result.measured.guessed_right)
     sentences = [
         f"The promise: whoever knows everything but {secret}, and sees one release, guesses it right at most "
         f"{promised} times in 100 from even odds{aside}."
     ]
     if result.verdict == "not refuted":
-        return [
-            *sentences,
+        sentences.append(
             f"With {percent(result.confidence)} confidence the true {cells['parameter']} is at least "
             f"{cells['measured']}, which is within the promised {cells['promised']}. This does not refute the promise, "
-            "and does not prove it.",
-        ]
-    if result.verdict == "no power":
-        return [
-            *sentences,
-            "There were too few runs to detect even twice the promised loss. They say nothing for the promise or "
-            "against it.",
-            *([f"What would help: {advice}."] if (advice := remedy(result)) else []),
-        ]
-    if result.support is not None:
+            "and does not prove it."
+        )
+    elif result.verdict == "no power":
         sentences.append(
-            f"It is broken without limit. By the exact law of the algorithm, an output{_probability(result.support)} "
-            "is possible on only one of the two databases. Whoever sees it is certain."
+            "There were too few runs to detect even twice the promised loss. They say nothing for the promise or "
+            "against it."
+        )
+        sentences += [f"What would help: {advice}."] if (advice := remedy(result)) else []
+    if result.support is not None:
+        chance = result.support.get("probability")  # which a redacted audit does not tell
+        likely = "" if chance is None else f" of probability {nearest(chance)}"
+        sentences.append(
+            f"It is broken without limit. By the exact law of the algorithm, an output{likely} is possible on only one "
+            "of the two databases. Whoever sees it is certain."
         )
     if not result.measured <= claim:
         sentences.append(
@@ -93,9 +92,9 @@ def meaning(result: AuditResult) -> list[str]:
 def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection[str]) -> str:
     """Return how many known bugs were detected, in a sentence; nothing where there are none."""
     verdicts = [result.verdict for name, result in audits if name in known_bugs]
-    found = verdicts.count("violated")
-    parts = [f"{found} detected, as expected"] if found else []
-    parts += [f"{len(verdicts) - found} not detected"] if found < len(verdicts) else []
+    detected = verdicts.count("violated")
+    parts = [f"{detected} detected, as expected"] if detected else []
+    parts += [f"{len(verdicts) - detected} not detected"] if detected < len(verdicts) else []
     return f"Known bugs: {'; '.join(parts)}." if parts else ""
 
 
@@ -164,17 +163,17 @@ def remedy(result: AuditResult, option: str = "") -> str:
     claim = result.claim
     if result.verdict != "no power" or not claim.budget:  # twice a promise of nothing is nothing
         return ""
-    asked = f" ({option})" if option else ""
+    how = f" ({option})" if option else ""
     unit = "people" if result.unit == "person" else f"{result.unit}s"
     power = 1 / claim.growth
     beyond = ((result.detectable / claim.budget) ** power - 1) / (2**power - 1)
     if result.design == "one_run":
         return f"more cells, or more {unit} in each of them"
     if beyond > FARTHEST:
-        return f"more runs{asked}, or databases that differ in several {unit}"
+        return f"more runs{how}, or databases that differ in several {unit}"
     runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.2 * beyond * result.distance)
     group = f", or databases that differ in {steps} {unit}"
-    return f"some {runs:.0f} runs{asked}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
+    return f"some {runs:.0f} runs{how}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
 
 
 def assumptions(result: AuditResult) -> list[str]:
@@ -206,15 +205,10 @@ def _step(result: AuditResult) -> str:
     return f"one {NEIGHBORS[result.relation].format(result.unit)}"
 
 
-def _times(promised: float, shown: float) -> tuple[str, str]:
+def _in_100(promised: float, shown: float) -> tuple[str, str]:
     """Return two probabilities as so many times in 100: at most, at least, and not the same unless they are."""
     for digits in range(3, 12):
         words = at_most(100 * promised, digits), at_least(100 * shown, digits)
         if (float(words[1]) > float(words[0])) == (shown > promised):
             break
     return words
-
-
-def _probability(support: dict[str, Any]) -> str:
-    """Return how often a witness is met, which a redacted audit does not tell."""
-    return f" of probability {nearest(support['probability'])}" if "probability" in support else ""

@@ -199,8 +199,8 @@ class AuditResult(Reported):
     @property
     def parameters(self) -> dict[str, Any]:
         """What the audit was asked for; of a file that somebody made, perhaps nothing."""
-        known = self.provenance.get("parameters")
-        return known if isinstance(known, dict) else {}
+        parameters = self.provenance.get("parameters")
+        return parameters if isinstance(parameters, dict) else {}
 
     @property
     def witness(self) -> str:
@@ -214,11 +214,11 @@ class AuditResult(Reported):
     @property
     def met(self) -> float:
         """Share of the counted runs in which the event speaks that promised most; 1 for one that weighs every run."""
-        known = [(self.counts, self.basis), *((one["counts"], one["basis"]) for one in self.others)]
-        counts, _ = max(known, key=lambda one: float(one[1].get("share", 1.0)))
+        events = [(self.counts, self.basis), *((other["counts"], other["basis"]) for other in self.others)]
+        counts, _ = max(events, key=lambda event: float(event[1].get("share", 1.0)))
         runs = sum(side.get("runs", 0) for side in counts.values())
-        named = [side[key] for side in counts.values() for key in side if key != "runs"]
-        return sum(named) / runs if runs and named else 0.0
+        hits = sum(number for side in counts.values() for key, number in side.items() if key != "runs")
+        return hits / runs if runs else 0.0
 
     @property
     def far(self) -> bool:
@@ -226,9 +226,7 @@ class AuditResult(Reported):
 
         Then no minimum detectable loss is announced: what is lost may lie elsewhere.
         """
-        if self.verdict != "not refuted":
-            return False
-        return is_far(self.measured.budget, self.claim.budget, self.detectable)
+        return self.verdict == "not refuted" and is_far(self.measured.budget, self.claim.budget, self.detectable)
 
     @property
     def power(self) -> tuple[str, ...]:
@@ -240,10 +238,7 @@ class AuditResult(Reported):
 
     def redact(self) -> AuditResult:
         """Return the result without what can disclose true counts or names: all but claim, bound, verdict and sizes."""
-        kept = {key: self.provenance[key] for key in PUBLIC if key in self.provenance}
-        support = (
-            None if self.support is None else {"order": REDACTED}
-        )  # where noise ends, its probability is the count
+        public = {key: self.provenance[key] for key in PUBLIC if key in self.provenance}
         return replace(
             self,
             mechanism=GIVEN_OUTPUTS if self.design == "outputs" else REDACTED,
@@ -251,9 +246,10 @@ class AuditResult(Reported):
             counts={name: {"runs": side["runs"]} for name, side in self.counts.items() if "runs" in side},
             pair=REDACTED,
             searched=REDACTED,
-            support=support,
+            # Where noise ends, the probability of a witness is the count.
+            support=None if self.support is None else {"order": REDACTED},
             seed_entropy=None,
-            provenance={**kept, "parameters": {}},
+            provenance={**public, "parameters": {}},
             basis={},
             attack="",
             tried=(),
@@ -300,8 +296,8 @@ class AuditResult(Reported):
             If the values are of another kind, a field is missing, unknown, of the wrong type or out of range, or the
             verdict does not follow from the numbers.
         """
-        known = {**ADDED, **values} if isinstance(values, dict) else values
-        result = cls(**read(cls, known, "audit", claims=("claim", "measured"), numbers=NUMBERS, lists=LISTS))
+        complete = {**ADDED, **values} if isinstance(values, dict) else values
+        result = cls(**read(cls, complete, "audit", claims=("claim", "measured"), numbers=NUMBERS, lists=LISTS))
         check_basis(result.basis)
         typed(_Provenance, result.provenance)
         check_counts(result.counts)
@@ -355,7 +351,7 @@ def is_far(measured: float, promised: float, detectable: float) -> bool:
     bool
         False where nothing could be detected.
     """
-    return detectable < float("inf") and measured < promised - FAR * (detectable - promised)
+    return detectable < math.inf and measured < promised - FAR * (detectable - promised)
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:

@@ -129,7 +129,7 @@ class LossEstimate(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
         values |= {name: _plain_list(values[name]) for name in (*CURVE, "interval")}
         values |= {"value": _plain_list([self.value])[0], "assumptions": list(self.assumptions)}
         return {"kind": "estimate", **values, "settings": deepcopy(self.settings)}
@@ -144,21 +144,18 @@ class LossEstimate(Reported):
             If `data` is of another kind, lacks a field, has one too many or one of the wrong type, or the arrays of the
             curve differ in length.
         """
-        given = fields_of(cls, data, "estimate")
-        for name in (*CURVE, "interval", "assumptions"):
-            if not isinstance(given[name], list):
-                raise ValueError(f"{name} must be a list, got {given[name]!r}")
-        if len(given["interval"]) != 2:
-            raise ValueError(f"interval must have two ends, got {len(given['interval'])}")
+        values = fields_of(cls, data, "estimate", lists=(*CURVE, "interval", "assumptions"))
+        if len(values["interval"]) != 2:
+            raise ValueError(f"interval must have two ends, got {len(values['interval'])}")
         try:
-            given |= {name: np.array([number(value, math.nan) for value in given[name]]) for name in CURVE}
-            low, high = (number(value, math.nan) for value in given["interval"])
-            given |= {"value": number(given["value"], math.nan), "confidence": number(given["confidence"])}
+            values |= {name: np.array([number(value, math.nan) for value in values[name]]) for name in CURVE}
+            values["interval"] = tuple(number(value, math.nan) for value in values["interval"])
+            values |= {"value": number(values["value"], math.nan), "confidence": number(values["confidence"])}
         except ValueError as error:
             raise ValueError(f"an estimate has a field of the wrong type: {error}") from None
-        if len(sizes := {given[name].size for name in CURVE}) != 1:
+        if len(sizes := {values[name].size for name in CURVE}) != 1:
             raise ValueError(f"{', '.join(CURVE)} must be of one length, got {sorted(sizes)}")
-        return cls(**typed(cls, given | {"interval": (low, high), "assumptions": tuple(given["assumptions"])}))
+        return cls(**typed(cls, values | {"assumptions": tuple(values["assumptions"])}))
 
 
 def _plain_list(values: Iterable[float]) -> list[float | str | None]:

@@ -87,20 +87,20 @@ def read_results(*paths: Path, needed: Sequence[str] = ()) -> Results:
     results = Results([], [], [], set())
     names: set[str] = set()
     for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
-        for name, found, known_bug in _read(file):
+        for name, result, known_bug in _read(file):
             own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in names)
             names.add(own)
             if known_bug:
                 results.known_bugs.add(own)
-            if isinstance(found, AuditResult):
-                results.audits.append((own, found))
-            elif isinstance(found, LossEstimate):
-                results.estimates.append((own, found))
+            if isinstance(result, AuditResult):
+                results.audits.append((own, result))
+            elif isinstance(result, LossEstimate):
+                results.estimates.append((own, result))
             else:
-                results.replays.append((own, found))
-    there = [kind for kind in ("audits", "estimates", "replays") if getattr(results, kind)]
-    if needed and not set(needed) & set(there):
-        got = f"{' and '.join(there)} only" if there else "none"
+                results.replays.append((own, result))
+    kinds = [kind for kind in ("audits", "estimates", "replays") if getattr(results, kind)]
+    if needed and not set(needed) & set(kinds):
+        got = f"{' and '.join(kinds)} only" if kinds else "none"
         where = ", ".join(map(str, paths))
         raise ValueError(f"{where} must hold saved {' or '.join(needed)}, got {got}")
     return results

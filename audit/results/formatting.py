@@ -136,7 +136,7 @@ def percent(confidence: float) -> str:
     >>> percent(0.95), percent(1 - 0.05 / 3), percent(1 - 1e-9)
     ('95%', '98.333%', '99.9999999%')
     """
-    return f"{(100 * _sure(confidence)).normalize():f}%"
+    return f"{(100 * _rounded_confidence(confidence)).normalize():f}%"
 
 
 def texts(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -147,7 +147,7 @@ def texts(summary: Mapping[str, Any]) -> dict[str, str]:
         "promised": promised,
         "delta": "" if summary["delta"] is None else nearest(summary["delta"]),
         "measured": measured,
-        "confidence": f"{_sure(summary['confidence']):f}",
+        "confidence": f"{_rounded_confidence(summary['confidence']):f}",
         "detectable": "not announced" if summary.get("far") else detectable,
         "ceiling": at_most(summary["ceiling"]),
         "confidential": CONFIDENTIAL if summary["confidential"] else "",
@@ -241,7 +241,7 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
     return f"{mantissa}e{int(power):+03d}"  # as Python writes it
 
 
-def _sure(confidence: float) -> Decimal:
+def _rounded_confidence(confidence: float) -> Decimal:
     """Return a confidence whose shortfall from certainty is rounded up: it is never a certainty."""
     shortfall = 1 - Decimal(repr(float(confidence)))
     return (1 - Context(prec=DIGITS, rounding=ROUND_CEILING).plus(shortfall)).normalize()

@@ -16,13 +16,16 @@ __all__ = ["check_basis", "check_counts", "check_other", "fields_of", "number", 
 FINITE = sys.float_info.max
 
 
-def fields_of(cls: type, values: Any, kind: str) -> dict[str, Any]:
-    """Return the fields of a saved result, all of them and no others."""
+def fields_of(cls: type, values: Any, kind: str, *, lists: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the fields of a saved result, all of them and no others; `lists` are those that JSON holds as lists."""
     if not isinstance(values, dict) or values.get("kind") != kind:
         raise ValueError(f"kind must be {kind!r}, got {values.get('kind') if isinstance(values, dict) else values!r}")
     names = {f.name for f in fields(cls)}
     if wrong := names ^ (values.keys() - {"kind"}):
         raise ValueError(f"{kind} fields are missing or unknown: {', '.join(sorted(wrong))}")
+    for name in lists:
+        if not isinstance(values[name], list):
+            raise ValueError(f"{name} must be a list, got {values[name]!r}")
     return {name: values[name] for name in names}
 
 
@@ -30,17 +33,14 @@ def read(
     cls: type, values: Any, kind: str, *, claims: Sequence[str], numbers: Sequence[str], lists: Sequence[str]
 ) -> dict[str, Any]:
     """Return the fields of a saved result as it takes them: claims, numbers that may be infinite, tuples for lists."""
-    found = fields_of(cls, values, kind)
-    for name in lists:
-        if not isinstance(found[name], list):
-            raise ValueError(f"{name} must be a list, got {found[name]!r}")
+    result = fields_of(cls, values, kind, lists=lists)
     try:
-        found |= {name: claim_from_dict(found[name]) for name in claims if found[name] is not None}
-        found |= {name: number(found[name]) for name in numbers} | {name: tuple(found[name]) for name in lists}
+        result |= {name: claim_from_dict(result[name]) for name in claims if result[name] is not None}
+        result |= {name: number(result[name]) for name in numbers} | {name: tuple(result[name]) for name in lists}
     except (TypeError, ValueError) as error:
         article = "an" if kind[0] in "ae" else "a"
         raise ValueError(f"{article} {kind} has a field of the wrong type: {error}") from None
-    return typed(cls, found)
+    return typed(cls, result)
 
 
 def number(value: Any, none: float | None = None) -> float:
@@ -54,13 +54,13 @@ def number(value: Any, none: float | None = None) -> float:
     return float(value)
 
 
-def typed(cls: type, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields if each that is given is of its type, down to the entries of lists and dicts."""
+def typed(cls: type, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields if each that is there is of its type, down to the entries of lists and dicts."""
     for name, hint in get_type_hints(cls).items():
-        if name in given and not _is_of(given[name], hint):
+        if name in values and not _is_of(values[name], hint):
             words = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
-            raise ValueError(f"{name} must be {words}, got {given[name]!r}")
-    return given
+            raise ValueError(f"{name} must be {words}, got {values[name]!r}")
+    return values
 
 
 def _is_of(value: Any, hint: Any) -> bool:
@@ -129,9 +129,9 @@ def check_basis(basis: dict[str, Any]) -> None:
     """Refuse numbers that no method has written: of another type, or too large."""
     typed(_Basis, basis)
     for name, value in basis.items():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, int | float) and not abs(one) < LARGEST:
-                raise ValueError(f"{name} must be finite and below 2**53 in size, got {one!r}")
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, int | float) and not abs(entry) < LARGEST:
+                raise ValueError(f"{name} must be finite and below 2**53 in size, got {entry!r}")
 
 
 def check_other(other: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from audit.claims import Claim, Relation
 from audit.io.html import as_facts
 from audit.io.text import printable
 from audit.results.audit_result import Verdict
-from audit.results.formatting import NEIGHBORS, WARNING, plain_number
+from audit.results.formatting import NEIGHBORS, WARNING, number_of, plain_number
 from audit.results.plain import read
 
 __all__ = ["ReplayRecord"]
@@ -71,19 +71,17 @@ class ReplayRecord:
     def __str__(self) -> str:
         secret = "CONFIDENTIAL: " * self.confidential
         label = ", ".join(part for part in (printable(self.mechanism), printable(self.pair)) if part.strip())
-        promise = (
-            f"promised {self.claim}"
-            if self.claim
-            else f"nothing promised ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
-        )
+        relation = "add/remove" if self.relation == "add_remove" else "replace one"
+        promise = f"promised {self.claim}" if self.claim else f"nothing promised ({relation})"
         if self.violations:
-            more = len(self.violations) - 1
-            first = printable("{kind}: {sentence}".format(**self.violations[0]))
-            words = f"{first}{f' (and {more} more)' * bool(more)}{f'; {_notes(len(self.notes))}' * bool(self.notes)}"
+            words = printable("{kind}: {sentence}".format(**self.violations[0]))
+            more, notes = len(self.violations) - 1, len(self.notes)
+            words += (f" (and {more} more)" if more else "") + (f"; {number_of(notes, 'note')}" if notes else "")
         else:
             words = f"{len(self.queries)} {'query' if len(self.queries) == 1 else 'queries'} replayed"
             more = len(self.notes) - 1
-            words += f"; {printable(self.notes[0])}{f' (and {_notes(more)} more)' * (more > 0)}" if self.notes else ""
+            words += f"; {printable(self.notes[0])}" if self.notes else ""
+            words += f" (and {number_of(more, 'note')} more)" if more > 0 else ""
         return f"{secret}{label}, {promise}: {self.verdict}: {words}"
 
     def _repr_html_(self) -> str:
@@ -116,16 +114,10 @@ class ReplayRecord:
             follow from the violations.
         """
         verdict = values.get("verdict") if isinstance(values, dict) else None
-        known = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
-        found = ReplayRecord(
-            **read(ReplayRecord, known, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS)
-        )
-        if any(one.keys() != {"kind", "sentence"} for one in found.violations):
+        rest = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
+        record = cls(**read(cls, rest, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS))
+        if any(violation.keys() != {"kind", "sentence"} for violation in record.violations):
             raise ValueError("a violation must have kind and sentence")
-        if verdict != found.verdict:
-            raise ValueError(f"the verdict must follow from the violations: {found.verdict!r}, got {verdict!r}")
-        return found
-
-
-def _notes(number: int) -> str:
-    return f"{number} note{'s' * (number > 1)}"
+        if verdict != record.verdict:
+            raise ValueError(f"the verdict must follow from the violations: {record.verdict!r}, got {verdict!r}")
+        return record

@@ -17,6 +17,7 @@ __all__ = ["Change", "Comparison", "Counted", "compare_results"]
 
 # Identical: the same seed, and the same counts. Within chance and changed: by an exact test. Bounds only: of other
 # events or by sequential rules, so that no test of the counts holds.
+Row = dict[str, str]  # an audit as readers see it
 Counted = Literal["identical", "within chance", "changed", "bounds only", "missing", "new"]
 
 DETECTED = "the known bug is detected now: its test expects the violation"
@@ -109,7 +110,7 @@ def compare_results(
     the difference between the probabilities of a region on either database, the delta that it shows at epsilon 0.
     """
     check_confidence(confidence)
-    before, after = _by_name(old), _by_name(new)
+    before, after = _named(old), _named(new)
     matched = [(name, before.get(name), after.get(name)) for name in sorted(before.keys() | after.keys())]
     tests = {name: count_changes(name, a, b) for name, a, b in matched if a and b and not _why_untested(a, b)}
     level = (1 - confidence) / max(1, len(tests))
@@ -117,7 +118,7 @@ def compare_results(
     return Comparison(tuple(changes), confidence)
 
 
-def _by_name(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResult]:
+def _named(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResult]:
     named = dict(results)
     if len(named) < len(results):
         raise ValueError(f"names must differ, got {len(results)} audits with {len(named)} names")
@@ -134,11 +135,12 @@ def _change(
         powerless = ("a new audit, and it has no power",) if new.verdict == "no power" else ()
         expected = (DETECTED,) if new.verdict == "violated" and known_bug else ()
         return Change(name, None, new, "new", regressions=violated, weaknesses=powerless, notes=expected)
-    notes, regressions = list(_notes(old, new)), list(_regressions(old, new))
-    became = new.verdict == "violated" and old.verdict != "violated"
-    worse = notes if became and known_bug else regressions
-    if became:
-        worse.insert(0, DETECTED if known_bug else _violated(old, new))
+    rows = row(old.summary()), row(new.summary())
+    notes, regressions = list(_notes(old, new, *rows)), list(_regressions(old, new, *rows))
+    newly_violated = new.verdict == "violated" and old.verdict != "violated"
+    worse = notes if newly_violated and known_bug else regressions
+    if newly_violated:
+        worse.insert(0, DETECTED if known_bug else _violated(old, *rows))
     counts: Counted = "within chance"
     if _is_copy(old, new):
         counts = "identical"
@@ -152,7 +154,8 @@ def _change(
         else:
             notes.append(f"the counts changed beyond chance, but no growth of the loss is shown: {tests.changed}")
     p_value = None if tests is None else tests.p_value
-    return Change(name, old, new, counts, p_value, tuple(regressions), tuple(_weaknesses(old, new)), tuple(notes))
+    weaknesses = tuple(_weaknesses(old, new, *rows))
+    return Change(name, old, new, counts, p_value, tuple(regressions), weaknesses, tuple(notes))
 
 
 def _is_copy(old: AuditResult, new: AuditResult) -> bool:
@@ -161,15 +164,13 @@ def _is_copy(old: AuditResult, new: AuditResult) -> bool:
     return old.seed_entropy is not None and all(getattr(old, field) == getattr(new, field) for field in same)
 
 
-def _violated(old: AuditResult, new: AuditResult) -> str:
-    before, after = row(old.summary()), row(new.summary())
+def _violated(old: AuditResult, before: Row, after: Row) -> str:
     promise, witness = after["promised"], f"; {after['witness']}" if after["witness"] else ""
     was = f"{before['measured']}, {old.verdict}"
     return f"the verdict became violated: lower bound {after['measured']} of a promised {promise}, was {was}{witness}"
 
 
-def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    before, after = row(old.summary()), row(new.summary())
+def _regressions(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Iterator[str]:
     promises = f"{before['promised']} ({old.claim.relation}) -> {after['promised']} ({new.claim.relation})"
     order = new.claim.weaker_than(old.claim)
     if order is None:
@@ -182,12 +183,11 @@ def _regressions(old: AuditResult, new: AuditResult) -> Iterator[str]:
         yield "the distance of the databases was verified, and is now declared: verified -> declared"
 
 
-def _weaknesses(old: AuditResult, new: AuditResult) -> Iterator[str]:
+def _weaknesses(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Iterator[str]:
     if new.verdict == "no power":
         yield f"no power: not even twice the promise can be detected ({old.verdict} -> no power)"
     if type(old.claim) is type(new.claim) and _reach(new) > POWER_LOST * _reach(old):
-        rows = [row(one.summary()) for one in (old, new)]
-        losses = " -> ".join(f"{cells['detectable']} ({cells['promised']})" for cells in rows)
+        losses = " -> ".join(f"{cells['detectable']} ({cells['promised']})" for cells in (before, after))
         yield f"the minimum detectable loss grew, relative to the promise: {losses}"
 
 
@@ -196,8 +196,7 @@ def _reach(result: AuditResult) -> float:
     return result.detectable / result.claim.budget if result.claim.budget > 0 else math.inf
 
 
-def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
-    before, after = row(old.summary()), row(new.summary())
+def _notes(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Iterator[str]:
     if new.claim != old.claim and new.claim.weaker_than(old.claim) is False:
         yield f"the promise got stronger: {before['promised']} -> {after['promised']}"
     if new.verdict != old.verdict and new.verdict == "not refuted":
@@ -209,14 +208,12 @@ def _notes(old: AuditResult, new: AuditResult) -> Iterator[str]:
         yield f"steps between the databases: {old.distance} -> {new.distance}"
     if (old.adjacency, new.adjacency) == ("declared", "verified"):
         yield "the distance of the databases is now verified: declared -> verified"
-    if old.seed_entropy is not None and _asked(old) == _asked(new) and old.counts != new.counts:
+    settings = ("seed_entropy", "size", "selection", "event", "pair")
+    same = all(getattr(old, field) == getattr(new, field) for field in settings)
+    if old.seed_entropy is not None and same and old.counts != new.counts:
         yield "the same seed gave other counts: parameters, code, software or platform are not what they were"
     if old.confidential != new.confidential:
         yield "the databases are now confidential" if new.confidential else "the databases are confidential no longer"
-
-
-def _asked(result: AuditResult) -> tuple[object, ...]:
-    return result.seed_entropy, result.size, result.selection, result.event, result.pair
 
 
 def _why_untested(old: AuditResult, new: AuditResult) -> str:
@@ -228,7 +225,7 @@ def _why_untested(old: AuditResult, new: AuditResult) -> str:
             return f"the {words} differ"
     if new.design == "one_run":
         return "guesses from one run are not independent"
-    if _looked(old) or _looked(new):
+    if _stopped_early(old) or _stopped_early(new):
         return "the runs ended when the answer was clear, which their counts tell"
     if is_binned(old) or is_binned(new):
         if not is_weighed(old) or not is_weighed(new):
@@ -239,7 +236,7 @@ def _why_untested(old: AuditResult, new: AuditResult) -> str:
     return f"there are more than {MOST:.0e} runs" if sum(runs) > MOST else ""
 
 
-def _looked(result: AuditResult) -> bool:
+def _stopped_early(result: AuditResult) -> bool:
     """Tell whether it is known that an audit stopped early; files of the first schema say so among their parameters."""
     method = method_named(result.bound)
     return result.parameters.get("stop") == "early" or (method is not None and method.stopped_early(result.basis))

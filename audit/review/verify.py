@@ -29,17 +29,15 @@ def verify_result(result: AuditResult) -> AuditResult:
     }
     for name, (saved, computed) in pairs.items():
         if not math.isclose(saved, computed, rel_tol=TOLERANCE, abs_tol=1e-9):
-            raise ValueError(
-                f"{name} must follow from the counts: {computed:.9g}, got {saved:.9g}{_by_another(result)}"
-            )
+            got = f"{computed:.9g}, got {saved:.9g}{_writer(result)}"
+            raise ValueError(f"{name} must follow from the counts: {got}")
     if again.verdict != result.verdict:
-        raise ValueError(
-            f"the verdict must follow from the counts: {again.verdict!r}, got {result.verdict!r}{_by_another(result)}"
-        )
+        got = f"{again.verdict!r}, got {result.verdict!r}{_writer(result)}"
+        raise ValueError(f"the verdict must follow from the counts: {got}")
     return again
 
 
-def _by_another(result: AuditResult) -> str:
+def _writer(result: AuditResult) -> str:
     """Say that another version wrote a file, where that shows: its numbers may be right by formulas of then."""
     software, ours = result.provenance.get("software"), provenance()["software"]["plaudit"]
     theirs = software.get("plaudit", ours) if isinstance(software, dict) else ours
@@ -59,21 +57,21 @@ def recomputed(result: AuditResult) -> AuditResult:
     if result.redacted:
         raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
     check_counts(result.counts)
-    found = method_named(result.bound, result.claim)
-    if found is None:
+    family = method_named(result.bound, result.claim)
+    if family is None:
         raise ValueError(f"no method for a promise of {result.claim} is called {result.bound!r}")
-    method = found(result.claim, result.distance, result.confidence)
+    method = family(result.claim, result.distance, result.confidence)
     _check_runs(result, method)
-    known = [(result.counts, result.basis), *((one["counts"], one["basis"]) for one in result.others)]
-    shares = [basis.get("share", 1.0) for _, basis in known]
+    events = [(result.counts, result.basis), *((other["counts"], other["basis"]) for other in result.others)]
+    shares = [basis.get("share", 1.0) for _, basis in events]
     if min(shares) <= 0 or sum(shares) > 1 + TOLERANCE:
         raise ValueError(f"events must have shares of one error probability, got {', '.join(map(str, shares))}")
     try:
-        for one in known:
-            method.check(*one)
-        measured = result.claim.at(max(method.lower(*one) for one in known))
-        ceiling = max(method.ceiling(*one) for one in known)
-        detectable, rare = detectable_loss(method, known, result.selection), rare_runs(method, known)
+        for event in events:
+            method.check(*event)
+        measured = result.claim.at(max(method.lower(*event) for event in events))
+        ceiling = max(method.ceiling(*event) for event in events)
+        detectable, rare = detectable_loss(method, events, result.selection), rare_runs(method, events)
     except (LookupError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(
