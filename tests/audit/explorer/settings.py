@@ -4,6 +4,22 @@ from __future__ import annotations
 
 import math
 
+TOTALS_OF_TABLE_10 = {  # as printed: both totals, and the epsilons of three accountings
+    **{"rho": "1.257281", "bounded_rho": "2.514562", "epsilon_tight": "11.412", "bounded_epsilon_tight": "16.980"},
+    **{"epsilon_simple": "12.018", "bounded_epsilon_simple": "17.733"},
+    **{"epsilon_gaussian": "10.944", "bounded_epsilon_gaussian": "16.308"},
+}
+TAKEN = """([sheet, states]) => {
+    if (explorer.open !== sheet) explorer.turn(sheet);
+    const described = book.sheets.find(one => one.name === sheet);
+    return states.map(state => {
+        const left = explorer.take(state, store.state);
+        const cells = [...document.querySelectorAll(`[data-of="${sheet}"] [data-cell]`)]
+            .map(e => [e.dataset.cell, e.dataset.value]);
+        return [left, cells, sheets[sheet].compute(store.ofSheet(sheet, store.state), described.data)];
+    });
+}"""  # what a page leaves of each state, what it shows, what it computes
+
 
 def random_state(sheet, rng):
     """A whole state: each input is as published or anything that it may be."""

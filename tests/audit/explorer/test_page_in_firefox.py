@@ -13,21 +13,11 @@ import pytest
 from audit.explorer.page import build_page
 from audit.explorer.sheet import Explored
 from tests.audit.explorer.conftest import known_sheets
-from tests.audit.explorer.settings import differing, random_state
+from tests.audit.explorer.settings import TAKEN, differing, random_state
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 SECONDS = 120  # until Firefox has started, or answers
 SETTINGS = 10  # of each sheet
-TAKEN = """([sheet, states]) => {
-    if (explorer.open !== sheet) explorer.turn(sheet);
-    const described = book.sheets.find(one => one.name === sheet);
-    return states.map(state => {
-        explorer.take(state, store.state);
-        const cells = [...document.querySelectorAll(`[data-of="${sheet}"] [data-cell]`)]
-            .map(e => [e.dataset.cell, e.dataset.value]);
-        return [sheets[sheet].compute(store.ofSheet(sheet, store.state), described.data), Object.fromEntries(cells)];
-    });
-}"""
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(FIREFOX is None, reason="Firefox is not installed")]
 
@@ -96,9 +86,10 @@ def test_numbers_and_cells_are_those_of_python(firefox):
     for place, sheet in enumerate(known_sheets()):
         rng = np.random.default_rng(40 + place)
         states = [sheet.published, *(random_state(sheet, rng) for _ in range(SETTINGS))]
-        for state, (results, cells) in zip(states, firefox.evaluate(TAKEN, [sheet.name, states]), strict=True):
+        for state, (left, cells, results) in zip(states, firefox.evaluate(TAKEN, [sheet.name, states]), strict=True):
+            assert left == []
             assert differing(results, sheet.compute(state)) == []
-            for key, value in cells.items():
+            for key, value in cells:
                 if key in results:
                     result = results[key]
                     assert value == "" if result is None else type(result)(value) == result

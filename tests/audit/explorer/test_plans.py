@@ -40,27 +40,17 @@ def test_power_violation_and_size_are_inverse_to_each_other():
     assert SMALL.size(4.0, 9.0, 0.5) == 100
 
 
-def place(table, rng):
-    return int(rng.integers(len(table.budgets))), int(rng.integers(len(table.runs)))
-
-
-def test_entries_are_those_of_plans_whose_event_is_registered():
-    rng = np.random.default_rng(8)
+@pytest.mark.parametrize(
+    ("selects", "entries", "seed"), [(False, 6, 8), pytest.param(True, 3, 9, marks=pytest.mark.slow)]
+)
+def test_entries_are_those_of_plans(selects, entries, seed):
+    """Where the event is registered, and where it is chosen, which takes a simulation."""
+    rng = np.random.default_rng(seed)
     for (family, selection), table in plan_tables().items():
-        if selection == 0:
-            for row, column in (place(table, rng) for _ in range(6)):
-                found = smallest_excesses(family, selection, table.budgets[row], table.runs[column])
-                assert found == [pytest.approx(one, abs=CLOSE) for one in table.excess[row][column]]
-
-
-@pytest.mark.slow
-def test_entries_are_those_of_plans_whose_event_is_chosen():
-    rng = np.random.default_rng(9)
-    for (family, selection), table in plan_tables().items():
-        if selection > 0:
-            for row, column in (place(table, rng) for _ in range(3)):
-                found = smallest_excesses(family, selection, table.budgets[row], table.runs[column])
-                assert found == [pytest.approx(one, abs=CLOSE) for one in table.excess[row][column]]
+        for _ in range(entries if (selection > 0) is selects else 0):
+            row, column = int(rng.integers(len(table.budgets))), int(rng.integers(len(table.runs)))
+            excesses = smallest_excesses(family, selection, table.budgets[row], table.runs[column])
+            assert excesses == [pytest.approx(entry, abs=CLOSE) for entry in table.excess[row][column]]
 
 
 def test_what_is_interpolated_is_close_to_plans():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from audit.explorer.sheet import Explored, Input, Sheet
+from tests.audit.explorer.settings import differing
 from tests.helpers import refused
 
 NUMBER = Input(key="a/b/c/number", kind="number", value=1.0, least=0.5, most=2.0, label="x")
@@ -79,3 +80,12 @@ def test_a_page_is_opened_in_the_browser(tmp_path, monkeypatch):
     monkeypatch.setattr(Explored, "to_html", lambda self, path: Path(path).write_text("page"))
     Explored(SHEET).show(html=tmp_path / "out.html", opened=True)
     assert seen == [(tmp_path / "out.html").as_uri()]
+
+
+def test_the_comparison_of_numbers_can_fail():
+    assert differing({"a": 1.0 + 5e-10, "b": 20, "c": None}, {"a": 1.0, "b": 20, "c": None}) == []
+    pairs = [(1.0 + 2e-9, 1.0), (21, 20), (20.0, 21), (None, 1.0), (1.0, None), ("a", "b")]
+    for found, wanted in pairs:
+        assert differing({"a": found}, {"a": wanted}) == ["a"]
+    with pytest.raises(AssertionError):
+        differing({}, {"a": None})

@@ -21,8 +21,8 @@ from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored
 from experiments.phsafe import table10 as phsafe_table10
 from tests.audit.explorer.office import needs_office, recomputed
-from tests.audit.explorer.settings import differing, random_state
-from tests.helpers import refuses
+from tests.audit.explorer.settings import TOTALS_OF_TABLE_10, differing, random_state
+from tests.helpers import contents, refuses
 
 SHEETS = sheets()
 LAYOUTS = {one.name: layout.lay_out(Explored(one), words_in("en")) for one in SHEETS}
@@ -51,6 +51,11 @@ def read(computed, place):
     return row[place.column] if place.column < len(row) else None
 
 
+def book_of(sheets, **options):
+    content = workbook.build_workbook(Explored(sheets[0]), sheets)
+    return openpyxl.load_workbook(io.BytesIO(content), **options)
+
+
 def written(value):
     """What stands in an input cell of a value."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
@@ -59,20 +64,17 @@ def written(value):
 # What is in it
 
 
-def test_table_10_both_totals_and_the_printed_epsilons_stand_in_it(content):
-    values = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
-    numbers = LAYOUTS["phsafe"].numbers
+def test_table_10_both_totals_and_the_printed_epsilons_stand_in_it():
+    sheet, numbers = LAYOUTS["phsafe"].sheet, LAYOUTS["phsafe"].numbers
+    values = book_of([sheet], data_only=True)
     printed = phsafe_table10.printed_table()
     assert len(printed) == 46
     for row in printed:
         value = cell(values, numbers[f"phsafe/{row['table']}/{row['level']}/rho"]).value
         assert f"{value:.6f}".rstrip("0") == row["unbounded"].rstrip("0")
-    wanted = {"rho": 1.257281, "bounded_rho": 2.514562, "epsilon_tight": 11.412, "bounded_epsilon_tight": 16.980}
-    wanted |= {"epsilon_simple": 12.018, "bounded_epsilon_simple": 17.733}
-    wanted |= {"epsilon_gaussian": 10.944, "bounded_epsilon_gaussian": 16.308}
-    for name, number in wanted.items():
-        digits = 6 if name.endswith("rho") else 3
-        assert round(cell(values, numbers[f"phsafe/total/all/{name}"]).value, digits) == number
+    for name, text in TOTALS_OF_TABLE_10.items():
+        digits = len(text.partition(".")[2])
+        assert f"{cell(values, numbers[f'phsafe/total/all/{name}']).value:.{digits}f}" == text
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=lambda one: one.name)
@@ -99,22 +101,17 @@ def test_the_table_of_simulated_plans_is_a_worksheet_of_numbers(book):
 
 
 def test_inputs_take_what_the_page_takes(book):
-    for sheet in SHEETS:
-        for one in sheet.inputs:
-            place = LAYOUTS[sheet.name].inputs.get(one.key)
-            if place is None:
-                continue
-            rules = [
-                rule for rule in book[place.worksheet].data_validations.dataValidation if place.address in rule.cells
-            ]
-            assert len(rules) == 1
-            kinds = {"flag": "list", "choice": "list", "number": "decimal", "integer": "whole"}
-            assert rules[0].type == kinds[one.kind]
-            if one.kind in ("number", "integer"):
-                assert (float(rules[0].formula1), float(rules[0].formula2)) == (one.least, one.most)
-            elif not rules[0].formula1.startswith("'"):
-                choices = ["yes", "no"] if one.kind == "flag" else one.choices
-                assert rules[0].formula1 == f'"{",".join(choices)}"'
+    kinds = {"flag": "list", "choice": "list", "number": "decimal", "integer": "whole"}
+    of_inputs = {one.key: one for sheet in SHEETS for one in sheet.inputs}
+    rules = {page.title: page.data_validations.dataValidation for page in book}
+    for key, place in itertools.chain(*(found.inputs.items() for found in LAYOUTS.values())):
+        one = of_inputs[key]
+        (rule,) = [rule for rule in rules[place.worksheet] if place.address in rule.cells]
+        assert rule.type == kinds[one.kind]
+        if one.kind in ("number", "integer"):
+            assert (float(rule.formula1), float(rule.formula2)) == (one.least, one.most)
+        elif not rule.formula1.startswith("'"):
+            assert rule.formula1 == f'"{",".join(["yes", "no"] if one.kind == "flag" else one.choices)}"'
 
 
 def test_nothing_is_hidden_and_nothing_runs(content, book):
@@ -151,41 +148,28 @@ def test_text_is_never_a_formula(monkeypatch):
 
 
 def test_the_same_settings_give_the_same_bytes():
-    counts = next(one for one in SHEETS if one.name == "counts")
-    one, two = (workbook.build_workbook(Explored(counts), [counts]) for _ in range(2))
+    one, two = (workbook.build_workbook(Explored(SHEETS[0]), SHEETS[:2]) for _ in range(2))
     assert one == two
 
 
 # How it is written
 
 
-def test_it_is_written_where_nothing_is(tmp_path, monkeypatch, content):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(views, "build_workbook", lambda explored, sheets: content)
-    path = tmp_path / "new" / "book.xlsx"
-    Explored(SHEETS[0]).to_xlsx(path)
-    assert path.read_bytes() == content
-    refuses(ValueError, f"--xlsx must name a new file, got {path}", Explored(SHEETS[0]).to_xlsx, path)
-    assert path.read_bytes() == content
-    named = f"--xlsx must name a file that ends in .xlsx, got {tmp_path / 'book.csv'}"
-    refuses(ValueError, named, Explored(SHEETS[0]).to_xlsx, tmp_path / "book.csv")
-    assert not (tmp_path / "book.csv").exists()
-
-
-def test_nothing_is_left_where_it_cannot_be_written(tmp_path, monkeypatch, content):
-    monkeypatch.setattr(views, "build_workbook", lambda explored, sheets: content)
+def test_it_is_written_where_nothing_is(tmp_path, monkeypatch):
+    explored, path = Explored(SHEETS[0]), tmp_path / "new" / "book.xlsx"
+    monkeypatch.setattr(views, "build_workbook", lambda explored, sheets: b"a workbook")
+    explored.to_xlsx(path)
     (tmp_path / "file").write_text("kept")
+    written = contents(tmp_path)
+    assert written == {"new/book.xlsx": b"a workbook", "file": b"kept"}
+    refuses(ValueError, f"--xlsx must name a new file, got {path}", explored.to_xlsx, path)
+    other = tmp_path / "book.csv"
+    refuses(ValueError, f"--xlsx must name a file that ends in .xlsx, got {other}", explored.to_xlsx, other)
     with pytest.raises(OSError, match="file"):
-        Explored(SHEETS[0]).to_xlsx(tmp_path / "file" / "book.xlsx")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_the_page_is_not_written_if_the_workbook_cannot_be(tmp_path):
-    taken, page = tmp_path / "book.xlsx", tmp_path / "page.html"
-    taken.write_text("kept")
-    refuses(ValueError, f"--xlsx must name a new file, got {taken}", Explored(SHEETS[0]).show, html=page, xlsx=taken)
-    assert not page.exists()
-    assert taken.read_text() == "kept"
+        explored.to_xlsx(tmp_path / "file" / "book.xlsx")
+    page = tmp_path / "page.html"  # it is not written if the workbook cannot be
+    refuses(ValueError, f"--xlsx must name a new file, got {path}", explored.show, html=page, xlsx=path)
+    assert contents(tmp_path) == written
 
 
 def test_without_the_extra_one_line_says_which(tmp_path, monkeypatch):
@@ -196,10 +180,6 @@ def test_without_the_extra_one_line_says_which(tmp_path, monkeypatch):
 
 
 # What it computes
-
-
-def book_of(sheets):
-    return openpyxl.load_workbook(io.BytesIO(workbook.build_workbook(Explored(sheets[0]), sheets)))
 
 
 def computed_at(states, book, layouts, folder):
@@ -256,11 +236,9 @@ def test_libreoffice_plans_as_python_does(tmp_path):
     """Runs that a cell cannot tell are a sentence: of plans for more than the search goes to, and of few others."""
     rng, found = np.random.default_rng(5), LAYOUTS["audit"]
     states = [{"audit": audit_state(number, rng)} for number in range(AUDITS)]
-    book = book_of([found.sheet])
+    made = computed_at(states, book_of([found.sheet]), {"audit": found}, tmp_path)
     known, left, told = Counter(), [], 0
-    for number, (state, computed) in enumerate(
-        zip(states, computed_at(states, book, {"audit": found}, tmp_path), strict=True)
-    ):
+    for number, (state, computed) in enumerate(zip(states, made, strict=True)):
         wanted = found.sheet.compute(state["audit"])
         shown = results(computed, found, wanted)
         known[wanted["audit/plan/all/known"]] += 1

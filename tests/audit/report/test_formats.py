@@ -134,6 +134,19 @@ def clean(text, allowed="\n"):
     return all(letter.isprintable() or letter in allowed for letter in text)
 
 
+def read_back(named):
+    """The cells of one audit by their columns, as readers of CSV, Markdown and LaTeX find them, in whole tables."""
+    (record,) = csv.DictReader(to_csv(named).splitlines())
+    markdown, latex = to_markdown(named), to_latex(named)
+    assert [line.count("|") for line in markdown.splitlines()] == [len(COLUMNS) + 1] * 3
+    assert latex.isascii()
+    assert balanced(latex)
+    head, cells = in_latex(latex)
+    assert len(head) == len(COLUMNS)
+    of_markdown = dict(zip(COLUMNS, parsed(markdown)[len(COLUMNS) :], strict=True))
+    return record, of_markdown, dict(zip(COLUMNS, cells, strict=True))
+
+
 def test_what_was_redacted_stays_so():
     public = audited(confidential=True, mechanism="count").redact()
     for form in FORMS.values():
@@ -156,14 +169,12 @@ def one(result, name="count"):
 def test_the_numbers_are_the_same_in_every_form(result):
     """The numbers of one audit, as each form shows them."""
     written, read = texts(result.summary()), row(result.summary())
-    (record,) = csv.DictReader(to_csv(one(result)).splitlines())
-    latex = dict(zip(COLUMNS, in_latex(to_latex(one(result)))[1], strict=True))
-    markdown = dict(zip(COLUMNS, [text for text, _ in parsed(to_markdown(one(result)))][len(COLUMNS) :], strict=True))
+    record, markdown, latex = read_back(one(result))
     assert {name: record[name] for name in NUMBERS} == {name: written[name] for name in NUMBERS}
     for key in ("promised", "measured", "detectable", "ceiling"):
-        assert latex[key].replace("{-}", "-") == markdown[key] == read[key]
+        assert latex[key].replace("{-}", "-") == markdown[key][0] == read[key]
         assert read[key] in to_text(one(result))
-    assert latex["confidence"].replace("\\", "") == markdown["confidence"] == read["confidence"]
+    assert latex["confidence"].replace("\\", "") == markdown["confidence"][0] == read["confidence"]
     assert f"lower bound {written['measured']} at {read['confidence']} confidence" in to_lines(one(result))
 
 
@@ -206,28 +217,20 @@ def test_no_form_obeys_a_name(name, record_property):
             form, text.count("\n")
         )
 
-    head, body = to_csv(one(result, name)).split("\r\n")[:2]
-    (cells_read,) = csv.reader([body])
-    record = dict(zip(head.split(","), cells_read, strict=True))
+    body = to_csv(one(result, name)).split("\r\n")[1]
+    record, markdown, _ = read_back(one(result, name))
     for key in ("name", "mechanism", "event", "pair"):
         assert record[key].replace("'", "") == shown.replace("'", "")  # nothing but apostrophes is added
         for semicolons in (record[key].split(";"), body.split(";")):  # either end of a cell
             assert not any(part.lstrip(" \"'").startswith(tuple("=+-@")) and "'" not in part[:3] for part in semicolons)
 
-    lines = to_markdown(one(result, name)).splitlines()
-    assert [entry.count("|") for entry in lines] == [len(COLUMNS) + 1] * 3
-    shown_cells = dict(zip(COLUMNS, parsed("\n".join(lines))[len(COLUMNS) :], strict=True))
     for title in ("name", "mechanism", "event", "pair"):
-        text, kinds = shown_cells[title]
+        text, kinds = markdown[title]
         assert text.strip() == shown
         assert kinds <= {"code_inline", "text", "text_special"}
         assert "text" not in kinds or set(shown) & {"|"} or not shown  # outside of code nothing stands but pipes
 
-    latex = to_latex(one(result, name))
-    assert latex.isascii()
-    assert balanced(latex)
-    assert [len(entries) for entries in in_latex(latex)] == [len(COLUMNS)] * 2
-    commands = set(re.findall(r"\\([a-zA-Z]+|.)", latex.split("\\hline\n")[2]))
+    commands = set(re.findall(r"\\([a-zA-Z]+|.)", to_latex(one(result, name)).split("\\hline\n")[2]))
     assert commands <= COMMANDS
 
 
@@ -235,16 +238,11 @@ def test_no_form_obeys_a_name(name, record_property):
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(";='\"|`\\ -+@&{}[]", max_size=8))
 def test_no_name_breaks_a_table(name):
     result = hostile(name)
-    (record,) = csv.DictReader(to_csv(one(result, name)).splitlines())
+    record, markdown, _ = read_back(one(result, name))
     assert {key: record[key] for key in NUMBERS} == {key: texts(result.summary())[key] for key in NUMBERS}
     assert record["name"].replace("'", "") == printable(name).replace("'", "")
-    markdown = to_markdown(one(result, name))
-    assert [entry.count("|") for entry in markdown.splitlines()] == [len(COLUMNS) + 1] * 3
-    assert parsed(markdown)[len(COLUMNS)][0].strip() == printable(name)
-    latex = to_latex(one(result, name))
-    assert balanced(latex)
-    assert [len(entries) for entries in in_latex(latex)] == [len(COLUMNS)] * 2
-    assert clean(to_text(one(result, name)) + markdown + latex + to_lines(one(result, name)))
+    assert markdown["name"][0].strip() == printable(name)
+    assert clean("".join(form(one(result, name)) for form in (to_text, to_markdown, to_latex, to_lines)))
 
 
 @pytest.mark.reliability(11)
