@@ -85,7 +85,7 @@ def _two(cells: str, place: str) -> tuple[str, str]:
 
 def _line(budgets: str, sizes: int) -> Cells:
     """Return where in the table the group's budget, the runs and the power wanted lie, and what stands there."""
-    last, wanted = "<first>+<rows>", "NORMSINV(<@power>)"
+    last, quantile = "<first>+<rows>", "NORMSINV(<@power>)"
     near, far = (f"INDEX({budgets},<first>+{sizes}*(<row>+{step}))" for step in (0, 1))
     place = f"MATCH(<budget of group>,INDEX({budgets},<first>+1):INDEX({budgets},{last}),1)/{sizes}"
     below, above = _two(QUANTILES, "<power>")
@@ -99,8 +99,8 @@ def _line(budgets: str, sizes: int) -> Cells:
             "largest budget": f"INDEX({budgets},MAX(1,{last}))",
             "row": f'IF(<#interpolated>,MIN(<rows>/{sizes}-1,{place}),"")',
             "across": f'IF(<#interpolated>,LN(<budget of group>/{near})/LN({far}/{near}),"")',
-            "power": "+".join(f"({wanted}>=[audit/line/quantile/{power}])" for power in NAMES[:-1]),
-            "between powers": f"({wanted}-{below})/({above}-{below})",
+            "power": "+".join(f"({quantile}>=[audit/line/quantile/{power}])" for power in NAMES[:-1]),
+            "between powers": f"({quantile}-{below})/({above}-{below})",
             "column": f'IF({inside},MIN({sizes - 1},MATCH(<@runs>,{runs},1)),"")',
             "along": f'IF(<column>="","",LN(<@runs>/{low})/LN({high}/{low}))',
             "excess": _at_power(AT_RUNS),
@@ -108,8 +108,8 @@ def _line(budgets: str, sizes: int) -> Cells:
         },
     )
     group, least, largest = (f"[{LINE}/{name}]" for name in ("budget of group", "least budget", "largest budget"))
-    known = f"[{LINE}/rows]>0,<@confidence>={CONFIDENCE!r},{group}>={least},{group}<={largest}"
-    formulas |= row(STEPS, {"interpolated": f"AND(NOT(<computed>),{known})"})
+    inside = f"[{LINE}/rows]>0,<@confidence>={CONFIDENCE!r},{group}>={least},{group}<={largest}"
+    formulas |= row(STEPS, {"interpolated": f"AND(NOT(<computed>),{inside})"})
     for power in NAMES:
         near, far = _two(column(NODES, 0, sizes - 1, power), f"[{LINE}/column]")
         formulas[f"audit/line/quantile/{power}"] = f"NORMSINV({power})"
@@ -127,7 +127,7 @@ def _at_power(line: str) -> str:
 def _nodes(columns: dict[str, str], sizes: int, times: str) -> Cells:
     """Return the entries of the group's budget at each number of runs, and the runs that see a loss (three digits)."""
     formulas: Cells = {}
-    wanted = f"LN({times}-1)"
+    limit = f"LN({times}-1)"
     for node in range(sizes):
         entries = {"runs": f"INDEX({columns['runs']},{node + 1})"}
         for power in NAMES:
@@ -137,11 +137,11 @@ def _nodes(columns: dict[str, str], sizes: int, times: str) -> Cells:
             )
             entries[power] = f'IF(<#interpolated>,{_interpolated(near, far, f"[{LINE}/across]")},"")'
         entries["at power"] = _at_power(f"[{NODES}/{node}/{NAMES[0]}:{NODES}/{node}/{NAMES[-1]}]")
-        entries["enough"] = f'IF(<at power>="",0,IF(<at power><={wanted},1,0))'
+        entries["enough"] = f'IF(<at power>="",0,IF(<at power><={limit},1,0))'
         formulas |= row(f"{NODES}/{node}", entries)
     runs, at_power, enough = (column(NODES, 0, sizes - 1, name) for name in ("runs", "at power", "enough"))
     here = f"INDEX({at_power},<node>)"
-    part = f'IF(<node before>="",1,({wanted}-<node before>)/({here}-<node before>))'
+    part = f'IF(<node before>="",1,({limit}-<node before>)/({here}-<node before>))'
     digits = "10^(INT(LOG10(<size>))-2)"
     steps = {
         "node": f'IF(SUM({enough})=0,"",MATCH(1,{enough},0))',

@@ -85,7 +85,7 @@ class Layout:
         self.state, self.results = self.explored.values, self.explored.results
         module, _, function = self.sheet.formulas.partition(":")
         self.formulas: Mapping[str, str | float] = getattr(import_module(module), function)(self.sheet)
-        self.by_key = {one.key: one for one in self.sheet.inputs}
+        self.by_key = {setting.key: setting for setting in self.sheet.inputs}
 
     def number(self, worksheet: Worksheet, column: int, key: str, shown: Shown) -> None:
         """Set the formula of a result, or where it stands already."""
@@ -135,11 +135,10 @@ def lay_out(explored: Explored, words: Mapping[str, str]) -> Layout:
                 front.put(0, Cell("note", note))
                 front.row += 1
             _table(layout, front, table)
-    left = [key for key in layout.formulas if key not in layout.numbers]
-    computed = {_place(key) for key in left if "[" in str(layout.formulas[key])}
-    steps, numbers = ([key for key in left if (_place(key) in computed) is kind] for kind in (True, False))
-    for kind, keys in {"steps": steps, "numbers": numbers}.items():
-        if keys:
+    rest = [key for key in layout.formulas if key not in layout.numbers]
+    with_steps = {_place(key) for key in rest if "[" in str(layout.formulas[key])}
+    for kind in ("steps", "numbers"):
+        if keys := [key for key in rest if (_place(key) in with_steps) is (kind == "steps")]:
             _steps(layout, Worksheet(f"{name} {kind}"), words[f"workbook.{kind}"], keys)
     return layout
 
@@ -213,8 +212,9 @@ def _table(layout: Layout, worksheet: Worksheet, table: Table) -> None:
     words, places = layout.words, [row.place for group in table.groups for row in group.rows]
     entries = [column for column in table.columns if column.entry]
     results = [column for column in table.columns if not column.entry]
-    shown = {column.quantity for column in results}
-    also = [column for column in entries if column.quantity not in shown  # what may be set is computed where it is not
+    quantities = {column.quantity for column in results}
+    # What may be set is computed where it is not.
+    also = [column for column in entries if column.quantity not in quantities
             and any(f"{place}/{column.quantity}" in layout.formulas for place in places)]  # fmt: skip
     heads = [(column, True) for column in entries] + [(column, False) for column in (*also, *results)]
     worksheet.put(0, Cell("name", words["page.item"]))

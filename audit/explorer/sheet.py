@@ -163,20 +163,20 @@ class Sheet:
     @property
     def published(self) -> dict[str, Value]:
         """The state that the page starts from."""
-        return {one.key: one.value for one in self.inputs}
+        return {setting.key: setting.value for setting in self.inputs}
 
     def checked(self, state: State) -> dict[str, Value]:
         """Return a whole state: what is not given is as published, in the preset if one is given."""
-        known = {one.key: one for one in self.inputs}
-        if unknown := [key for key in state if key not in known]:
+        inputs = {setting.key: setting for setting in self.inputs}
+        if unknown := [key for key in state if key not in inputs]:
             raise ValueError(f"{self.name} has no input {unknown[0]!r}")
         preset = self.presets.get(str(state.get(f"{self.name}/all/all/preset")), {})
-        return {**self.published, **preset, **{key: known[key].check(value) for key, value in state.items()}}
+        return {**self.published, **preset, **{key: inputs[key].check(value) for key, value in state.items()}}
 
     def command(self) -> Callable[..., int]:
         """Return what ``plaudit explore NAME`` runs, with typed options, for a sheet that has no command of its own."""
-        made: Callable[..., int] = offered("explorer").command(self)
-        return made
+        command: Callable[..., int] = offered("explorer").command(self)
+        return command
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,8 @@ def _write(
     build: Callable[[Sequence[Sheet]], bytes],
 ) -> None:
     """Write what is made of all sheets, of which one is the given one."""
-    known = offered("systems").sheets()
-    content = build([explored.sheet if one.name == explored.sheet.name else one for one in known])
+    sheets = offered("systems").sheets()
+    content = build([explored.sheet if sheet.name == explored.sheet.name else sheet for sheet in sheets])
     check_levels(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     with opened(path, private=explored.sheet.confidential) as file:
@@ -102,19 +102,19 @@ def print_tables(explored: Explored) -> None:
     from rich.table import Table
 
     for table in printed(explored.sheet, explored.values, words_in("en")):
-        shown = Table(box=SIMPLE_HEAD, title=table.caption, title_justify="left")
+        lines = Table(box=SIMPLE_HEAD, title=table.caption, title_justify="left")
         for place, name in enumerate(table.head):
-            shown.add_column(name, justify="left" if place < table.names else "right")
+            lines.add_column(name, justify="left" if place < table.names else "right")
         for row in table.rows:
-            shown.add_row(*row)
-        console().print(shown)
+            lines.add_row(*row)
+        console().print(lines)
 
 
 def command(sheet: Sheet) -> Callable[..., int]:
     """Return the command of a sheet: ``plaudit explore NAME --set budget=0.5``."""
 
     def explore(
-        given: Annotated[
+        settings: Annotated[
             list[str] | None,
             typer.Option("--set", help="A setting, as NAME=VALUE; several times. A wrong name lists them."),
         ] = None,
@@ -127,7 +127,9 @@ def command(sheet: Sheet) -> Callable[..., int]:
         ] = None,
         opened: Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")] = False,
     ) -> int:
-        Explored(sheet, dict(_setting(sheet, text) for text in given or [])).show(html=html, xlsx=xlsx, opened=opened)
+        Explored(sheet, dict(_setting(sheet, text) for text in settings or [])).show(
+            html=html, xlsx=xlsx, opened=opened
+        )
         if html is None and xlsx is None:
             console().print(words_in("en")[sheet.about[-1]])  # the neighbor relation
         return 0
@@ -138,26 +140,25 @@ def command(sheet: Sheet) -> Callable[..., int]:
 
 def _setting(sheet: Sheet, text: str) -> tuple[str, Value]:
     """Return the key and value of an input; its name is as much of the end of its key as tells it from others."""
-    name, _, typed = text.partition("=")
-    found = [one for one in sheet.inputs if f"/{one.key}".endswith(f"/{name}")]
-    if len(found) != 1:
-        names = ", ".join(_name(one, sheet.inputs) for one in sheet.inputs)
+    name, _, value = text.partition("=")
+    matches = _ending_in(name, sheet)
+    if len(matches) != 1:
+        names = ", ".join(_name(setting.key, sheet) for setting in sheet.inputs)
         raise ValueError(f"--set takes NAME=VALUE with one of the names {names}, got {text!r}")
-    return found[0].key, found[0].check(_read(found[0], typed))
-
-
-def _name(one: Input, inputs: Sequence[Input]) -> str:
-    """Return the end of a key that no other input has."""
-    parts = one.key.split("/")
-    ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
-    return next(end for end in ends if sum(f"/{other.key}".endswith(f"/{end}") for other in inputs) == 1)
-
-
-def _read(one: Input, typed: str) -> Any:
-    """Return what was typed as the kind of value that an input has; text where it is none, which is refused."""
-    if one.kind not in ("number", "integer"):
-        return typed
+    kind = {"integer": int, "number": float}.get(matches[0].kind, str)
     try:
-        return int(typed) if one.kind == "integer" else float(typed)
+        parsed = kind(value)
     except ValueError:
-        return typed
+        parsed = value  # which is refused
+    return matches[0].key, matches[0].check(parsed)
+
+
+def _name(key: str, sheet: Sheet) -> str:
+    """Return the end of a key that no other input has."""
+    parts = key.split("/")
+    ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
+    return next(end for end in ends if len(_ending_in(end, sheet)) == 1)
+
+
+def _ending_in(name: str, sheet: Sheet) -> list[Input]:
+    return [setting for setting in sheet.inputs if f"/{setting.key}".endswith(f"/{name}")]

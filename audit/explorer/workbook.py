@@ -69,7 +69,8 @@ def build_workbook(explored: Explored, sheets: Sequence[Sheet]) -> bytes:
     import xlsxwriter
 
     words = words_in("en")
-    layouts = [lay_out(explored if one.name == explored.sheet.name else Explored(one), words) for one in sheets]
+    states = [explored if sheet.name == explored.sheet.name else Explored(sheet) for sheet in sheets]
+    layouts = [lay_out(state, words) for state in states]
     content = io.BytesIO()
     with xlsxwriter.Workbook(content, {"in_memory": True}) as book:
         book.set_properties({"title": words["page.title"], "created": EPOCH})
@@ -111,8 +112,8 @@ def _read_me(book: Any, styles: Styles, layouts: Sequence[Layout], words: dict[s
         page.set_row(2 + place, 3.3 * LINE)
         page.write_string(2 + place, 0, words[f"workbook.{place + 1}"], plain)
     for place, (kind, style) in enumerate(KINDS.items()):
-        left = book.add_format({**style, "align": "left", "shrink": False})
-        page.write_string(8 + place, 0, words[f"workbook.{kind}"], left)
+        flush_left = book.add_format({**style, "align": "left", "shrink": False})
+        page.write_string(8 + place, 0, words[f"workbook.{kind}"], flush_left)
     for place, layout in enumerate(layouts):
         name = layout.worksheets[0].name
         page.write_url(
@@ -144,14 +145,14 @@ def _draw(book: Any, page: Any, layout: Layout, row: int) -> None:
     curves = [chart for chart in layout.sheet.charts if chart.kind == "curve"]
     for place, chart in enumerate(curves):
         across, up = ([layout.numbers[point[axis]] for point in chart.points] for axis in (0, 1))
-        drawn = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
-        drawn.add_series({"categories": _range(across), "values": _range(up), "marker": {"type": "circle", "size": 4}})
-        drawn.set_title({"name": layout.words[chart.label], "name_font": {"size": 12}})
-        for axis, (label, shown) in zip((drawn.set_x_axis, drawn.set_y_axis), chart.axes, strict=True):
+        plot = book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+        plot.add_series({"categories": _range(across), "values": _range(up), "marker": {"type": "circle", "size": 4}})
+        plot.set_title({"name": layout.words[chart.label], "name_font": {"size": 12}})
+        for axis, (label, shown) in zip((plot.set_x_axis, plot.set_y_axis), chart.axes, strict=True):
             axis({"name": layout.words[label], "num_format": "0%" if shown == "share" else "General", "min": 0})
-        drawn.set_legend({"none": True})
-        drawn.set_size({"width": 560, "height": 300})
-        page.insert_chart(row, 0 if place == 0 else 3, drawn, {"description": layout.words[chart.label]})
+        plot.set_legend({"none": True})
+        plot.set_size({"width": 560, "height": 300})
+        page.insert_chart(row, 0 if place == 0 else 3, plot, {"description": layout.words[chart.label]})
 
 
 def _range(places: Sequence[Place]) -> str:

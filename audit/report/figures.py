@@ -81,10 +81,10 @@ def loss_bar(result: AuditResult) -> Bar:
 def privacy_profiles(result: AuditResult) -> Curves:
     """Return the privacy profiles of the promise and of the lower bound; shaded is where the bound is above."""
     claim, measured, cells = result.claim, result.measured, row(result.summary())
-    end = _drawn(1.15 * max(_end(claim), _end(measured)))
+    end = _axis_length(1.15 * max(_end(claim), _end(measured)))
     at = np.union1d(np.linspace(0, end, POINTS), [min(_end(one), end) for one in (claim, measured)])
     promised, bound = (np.array([one.delta_at(float(x)) for x in at]) for one in (claim, measured))
-    top = _drawn(min(1.0, 1.1 * max(promised[0], bound[0])))
+    top = _axis_length(min(1.0, 1.1 * max(promised[0], bound[0])))
     scaled = {name: _points(at / end, 1 - y / top) for name, y in (("promised", promised), ("measured", bound))}
     above = np.maximum(promised, bound)
     shaded = (
@@ -106,9 +106,9 @@ def privacy_profiles(result: AuditResult) -> Curves:
 
 def loss_curve(estimate: LossEstimate) -> Curves:
     """Return the curve of an estimate and, shaded, its interval, in pieces where the estimate is not known."""
-    kept = np.unique(np.linspace(0, estimate.at.size - 1, min(MOST, estimate.at.size)).astype(int))
-    at, loss = estimate.at[kept].astype(float), estimate.loss[kept].astype(float)
-    low, high = (np.where(np.isnan(y[kept]), loss, y[kept]) for y in (estimate.low, estimate.high))
+    sample = np.unique(np.linspace(0, estimate.at.size - 1, min(MOST, estimate.at.size)).astype(int))
+    at, loss = estimate.at[sample].astype(float), estimate.loss[sample].astype(float)
+    low, high = (np.where(np.isnan(y[sample]), loss, y[sample]) for y in (estimate.low, estimate.high))
     known = (np.abs(at) < WIDEST) & (np.abs(loss) < WIDEST)  # NaN is not
     if not known.any():
         return Curves((), (), {"estimate": ()}, (), "No point of the curve is known.")
@@ -151,7 +151,7 @@ def _end(claim: Claim) -> float:
     return end if end < math.inf else 0.0
 
 
-def _drawn(length: float) -> float:
+def _axis_length(length: float) -> float:
     """Return the length of an axis that can be drawn."""
     return min(length, WIDEST) if length > NARROWEST else 1.0
 
@@ -163,15 +163,10 @@ def _fall(claim: Claim, end: float, write: Callable[[float, int], str]) -> str:
 
 def _points(across: Floats, down: Floats) -> str:
     """Return points in thousandths, without those in the middle of a straight line."""
-    places = list(
-        zip(np.rint(1000 * np.asarray(across)).astype(int), np.rint(1000 * np.asarray(down)).astype(int), strict=True)
-    )
-    kept = [
-        place
-        for k, place in enumerate(places)
-        if not 0 < k < len(places) - 1 or not places[k - 1][1] == place[1] == places[k + 1][1]
-    ]
-    return " ".join(f"{x},{y}" for x, y in kept)
+    places = np.rint(1000 * np.column_stack([across, down])).astype(int)
+    levels, bends = places[:, 1], np.ones(len(places), bool)
+    bends[1:-1] = (levels[:-2] != levels[1:-1]) | (levels[1:-1] != levels[2:])
+    return " ".join(f"{x},{y}" for x, y in places[bends])
 
 
 def _round_numbers(end: float, most: int = 6, least: float = 0.0) -> list[float]:

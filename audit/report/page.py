@@ -62,13 +62,13 @@ def build_report(
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
-    shown = sorted(
-        audits, key=lambda named: (named[0] in known_bugs, ORDER.index(named[1].verdict), -excess(named[1]), named[0])
+    ordered = sorted(
+        audits, key=lambda entry: (entry[0] in known_bugs, ORDER.index(entry[1].verdict), -excess(entry[1]), entry[0])
     )
-    citations = _citations([result for _, result in shown], bool(estimates))
+    citations = _citations([result for _, result in ordered], bool(estimates))
     entries = [
         _entry(k, name, result, name in known_bugs, citations, public, published)
-        for k, (name, result) in enumerate(shown, 1)
+        for k, (name, result) in enumerate(ordered, 1)
     ]
     promises = [entry for entry in entries if not entry["known_bug"]]
     style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
@@ -215,9 +215,9 @@ def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:
 
 
 def _full_origin(result: AuditResult) -> list[tuple[str, str]]:
-    kept = {key: value for key, value in result.provenance.items() if key != "command"}
+    provenance = {key: value for key, value in result.provenance.items() if key != "command"}
     seed = "taken out" if result.seed_entropy is None else str(result.seed_entropy)
-    return [("seed", seed), ("seconds", f"{result.seconds:.3g}"), *origin(kept)]
+    return [("seed", seed), ("seconds", f"{result.seconds:.3g}"), *origin(provenance)]
 
 
 def _as_seen(value: Any) -> Any:

@@ -94,9 +94,9 @@ def audit_table(audits: Named) -> Fitted:
     return Fitted(table)
 
 
-def replay_table(found: Replay) -> Fitted:
+def replay_table(result: Replay) -> Fitted:
     """Return one row for each query of a replay."""
-    head, *queries = found.rows()
+    head, *queries = result.rows()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in head:
         table.add_column(name, no_wrap=name != "noise")
@@ -108,10 +108,10 @@ def replay_table(found: Replay) -> Fitted:
 def comparison_table(changes: Sequence[Change]) -> Fitted:
     """Return one row for each audit that is there before or after, with old and new values where they differ."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    shown = ["promised", "neighbors", "measured", "detectable", "verdict"]
+    columns = ["promised", "neighbors", "measured", "detectable", "verdict"]
     table.add_column("audit", no_wrap=True)
     table.add_column("counts", no_wrap=True)
-    for key in shown:
+    for key in columns:
         table.add_column(HEADINGS[key], no_wrap=key != "neighbors")
     for change in changes:
         rows = [row(result.summary()) for result in (change.old, change.new) if result is not None]
@@ -119,6 +119,6 @@ def comparison_table(changes: Sequence[Change]) -> Fitted:
         table.add_row(
             Text(printable(change.name)),
             Text(change.counts + ("\nCONFIDENTIAL" if confidential else ""), style=FATES.get(change.counts, "")),
-            *(Text("\n-> ".join(dict.fromkeys(cells[key] for cells in rows))) for key in shown),
+            *(Text("\n-> ".join(dict.fromkeys(cells[key] for cells in rows))) for key in columns),
         )
     return Fitted(table)

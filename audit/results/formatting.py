@@ -160,13 +160,13 @@ def row(summary: Mapping[str, Any]) -> dict[str, str]:
     group = f", {cells['distance']} steps apart" if summary["distance"] > 1 else ""
     declared = " (declared)" if summary["adjacency"] == "declared" else ""
     delta = f", delta {cells['delta']}" if cells["delta"] else ""
-    shown = {
+    merged = {
         "promised": f"{cells['parameter']} {cells['promised']}{delta}",
         "neighbors": NEIGHBORS[summary["relation"]].format(summary["unit"]) + group + declared,
         "confidence": percent(summary["confidence"]),
         "runs": f"{cells['size']}, {cells['selection']} of them to choose the event",
     }
-    return {key: shown.get(key, cells.get(key, "")) for key in COLUMNS}
+    return {key: merged.get(key, cells.get(key, "")) for key in COLUMNS}
 
 
 def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -> str:

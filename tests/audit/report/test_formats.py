@@ -275,6 +275,13 @@ def test_numbers_of_spreadsheets_are_left_alone():
     )
 
 
+def test_no_letter_is_a_sign_of_latex():
+    letters = "[*-'`\"|<>^~\\{}$&#%_"
+    wanted = r"{[}{*}{-}{'}{`}\symbol{34}\textbar{}\textless{}\textgreater{}\textasciicircum{}\textasciitilde{}"
+    wanted += r"\textbackslash{}\{\}\$\&\#\%\_"
+    assert read_back(one(audited(event=letters)))[2]["event"] == wanted
+
+
 @pytest.mark.reliability(11)
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, of texlive-latex-base")

@@ -39,19 +39,36 @@ def parsed(hostile):
     return Page(hostile)
 
 
-def test_the_verdict_comes_first_and_counts_audits():
-    violated = audited(claim=PureDP(0.5), verdict="violated")
-    page = page_of([("a", audited()), ("b", violated), ("c", audited(verdict="no power", detectable=3.0))])
-    assert "1 of 3 audits shows a broken promise of privacy." in page
+IDLE, BROKEN = audited(verdict="no power", detectable=3.0), audited(claim=PureDP(0.5), verdict="violated")
+FAULTY = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on x"},), confidential=True)
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        ({"audits": [audited(), BROKEN, IDLE]}, "1 of 3 audits shows a broken promise of privacy."),
+        ({"audits": [audited()]}, "No promise of privacy was refuted, which proves none."),
+        ({"audits": [IDLE]}, "1 of 1 audit had no power to refute one."),
+        ({"audits": [audited()], "replays": [FAULTY, replayed()]}, "1 of 2 replays shows a violation."),
+        ({"audits": [BROKEN], "replays": [FAULTY]}, "1 of 1 audit shows a broken promise of privacy."),
+        ({"replays": [FAULTY]}, "1 of 1 replay shows a violation."),
+        ({"replays": [replayed(evaluated=False)]}, "No replay shows a violation, but 1 of 1 had nothing to compare."),
+        ({"replays": [replayed()]}, "No replay shows a violation, which proves no promise."),
+        ({"estimates": [estimated()]}, "There is no audit here, only estimates, which never become a verdict."),
+    ],
+)
+def test_the_headline_counts_verdicts(results, words):
+    page = page_of(**{kind: [(f"{kind} {k}", one) for k, one in enumerate(some)] for kind, some in results.items()})
+    assert words in page.partition("</section>")[0]
+
+
+def test_the_verdict_comes_first_and_the_worst_audit():
+    page = page_of([("a", audited()), ("b", BROKEN), ("c", IDLE)])
     assert page.index("broken promise") < page.index("All audits</h2>") < page.index("Each audit</h2>")
     assert page.index('<a href="#audit-1"><bdi>b</bdi></a>') < page.index('<a href="#audit-2"><bdi>c</bdi></a>')
-    passed = page_of([("a", audited())])
-    assert "No promise of privacy was refuted, which proves none." in passed
-    assert "with a probability of up to 0.05" in passed
+    assert "with a probability of up to 0.05" in page_of([("a", audited())])
     with pytest.raises(ValueError, match="at least one result, got none"):
         page_of([])
-    empty = page_of([("a", audited(verdict="no power", detectable=3.0))])
-    assert "1 of 1 audit had no power to refute one." in empty
 
 
 def test_neighbors_and_event_stand_wherever_a_result_does():
@@ -87,45 +104,32 @@ def test_a_page_is_the_same_twice_whatever_the_order():
     assert page_of(given) == page_of(given[::-1])
 
 
-def test_estimates_are_never_called_bounds():
-    page = Page(page_of([], [("residuals", residual_loss(np.arange(-9.0, 10.0), rng=1))]))
-    assert "There is no audit here, only estimates, which never become a verdict." in page.text
-    assert "Estimates, never bounds" in page.text
-    assert "exchangeable areas" in page.text
-    unknown = Page(page_of([], [("e", estimated(value=math.nan, interval=(math.nan, math.inf)))]))
-    assert "unknown nats for one person" in unknown.text
-    rho = Page(page_of([], [("e", estimated(value=0.25, statistic="rho"))]))
-    assert "0.25 for one person" in rho.text
+@pytest.mark.parametrize(
+    ("estimate", "words"),
+    [
+        (residual_loss(np.arange(-9.0, 10.0), rng=1), ("Estimates, never bounds", "exchangeable areas", "in people")),
+        (estimated(value=math.nan, interval=(math.nan, math.inf)), ("unknown nats for one person",)),
+        (
+            estimated(statistic="rho", value=0.25, settings={"components": 3}),  # no nats, and not over errors
+            ("0.25 for one person", "component of the output", "in rho"),
+        ),
+    ],
+)
+def test_an_estimate_says_what_it_is_of(estimate, words):
+    text = Page(page_of([], [("e", estimate)])).text
+    assert [part for part in words if part not in text] == []
+    assert ("error of a count, in people" in text) == ("components" not in estimate.settings)
 
 
-def test_an_estimate_says_its_unit():
-    """Of rho no nats; of components the curve is no longer over errors."""
-    added = estimated(statistic="rho", value=0.25, settings={"components": 3})
-    page = Page(page_of([], [("e", added)])).text
-    assert "0.25 for one person" in page
-    assert "component of the output" in page
-    assert "in rho" in page
-    assert "error of a count, in people" not in page
-
-
-def test_replays_have_a_verdict_and_a_section_of_their_own():
-    faulty = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on x"},), confidential=True)
-    page = page_of([("a", audited())], [], [("r", faulty), ("s", replayed())])
-    assert "1 of 2 replays shows a violation." in page
+def test_replays_have_a_section_of_their_own():
+    page = page_of([("a", audited())], [], [("r", FAULTY), ("s", replayed())])
     assert "order: draw 1 is of &lt;b&gt; on x" in page
     assert "<title>CONFIDENTIAL: t</title>" in page
-    broken = page_of([("a", audited(measured=PureDP(2.0), verdict="violated"))], [], [("r", faulty)])
-    assert "1 of 1 audit shows a broken promise of privacy." in broken
-    alone = page_of([], [], [("r", faulty)])
-    assert "1 of 1 replay shows a violation." in alone
-    idle = page_of([], [], [("r", replayed(evaluated=False))])
-    assert "No replay shows a violation, but 1 of 1 had nothing to compare." in idle
-    assert "which proves no promise." in page_of([], [], [("r", replayed())])
-    public = page_of([], [], [("secret", faulty)], public=True, published={"GDPC"})
+    public = page_of([], [], [("secret", FAULTY)], public=True, published={"GDPC"})
     assert "Replay 1: GDPC" in public
     assert not any(words in public for words in ("secret</bdi>", "draw 1", "person added to cell", "one run only"))
     assert "CONFIDENTIAL" not in body(public)
-    assert "Replay 1</bdi>" in page_of([], [], [("secret", faulty)], public=True)
+    assert "Replay 1</bdi>" in page_of([], [], [("secret", FAULTY)], public=True)
 
 
 @given(audits(), estimates(), st.booleans())
@@ -333,7 +337,6 @@ def test_settings_in_settings_are_words():
 
 def test_a_paragraph_to_quote_follows_the_verdicts():
     broken = audited(measured=PureDP(1.5), verdict="violated", confidence=0.999)
-    idle = audited(verdict="no power", detectable=3.0)
     how = (
         "An audit runs an algorithm many times on two databases that differ by one person added or removed, and "
         "measures how well its releases tell the two apart. A violation is stated at"
@@ -342,7 +345,7 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     assert quotable([("a", audited())]) == (
         f"The audit did not refute the promise of privacy. {how} 95% confidence. {end}"
     )
-    assert quotable([("a", audited()), ("b", idle)]) == (
+    assert quotable([("a", audited()), ("b", IDLE)]) == (
         f"None of 2 audits refuted a promise of privacy. 1 of them had too few runs to refute one. {how} 95% "
         f"confidence. {end}"
     )
