@@ -28,9 +28,9 @@ def browser():
     if browser_path() is None:
         pytest.skip("Debian's package chromium is not installed")
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=browser_path())
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=browser_path())
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture

@@ -50,13 +50,13 @@ def random_number(one, rng):
     return int(value) if one.kind == "integer" else value
 
 
-def differing(found, wanted):
+def differing(numbers, wanted):
     """Return the keys at which numbers differ by more than 1e-9 of themselves, or whole ones and words at all."""
-    assert found.keys() == wanted.keys()
-    return [key for key, value in wanted.items() if not same(found[key], value)]
+    assert numbers.keys() == wanted.keys()
+    return [key for key, value in wanted.items() if not same(numbers[key], value)]
 
 
-def same(found, wanted):
-    if isinstance(wanted, float) and isinstance(found, int | float):
-        return found == wanted or abs(found - wanted) <= 1e-9 * abs(wanted)
-    return found == wanted
+def same(number, wanted):
+    if isinstance(wanted, float) and isinstance(number, int | float):
+        return number == wanted or abs(number - wanted) <= 1e-9 * abs(wanted)
+    return number == wanted

@@ -20,40 +20,40 @@ def results(**settings):
     return Explored(sheet(), {keys[name]: value for name, value in settings.items()}).results
 
 
-def of_plan(found, *names):
-    return tuple(found[f"audit/plan/all/{name}"] for name in names)
+def of_plan(numbers, *names):
+    return tuple(numbers[f"audit/plan/all/{name}"] for name in names)
 
 
 @pytest.mark.parametrize(("family", "claim"), [("pure", PureDP(0.5)), ("approx", ApproxDP(0.5, 1e-3))])
 def test_numbers_are_those_of_plans(family, claim):
-    found = results(family=family, budget=0.5, delta=1e-3, runs=20_000, violation=1.2, power=0.9, distance=2)
+    numbers = results(family=family, budget=0.5, delta=1e-3, runs=20_000, violation=1.2, power=0.9, distance=2)
     times = plan_violation(claim, 20_000, power=0.9, distance=2)
-    assert of_plan(found, "times", "detectable") == (times, times * 0.5)
-    assert of_plan(found, "power_found") == (plan_power(claim, 20_000, violation=1.2, distance=2),)
-    assert of_plan(found, "runs_needed") == (plan_size(claim, violation=1.2, power=0.9, distance=2),)
-    assert found["audit/curve/130%/power"] == plan_power(claim, 20_000, violation=1.3, distance=2)
-    assert found[KNOWN] == "audit.known.computed"
+    assert of_plan(numbers, "times", "detectable") == (times, times * 0.5)
+    assert of_plan(numbers, "power_found") == (plan_power(claim, 20_000, violation=1.2, distance=2),)
+    assert of_plan(numbers, "runs_needed") == (plan_size(claim, violation=1.2, power=0.9, distance=2),)
+    assert numbers["audit/curve/130%/power"] == plan_power(claim, 20_000, violation=1.3, distance=2)
+    assert numbers[KNOWN] == "audit.known.computed"
 
 
 @pytest.mark.parametrize(("family", "claim"), [("gaussian", GaussianDP(0.5)), ("zcdp", ZCDP(0.5))])
 def test_simulated_plans_are_interpolated_in_their_table(family, claim):
-    found = results(family=family, budget=0.5, runs=20_000, violation=1.6, selection=0)
-    loss, power, runs = of_plan(found, "times", "power_found", "runs_needed")
+    numbers = results(family=family, budget=0.5, runs=20_000, violation=1.6, selection=0)
+    loss, power, runs = of_plan(numbers, "times", "power_found", "runs_needed")
     assert loss == pytest.approx(plan_violation(claim, 20_000, selection=0), rel=0.03)
     assert power == pytest.approx(plan_power(claim, 20_000, violation=1.6, selection=0), abs=0.1)
     assert runs == pytest.approx(plan_size(claim, violation=1.6, selection=0), rel=0.15)
-    assert found["audit/curve/101%/power"] is None  # less than any in the table
-    assert found["audit/curve/200%/power"] == pytest.approx(0.99)  # where it ends
-    assert found["audit/plan/all/refused"] is None
-    assert found[KNOWN] == "audit.known.interpolated"
+    assert numbers["audit/curve/101%/power"] is None  # less than any in the table
+    assert numbers["audit/curve/200%/power"] == pytest.approx(0.99)  # where it ends
+    assert numbers["audit/plan/all/refused"] is None
+    assert numbers[KNOWN] == "audit.known.interpolated"
 
 
 @pytest.mark.parametrize("beyond", [{"selection": 0.2}, {"confidence": 0.9}, {"budget": 5.0}, {"distance": 3}])
 def test_what_is_not_in_the_table_is_not_shown(beyond):
-    found = results(**{"family": "zcdp", "budget": 1.0} | beyond)
-    assert of_plan(found, "power_found", "times", "detectable", "runs_needed", "refused") == (None,) * 5
-    assert found["audit/curve/130%/power"] is None
-    assert found[KNOWN] == "audit.known.simulated"
+    numbers = results(**{"family": "zcdp", "budget": 1.0} | beyond)
+    assert of_plan(numbers, "power_found", "times", "detectable", "runs_needed", "refused") == (None,) * 5
+    assert numbers["audit/curve/130%/power"] is None
+    assert numbers[KNOWN] == "audit.known.simulated"
 
 
 def test_groups_have_the_budget_that_claims_give_them():
@@ -84,10 +84,10 @@ def test_what_plans_refuse_is_refused():
 def test_the_command_prints_the_sheet_at_settings(capsys):
     command = sheet().command()
     assert command(["runs=2000", "audit/claim/all/family=approx"]) == 0
-    told = capsys.readouterr().out
-    assert "130% of the promise" in told
-    assert re.search(r"Runs needed +4,\d{3}", told)
-    assert "neighbor" in told.lower()
+    output = capsys.readouterr().out
+    assert "130% of the promise" in output
+    assert re.search(r"Runs needed +4,\d{3}", output)
+    assert "neighbor" in output.lower()
 
 
 @pytest.mark.parametrize(

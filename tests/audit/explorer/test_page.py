@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from dataclasses import is_dataclass
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
@@ -14,7 +16,7 @@ import audit
 from algorithms.systems import sheets
 from audit.explorer.page import LANGUAGES, SCRIPTS, build_page
 from audit.explorer.printed import words_in
-from audit.explorer.sheet import Explored
+from audit.explorer.sheet import Chart, Column, Explored, Row, Total
 from tests.helpers import contents, plaudit, refused
 
 MOST_PAGE, MOST_SCRIPT = 375_000, 60_000  # bytes
@@ -77,19 +79,23 @@ def test_every_language_has_the_same_words_with_the_same_gaps():
             assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", first[key]), (language, key)
 
 
+def parts(value):
+    """Everything that a sheet consists of and that has a name."""
+    if is_dataclass(value):
+        yield from [value] if hasattr(value, "label") else []
+        value = tuple(vars(value).values())
+    if isinstance(value, tuple):
+        yield from itertools.chain.from_iterable(map(parts, value))
+
+
 def labels(sheet):
     """Keys of the words that a sheet names."""
     yield from (sheet.title, f"{sheet.title}.short", *sheet.about)
-    yield from (one.label for one in (*sheet.inputs, *sheet.charts, *sheet.totals, *sheet.tables))
+    yield from (part.label for part in parts(sheet))
     yield from (table.rows for table in sheet.tables)
-    yield from (
-        f"{one.label}.{choice}" for one in sheet.inputs if one.key.endswith("/preset") for choice in one.choices
-    )
-    for table in sheet.tables:
-        yield from (column.label for column in table.columns)
-        yield from (part.label for group in table.groups for part in (group, *group.rows, *group.results))
-    for chart in sheet.charts:
-        yield from (label for label, _ in chart.axes)
+    yield from (label for chart in sheet.charts for label, _ in chart.axes)
+    presets = [one for one in sheet.inputs if one.key.endswith("/preset")]
+    yield from (f"{one.label}.{choice}" for one in presets for choice in one.choices)
 
 
 def test_every_word_that_a_sheet_or_the_page_names_is_there():
@@ -106,17 +112,13 @@ def test_every_word_that_a_sheet_or_the_page_names_is_there():
 def test_every_word_is_named_by_a_sheet_or_the_page():
     used = set()
     for sheet in SHEETS:
-        used |= {*labels(sheet), f"{sheet.title}.totals"}
-        groups = [group for table in sheet.tables for group in table.groups]
-        explained = [*sheet.inputs, *sheet.charts, *sheet.totals, *sheet.tables, *groups]
-        explained += [part for table in sheet.tables for part in table.columns]
-        explained += [part for group in groups for part in group.results]
-        used |= {f"{one.label}.help" for one in explained} | {one.unit for one in sheet.inputs}
+        used |= {*labels(sheet), f"{sheet.title}.totals"} | {one.unit for one in sheet.inputs}
+        used |= {f"{part.label}.help" for part in parts(sheet) if not isinstance(part, Row)}
         choices = [(one.label, choice) for one in sheet.inputs for choice in one.choices]
         used |= {f"{label}.{choice}" for label, choice in choices}
         used |= {f"{sheet.name}.{part}" for _, choice in choices for part in choice.split("/")}
-    folder = resources.files("audit.explorer")
-    files = [*Path(str(folder)).rglob("*.py"), *Path(str(folder)).rglob("*.js"), *Path(str(folder)).rglob("*.j2")]
+    folder = Path(str(resources.files("audit.explorer")))
+    files = [path for ending in ("py", "js", "j2") for path in folder.rglob(f"*.{ending}")]
     named = set(re.findall(r"[\"`]((?:page|workbook|audit)\.[\w.]+)", "".join(one.read_text("utf-8") for one in files)))
     written = {key for key in words_in("en") if key.startswith(("page.rule.", "workbook."))}  # by kind and by number
     assert [key for key in words_in("en") if key not in used | named | written] == []
@@ -125,9 +127,7 @@ def test_every_word_is_named_by_a_sheet_or_the_page():
 def test_every_term_has_a_sentence_beside_it():
     words = words_in("en")
     for sheet in SHEETS:
-        terms = [column.label for table in sheet.tables for column in table.columns]
-        terms += [one.label for one in (*sheet.totals, *sheet.charts)]
-        terms += [total.label for table in sheet.tables for group in table.groups for total in group.results]
+        terms = [part.label for part in parts(sheet) if isinstance(part, Chart | Column | Total)]
         terms += [one.label for one in sheet.inputs if one.key in sheet.settings or one.key.endswith("/tau")]
         assert [term for term in terms if f"{term}.help" not in words] == []
 
@@ -159,8 +159,8 @@ def test_the_command_writes_a_page_and_writes_over_pages_only(desk, capsys):
     before = contents(desk)
     for name in ("notes.html", "link.html", "folder"):
         assert plaudit("explore", "phsafe", "--html", name) == 2
-        told = f"plaudit: error: --html must name a new file, or a page of plaudit explore, got {name}\n"
-        assert capsys.readouterr().err == told
+        error = f"plaudit: error: --html must name a new file, or a page of plaudit explore, got {name}\n"
+        assert capsys.readouterr().err == error
     assert plaudit("explore", "phsafe", "--html", "page.txt") == 2
     assert capsys.readouterr().err == "plaudit: error: --html must name a file that ends in .html, got page.txt\n"
     assert plaudit("explore", "phsafe", "--html", "notes.html/page.html") == 2

@@ -35,18 +35,18 @@ class Firefox:
         self.sent += 1
         self.socket.send(json.dumps({"id": self.sent, "method": method, "params": params}))
         while True:
-            told = json.loads(self.socket.recv(timeout=SECONDS))
-            if told.get("method") == "log.entryAdded":
-                self.errors.append(told["params"]["text"])
-            elif told.get("id") == self.sent:
-                assert told["type"] == "success", told
-                return told["result"]
+            answer = json.loads(self.socket.recv(timeout=SECONDS))
+            if answer.get("method") == "log.entryAdded":
+                self.errors.append(answer["params"]["text"])
+            elif answer.get("id") == self.sent:
+                assert answer["type"] == "success", answer
+                return answer["result"]
 
     def open(self, address):
         self.ask("browsingContext.navigate", context=self.context, url=address, wait="complete")
 
-    def evaluate(self, function, given=None):
-        call = f"JSON.stringify(({function})({json.dumps(given)}))"
+    def evaluate(self, function, argument=None):
+        call = f"JSON.stringify(({function})({json.dumps(argument)}))"
         target = {"context": self.context}
         found = self.ask("script.evaluate", expression=call, target=target, awaitPromise=True)
         assert found["type"] == "success", found

@@ -47,19 +47,19 @@ BYTES = [*(piece.encode() for piece in PIECES.split()), b"", b"\n", b"\xff", b"\
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 
-def told(program, sheet, **asked):
+def output_of(program, sheet, **fields):
     """What a program that has the script of a sheet prints."""
     static, own = resources.files("audit.explorer") / "static", resources.files(sheet.script[0]) / sheet.script[1]
     scripts = [Path(str(one)).read_text("utf-8") for one in (static / "laws.js", static / "files.js", own)]
-    asked |= {"scripts": scripts, "name": sheet.name, "data": dict(sheet.data)}
-    done = subprocess.run([NODE, "-e", program], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    fields |= {"scripts": scripts, "name": sheet.name, "data": dict(sheet.data)}
+    done = subprocess.run([NODE, "-e", program], input=json.dumps(fields), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
 def compare(sheet, states):
-    found = told(RUN, sheet, states=states)
+    outputs = output_of(RUN, sheet, states=states)
     wrong = {
-        key: state for one, state in zip(found, states, strict=True) for key in differing(one, sheet.compute(state))
+        key: state for one, state in zip(outputs, states, strict=True) for key in differing(one, sheet.compute(state))
     }
     assert wrong == {}
 
@@ -99,11 +99,11 @@ def test_runs_needed_where_one_more_changes_the_error_by_a_hundred_billionth():
 
 def test_damaged_files_get_the_sentence_of_a_release(tmp_path):
     """Each file has pieces of JSON within or instead of what stands in settings, or instead of one value."""
-    whole, rng = json.dumps(read_config("us").to_dict(), indent=1).encode(), np.random.default_rng(3)
-    values, path = [one.span() for one in re.finditer(rb'"[^"]*"|[\d.]+', whole)], tmp_path / "config.json"
-    files, sentences = [whole], []
+    content, rng = json.dumps(read_config("us").to_dict(), indent=1).encode(), np.random.default_rng(3)
+    values, path = [one.span() for one in re.finditer(rb'"[^"]*"|[\d.]+', content)], tmp_path / "config.json"
+    files, sentences = [content], []
     for number in range(400):
-        file, place = whole, rng.integers(len(whole))
+        file, place = content, rng.integers(len(content))
         start, end = (place, place + rng.choice([0, 1, 10])) if number % 2 else values[rng.integers(len(values))]
         files.append(file[:start] + BYTES[rng.integers(len(BYTES))] + file[end:])
     for file in files:
@@ -113,7 +113,7 @@ def test_damaged_files_get_the_sentence_of_a_release(tmp_path):
             sentences.append("read")
         except (TypeError, ValueError) as refusal:
             sentences.append(str(refusal).removeprefix(f"{path}: "))
-    assert told(READ, phsafe_sheet(), files=[base64.b64encode(file).decode() for file in files]) == sentences
+    assert output_of(READ, phsafe_sheet(), files=[base64.b64encode(file).decode() for file in files]) == sentences
     kinds = ("out of reach of the noise", "a number", "a whole number", "twice", "in line", "unknown", "no PH", "UTF-8")
     assert [kind for kind in kinds if not any(kind in one for one in sentences)] == []
     assert sentences.count("read") > 10

@@ -75,11 +75,11 @@ def test_what_is_not_written_is_not_opened():
 
 
 def test_a_page_is_opened_in_the_browser(tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr("webbrowser.open", seen.append)
+    addresses = []
+    monkeypatch.setattr("webbrowser.open", addresses.append)
     monkeypatch.setattr(Explored, "to_html", lambda self, path: Path(path).write_text("page"))
     Explored(SHEET).show(html=tmp_path / "out.html", opened=True)
-    assert seen == [(tmp_path / "out.html").as_uri()]
+    assert addresses == [(tmp_path / "out.html").as_uri()]
 
 
 def test_the_comparison_of_numbers_can_fail():

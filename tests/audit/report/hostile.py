@@ -146,13 +146,13 @@ def planted_replay(words):
 
 def hostile_page(payloads, **options):
     """A page in which every payload is in every text of audits, estimates and replays, with and without a command."""
-    given = [(words, planted(words)) for words in payloads]
-    given += [
+    results = [(words, planted(words)) for words in payloads]
+    results += [
         (words, planted(words, provenance={"parameters": {"share": words}}, bound=ONE_RUN)) for words in payloads[::3]
     ]
     others = [(words, planted_estimate(words)) for words in payloads]
     replays = [(words, planted_replay(words)) for words in payloads]
-    return build_report(given, others, replays, **{"title": " ".join(payloads)[:4000]} | options)
+    return build_report(results, others, replays, **{"title": " ".join(payloads)[:4000]} | options)
 
 
 def page_of(audits=(), estimates=(), replays=(), **options):

@@ -106,12 +106,12 @@ def hostile(name):
 
 def parsed(text):
     """Every cell of a Markdown table as a renderer sees it: its text, and the kinds of its tokens."""
-    found = []
+    cells = []
     tokens = MarkdownIt("commonmark", {"linkify": False}).enable(["table"]).parse(text)
     for before, token in itertools.pairwise(tokens):
         if before.type in ("td_open", "th_open"):
-            found.append(("".join(child.content for child in token.children), {child.type for child in token.children}))
-    return found
+            cells.append(("".join(child.content for child in token.children), {child.type for child in token.children}))
+    return cells
 
 
 def in_latex(text):
@@ -321,9 +321,9 @@ BROKEN = audited(measured=PureDP(1.5), verdict="violated")
 
 
 def test_annotations_are_of_what_a_reader_must_see():
-    found = [("sound", audited()), ("a: b, c", BROKEN), ("few", audited(verdict="no power", detectable=3.0))]
+    results = [("sound", audited()), ("a: b, c", BROKEN), ("few", audited(verdict="no power", detectable=3.0))]
     record = replayed(violations=({"kind": "output", "sentence": "100% of it"},))
-    error, warning, of_replay = to_annotations([*found, ("told", record)]).splitlines()
+    error, warning, of_replay = to_annotations([*results, ("told", record)]).splitlines()
     assert error.startswith("::error title=violated%3A a%3A b%2C c::count: violated: promised epsilon 1 (add/remove), ")
     assert "lower bound 1.500 at 95%25 confidence" in error
     assert warning.startswith("::warning title=no power%3A few::count: no power: ")

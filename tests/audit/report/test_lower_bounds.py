@@ -56,16 +56,16 @@ def views(result):
 @given(FAMILIES, powers(-3, 2), st.floats(1e-3, 3))
 def test_a_lower_bound_is_rounded_down_wherever_it_is_printed(family, promised, share):
     result = of(family, promised, promised * share)
-    said = dict(views(result))
-    assert len(set(said.values())) == 1, said
-    assert Decimal(said["figure"]) <= Decimal(repr(result.measured.budget))
-    assert f">{said['page']}<" in build_report([("name", result)], title="t")
+    bounds = dict(views(result))
+    assert len(set(bounds.values())) == 1, bounds
+    assert Decimal(bounds["figure"]) <= Decimal(repr(result.measured.budget))
+    assert f">{bounds['page']}<" in build_report([("name", result)], title="t")
 
 
-@pytest.mark.parametrize(("measured", "said"), [(0.1078, "0.1078"), (0.96459, "0.9645"), (7.40659, "7.406")])
-def test_known_numbers(measured, said):
-    assert set(dict(views(of(PureDP, 8.0, measured))).values()) == {said}
-    assert nearest(measured) in (said, "0.9646", "7.407")  # negative control: another rounding says more
+@pytest.mark.parametrize(("measured", "text"), [(0.1078, "0.1078"), (0.96459, "0.9645"), (7.40659, "7.406")])
+def test_known_numbers(measured, text):
+    assert set(dict(views(of(PureDP, 8.0, measured))).values()) == {text}
+    assert nearest(measured) in (text, "0.9646", "7.407")  # negative control: another rounding says more
 
 
 @given(powers(-3, 1))
@@ -73,5 +73,5 @@ def test_experiments_say_no_more(bound):
     """What is checked of a lower bound, in words."""
     audits = [{"lower_bound": bound, "verdict": "not refuted"}]
     for check in (none_above("all", audits, 100.0), between("lower bound", bound, 0, 100)):
-        said = re.search(rf"(?:bound|bound:) {NUMBER}, expected", check.words)[1]
-        assert Decimal(said) <= Decimal(repr(bound))
+        text = re.search(rf"(?:bound|bound:) {NUMBER}, expected", check.words)[1]
+        assert Decimal(text) <= Decimal(repr(bound))

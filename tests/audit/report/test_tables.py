@@ -136,12 +136,12 @@ def test_a_replay_fits_and_says_what_its_text_says(width):
         law, name = DiscreteGaussian(12.5), "household composition of all areas of the state"
         return add_noise(data, law, size, rng, query=name, sensitivity=1.0)
 
-    found = replay(release, NeighborPair.add_people([120, 75], 0), rng=1)
-    text = rendered(replay_table(found), width)
+    result = replay(release, NeighborPair.add_people([120, 75], 0), rng=1)
+    text = rendered(replay_table(result), width)
     assert max(map(len, text.splitlines())) <= width
-    (head, query) = found.rows()
+    (head, query) = result.rows()
     assert "household composition of all areas of the state" in text
-    assert set(found.table().split()) >= set(" ".join(query).split())
+    assert set(result.table().split()) >= set(" ".join(query).split())
     assert letters(*query) <= letters(text)
     assert all(name in text for name in head[1:])
 

@@ -39,15 +39,15 @@ KEYWORDS = {"size", "selection", "confidence", "rng", "share", "event", "relatio
 )
 def test_right_guesses_are_those_of_theory(claim, measured, promised, shown):
     words = " ".join(meaning(audited(claim=claim, measured=measured, verdict="violated")))
-    found = [
+    numbers = [
         float(number)
         for number in re.findall(r"at most ([\d.]+) times|(?:at least|allows) ([\d.]+) times", words)
         for number in number
         if number
     ]
-    assert found[0] == pytest.approx(float(promised), abs=0.11)
-    assert found[1] == pytest.approx(float(shown), abs=0.11)
-    assert found[0] < found[1]  # the verdict follows from what is said
+    assert numbers[0] == pytest.approx(float(promised), abs=0.11)
+    assert numbers[1] == pytest.approx(float(shown), abs=0.11)
+    assert numbers[0] < numbers[1]  # the verdict follows from what is said
     assert ("failures of probability 1e-06 set aside" in words) == isinstance(claim, ApproxDP)
 
 
@@ -84,9 +84,9 @@ def test_profiles_are_those_of_theory():
     assert drawing.areas
     assert "epsilon 1, is a dashed line from 0.462 at epsilon 0 to 0 at epsilon 1." in drawing.words
     assert "The solid line is above" in drawing.words
-    kept = privacy_profiles(audited(claim=ZCDP(0.5), measured=ZCDP(0.4)))
-    assert kept.areas == ()
-    assert "nowhere above" in kept.words
+    within = privacy_profiles(audited(claim=ZCDP(0.5), measured=ZCDP(0.4)))
+    assert within.areas == ()
+    assert "nowhere above" in within.words
 
 
 def test_bars_are_in_units_of_the_promise():

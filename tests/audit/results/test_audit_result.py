@@ -118,8 +118,8 @@ def test_results_are_frozen_and_what_they_hand_out_is_a_copy():
                 setattr(result, f.name, None)
     result = audited(support={"order": "possible on x only", "probability": 0.5}, verdict="violated")
     before = copy.deepcopy(result.to_dict())
-    taken = result.to_dict()
-    taken["counts"]["x"]["runs"] = taken["provenance"]["parameters"]["size"] = taken["support"]["probability"] = 0
+    copied = result.to_dict()
+    copied["counts"]["x"]["runs"] = copied["provenance"]["parameters"]["size"] = copied["support"]["probability"] = 0
     assert result.to_dict() == before
     estimate = estimated()
     estimate.to_dict()["settings"]["starts"].append(3)

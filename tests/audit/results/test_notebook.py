@@ -163,14 +163,14 @@ def test_a_result_is_drawn_as_the_command_draws_it():
 
 
 def test_a_search_says_how_far_it_is(monkeypatch):
-    told = []
+    calls = []
 
     class Bar:
         def __init__(self, what, total, *, shown, unit):
-            told.append((what, total, shown, unit))
+            calls.append((what, total, shown, unit))
 
         def __enter__(self):
-            return told.append
+            return calls.append
 
         def __exit__(self, *_):
             pass
@@ -178,4 +178,4 @@ def test_a_search_says_how_far_it_is(monkeypatch):
     monkeypatch.setattr("audit.measure.search.progress_bar", Bar)
     pairs = [NeighborPair.add_people([120, 75], cell) for cell in (0, 1)]
     search_loss(noisy, pairs, PureDP(1.0), keep=1, size=1000, attack="entries", rng=1, progress=True)
-    assert told == [("search noisy", 3, True, "audits"), 1, 1, 1]
+    assert calls == [("search noisy", 3, True, "audits"), 1, 1, 1]

@@ -28,11 +28,11 @@ def test_a_record_is_read_as_it_was_written(words, claim, violations, notes, eva
     record = replayed(
         pair=words, claim=claim, violations=tuple(violations), notes=tuple(notes), evaluated=evaluated, size=2
     )
-    read = ReplayRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False)))
-    assert read.to_dict() == record.to_dict()
-    assert (str(read), read.verdict) == (str(record), record.verdict)
-    assert read.verdict == ("violated" if violations else "not refuted" if evaluated else "no power")
-    assert str(read).isprintable()
+    again = ReplayRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False)))
+    assert again.to_dict() == record.to_dict()
+    assert (str(again), again.verdict) == (str(record), record.verdict)
+    assert again.verdict == ("violated" if violations else "not refuted" if evaluated else "no power")
+    assert str(again).isprintable()
 
 
 def test_one_line_says_the_first_violation_or_how_much_was_replayed():

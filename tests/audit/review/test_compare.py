@@ -193,15 +193,15 @@ def test_audits_that_come_and_go():
         ("blind", audited(detectable=9.0, verdict="no power")),
     ]
     comparison = compare_results(old, new)
-    said = {change.name: (change.counts, change.regressions, change.weaknesses) for change in comparison.changes}
-    assert said == {
+    outcomes = {change.name: (change.counts, change.regressions, change.weaknesses) for change in comparison.changes}
+    assert outcomes == {
         "bad": ("new", ("a new audit, and its promise is violated",), ()),
         "blind": ("new", (), ("a new audit, and it has no power",)),
         "fine": ("new", (), ()),
         "gone": ("missing", ("the audit is gone",), ()),
         "stays": ("identical", (), ()),
     }
-    assert list(said) == sorted(said)
+    assert list(outcomes) == sorted(outcomes)
     assert (comparison.compared, comparison.tested) == (1, 1)
 
 
