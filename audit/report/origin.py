@@ -35,9 +35,8 @@ def public_origin(result: AuditResult) -> list[tuple[str, str]]:
         for name, version in software.items()
         if isinstance(version, str) and VERSION.fullmatch(version)
     ]
-    return [
-        (name, text) for name, text in (("software", ", ".join(texts)), ("made on", day_of(result.provenance))) if text
-    ]
+    rows = [("software", ", ".join(texts)), ("made on", day_of(result.provenance))]
+    return [(name, text) for name, text in rows if text]
 
 
 def day_of(provenance: Mapping[str, Any]) -> str:

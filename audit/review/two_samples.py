@@ -107,16 +107,16 @@ class _Table:
 
 def _guesses(old: AuditResult, new: AuditResult) -> Iterator[tuple[str, _Table, _Table]]:
     """Yield for either database what is said of naming it: in words, where it is right, and where it is wrong."""
-    always = all(sum(side.values()) == 2 * side["runs"] for one in (old, new) for side in one.counts.values())
-    for named, other in (("y", "x"), ("x", "y"))[: 1 if always else 2]:  # without abstentions one tells the other
-        tables = []
-        for side in (named, other):
-            before, after = old.counts[side], new.counts[side]
-            key = f"guessed_{named}"
-            tables.append(_Table(before[key], before["runs"], after[key], after["runs"]))
-        right, wrong = tables
+
+    def table(side: str, key: str) -> _Table:
+        before, after = old.counts[side], new.counts[side]
+        return _Table(before[key], before["runs"], after[key], after["runs"])
+
+    always = all(sum(side.values()) == 2 * side["runs"] for audit in (old, new) for side in audit.counts.values())
+    for guess, other in (("y", "x"), ("x", "y"))[: 1 if always else 2]:  # without abstentions one tells the other
+        right, wrong = (table(side, f"guessed_{guess}") for side in (guess, other))
         if right.hits or wrong.hits:
-            yield f"{named} named on {named} {right.shares}, on {other} {wrong.shares} of runs", right, wrong
+            yield f"{guess} named on {guess} {right.shares}, on {other} {wrong.shares} of runs", right, wrong
 
 
 def _cuts(old: AuditResult, new: AuditResult) -> Iterator[tuple[str, _Table, _Table]]:
@@ -125,8 +125,8 @@ def _cuts(old: AuditResult, new: AuditResult) -> Iterator[tuple[str, _Table, _Ta
     order = np.argsort(-weights, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(weights[order])), weights.size - 1)  # of bins that weigh the same
     sums, runs = {}, {}
-    for audit, one in (("old", old), ("new", new)):
-        for side, counts in one.counts.items():
+    for audit, result in (("old", old), ("new", new)):
+        for side, counts in result.counts.items():
             hits = np.array([counts.get(f"bin {k}", 0) for k in order], dtype=np.int64)
             sums[audit, side], runs[audit, side] = np.cumsum(hits)[ends], counts["runs"]
     met = sum(sums.values()) / max(1, sum(runs.values()))
@@ -147,9 +147,9 @@ def _cuts(old: AuditResult, new: AuditResult) -> Iterator[tuple[str, _Table, _Ta
 def _right_guesses(old: AuditResult, new: AuditResult) -> _Table:
     """Return right guesses among all: of runs whose database a fair coin picked, their odds are the loss shown."""
     numbers = []
-    for one in (old, new):
-        right = one.counts["x"]["guessed_x"] + one.counts["y"]["guessed_y"]
-        wrong = one.counts["x"]["guessed_y"] + one.counts["y"]["guessed_x"]
+    for result in (old, new):
+        right = result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"]
+        wrong = result.counts["x"]["guessed_y"] + result.counts["y"]["guessed_x"]
         numbers += [right, right + wrong]
     return _Table(*numbers)
 
@@ -174,10 +174,10 @@ def _tails(table: _Table, against: _Table | None = None) -> tuple[float, float]:
 def _check_counts(name: str, result: AuditResult) -> None:
     """Refuse counts that no runs give, as a file may hold them."""
     binned = is_binned(result)
-    known = {f"bin {k}" for k in range(len(result.basis["weights"]))} if binned else {"guessed_x", "guessed_y"}
+    kinds = {f"bin {k}" for k in range(len(result.basis["weights"]))} if binned else {"guessed_x", "guessed_y"}
     for side in ("x", "y"):
         counts = result.counts.get(side, {})
         parts = {key: number for key, number in counts.items() if key != "runs"}
-        complete = parts.keys() <= known if binned else parts.keys() == known
+        complete = parts.keys() <= kinds if binned else parts.keys() == kinds
         if not complete or min(parts.values(), default=0) < 0 or sum(parts.values()) > counts.get("runs", -1):
             raise ValueError(f"{name}: counts on {side} must be parts of its runs, got {counts}")

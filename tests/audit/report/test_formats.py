@@ -329,7 +329,7 @@ def test_annotations_are_of_what_a_reader_must_see():
     assert warning.startswith("::warning title=no power%3A few::count: no power: ")
     assert warning.endswith(" What would help: some 9600 runs (--size).")
     assert of_replay.endswith("violated: output: 100%25 of it; 1 note")
-    assert to_annotations([("sound", audited())]) == ""
+    assert to_annotations([("sound", audited()), ("bug", BROKEN)], {"bug"}) == ""
 
 
 @pytest.mark.parametrize("name", NAMES)
