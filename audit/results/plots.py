@@ -159,15 +159,8 @@ def plot_estimate(estimate: Any, ax: Axes | None = None, *, color: str = ORANGE,
     """Draw the curve of an estimate over the error of a count, with its pointwise interval."""
     ax = ax if ax is not None else new_figure(5.0, 3.2)[1][0]
     ax.fill_between(estimate.at, estimate.low, estimate.high, color=color, alpha=0.2, linewidth=0)
-    few = estimate.at.size <= 40
-    ax.plot(
-        estimate.at,
-        estimate.loss,
-        color=color,
-        label=label_of(label or estimate.method),
-        marker="o" if few else "",
-        markersize=3,
-    )
+    name, marker = label_of(label or estimate.method), "o" if estimate.at.size <= 40 else ""
+    ax.plot(estimate.at, estimate.loss, color=color, label=name, marker=marker, markersize=3)
     over, unit = estimate.axes
     ax.set_xlabel(over)
     ax.set_ylabel(f"estimated loss for one person, in {unit}")
