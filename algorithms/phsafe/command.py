@@ -59,23 +59,23 @@ def release_phsafe(
 
     rng, noise = noise_of(seed)
     settings = read_config(config)
-    given: list[Any] = [persons, units, geo]
+    frames: list[Any] = [persons, units, geo]
     if bundled:
         from algorithms.phsafe.population import load_households
 
-        if any(frame is not None for frame in given) or derive:
+        if any(frame is not None for frame in frames) or derive:
             raise ValueError("--bundled goes without --persons, --units, --geo and --derive")
         households = load_households()
-        given = [households.persons, households.units, households.geo]
-    elif None in given:
+        frames = [households.persons, households.units, households.geo]
+    elif None in frames:
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
     try:
         status = console(stderr=True).status("validating, counting, drawing noise")
-        with status, opened(engine, given, memory=memory, master=master) as database:
+        with status, opened(engine, frames, memory=memory, master=master) as database:
             if derive:
-                given[1] = derive_units(persons, units, engine=database)
+                frames[1] = derive_units(persons, units, engine=database)
             options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
-            made = release(given[0], given[1], given[2], settings, out=out, published=published, **options)
+            made = release(frames[0], frames[1], frames[2], settings, out=out, published=published, **options)
     except InvalidHouseholds as error:
         for finding in error.findings:
             print(finding, file=sys.stderr)
@@ -131,12 +131,12 @@ def explore_phsafe(
     settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
     if save is not None and save.exists():
         raise ValueError(f"--save must name a new file, got {save}")
-    given = (persons, units, geo)
-    if any(given) and (html is None or not all(given)):
+    frames = (persons, units, geo)
+    if any(frames) and (html is None or not all(frames)):
         raise ValueError("--persons, --units and --geo go together, and with --html FILE")
     drawn = html is not None or xlsx is not None or opened
     if drawn:
-        explored = Explored(sheet(household_sizes(*given, settings) if all(given) else None), state_of(settings))
+        explored = Explored(sheet(household_sizes(*frames, settings) if all(frames) else None), state_of(settings))
         explored.show(html=html, xlsx=xlsx, opened=opened)
     if save is not None:
         with whole_file(save) as file:
@@ -154,7 +154,7 @@ def _print(settings: Config) -> None:
     from rich.table import Table
 
     from algorithms.phsafe.explore import explore
-    from algorithms.phsafe.ledger import ledger
+    from algorithms.phsafe.ledger import Ledger
     from audit.io.terminal import console
 
     shown = Table(box=SIMPLE_HEAD)
@@ -164,7 +164,7 @@ def _print(settings: Config) -> None:
         name, level, budget, _, sigma, formula, coverage, exact = row
         shown.add_row(name, level, f"{budget:.6f}", f"{sigma:.1f}", f"{formula}", f"{coverage:.4f}", f"{exact}")
     console().print(shown)
-    header, *lines = str(ledger(settings)).splitlines()
+    header, *lines = str(Ledger(settings)).splitlines()
     total = next(place for place, line in enumerate(lines) if line.startswith("total"))
     print(header, *lines[total:], MODEL, sep="\n")
 

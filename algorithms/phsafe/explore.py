@@ -112,24 +112,23 @@ def choose(
     if margins is not None and z is not None and definition != "zcdp":
         raise ValueError(f"z must be None for epsilon, because the formula is that of rho, got {z}")
 
-    def budget(table: str, number: float) -> float:
-        if margins is None:
-            return number
-        if z is not None:
-            return rho_for(number, config.stability(table), z=z)
-        stability = config.stability(table)
-        return exact_budget_for(number, stability, confidence=confidence, privacy_definition=definition)
-
-    given: Any = budgets if margins is None else margins
-    if given is None:
+    numbers: Any = budgets if margins is None else margins
+    if numbers is None:
         return config
-    if not isinstance(given, Mapping) or not all(isinstance(levels, Mapping) for levels in given.values()):
-        raise TypeError(f"margins and budgets must map queries to levels to numbers, got {given!r}")
+    if not isinstance(numbers, Mapping) or not all(isinstance(levels, Mapping) for levels in numbers.values()):
+        raise TypeError(f"margins and budgets must map queries to levels to numbers, got {numbers!r}")
     chosen = {table: dict.fromkeys(query.levels, 0.0) for table, query in QUERIES.items()}
-    for table, levels in given.items():
-        for level, wanted in levels.items():
+    for table, levels in numbers.items():
+        for level, number in levels.items():
             config.budget(table, level)  # refuses what does not exist
-            chosen[table][level] = budget(table, wanted)
+            stability = config.stability(table)
+            if margins is None:
+                chosen[table][level] = number
+            elif z is not None:
+                chosen[table][level] = rho_for(number, stability, z=z)
+            else:
+                least = exact_budget_for(number, stability, confidence=confidence, privacy_definition=definition)
+                chosen[table][level] = least
     return replace(config, privacy_budget=chosen)
 
 

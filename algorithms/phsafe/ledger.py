@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from algorithms.phsafe.budget import CLAIMS, Config, Settings, read_config
+from algorithms.phsafe.budget import CLAIMS, Config
 from algorithms.tables.accountant import conversions
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, PureDP
 
-__all__ = ["Ledger", "ledger"]
+__all__ = ["Ledger"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Ledger:
     """
 
     config: Config
-    delta: float
+    delta: float = 1e-10
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
@@ -61,8 +61,3 @@ class Ledger:
             words = f"epsilon at {self.delta:g}, {name}"
             lines.append(f"{words:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
         return "\n".join(lines)
-
-
-def ledger(config: Settings, delta: float = 1e-10) -> Ledger:
-    """Add up the budgets of a run, and state the promise that they make."""
-    return Ledger(read_config(config), delta)

@@ -22,15 +22,7 @@ from audit.claims import ZCDP, PureDP
 from audit.exact import LossDistribution, compose_losses
 from audit.neighbors import NeighborPair
 
-__all__ = ["PHSafe", "add_noise", "joined_to", "tabulated"]
-
-
-def add_noise(exact: Tabulation, config: Config, rng: Rng) -> Tabulation:
-    """Measure every query once: independent noise on every count of the levels that have a budget."""
-    mechanism = PHSafe(config)
-    mechanism.vector(exact)  # refuses counts that are missing, before any noise
-    counts = {query: mechanism.measure(exact.counts[query], query, None, rng) for query in mechanism.queries}
-    return Tabulation(exact.states, counts)
+__all__ = ["PHSafe", "joined_to", "tabulated"]
 
 
 @dataclass(frozen=True)
@@ -83,10 +75,13 @@ class PHSafe:
         """Return what estimates look at one by one, each of one law of noise: queries and levels."""
         return [replace(self, only=[query]) for query in self.queries]
 
-    def measure(
-        self, exact: NDArray[np.int64], query: tuple[str, str], size: int | None, rng: Rng
-    ) -> NDArray[np.int64]:
-        """Return exact counts of a query and level with their noise, shape (size, *exact.shape); see `add_noise`."""
+    def measured(self, data: Tabulation, rng: Rng) -> Tabulation:
+        """Measure every query once: independent noise on every count."""
+        self.vector(data)  # refuses counts that are missing, before any noise
+        return Tabulation(data.states, {at: self._noisy(data.counts[at], at, None, rng) for at in self.queries})
+
+    def _noisy(self, exact: NDArray[np.int64], query: tuple[str, str], size: int | None, rng: Rng) -> NDArray[np.int64]:
+        """Return exact counts of a query and level with their noise, shape (size, *exact.shape), or once."""
         return noise.add_noise(
             exact, self.laws[query], size, rng, query=" ".join(query), sensitivity=self.config.stability(query[0])
         )
@@ -96,7 +91,7 @@ class PHSafe:
         exact = self.vector(data)
         released = np.empty((size, exact.size), np.int64)
         for query, cells in self._cells(data):
-            released[:, cells] = self.measure(exact[cells], query, size, rng)
+            released[:, cells] = self._noisy(exact[cells], query, size, rng)
         return released
 
     def spent(self, pair: NeighborPair) -> float:
@@ -128,12 +123,12 @@ class PHSafe:
 
     def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
         """Return the log-probability, shape (runs,), of outputs (runs, cells); minus infinity if impossible."""
-        given, exact = np.asarray(outputs), self.vector(data)
-        if given.ndim != 2 or given.shape[1] != exact.size:
-            raise ValueError(f"outputs must have one column for each of {exact.size} cells, got shape {given.shape}")
+        rows, exact = np.asarray(outputs), self.vector(data)
+        if rows.ndim != 2 or rows.shape[1] != exact.size:
+            raise ValueError(f"outputs must have one column for each of {exact.size} cells, got shape {rows.shape}")
         return sum(
-            (self.laws[query].logpmf(given[:, cells] - exact[cells]).sum(axis=1) for query, cells in self._cells(data)),
-            start=np.zeros(len(given)),
+            (self.laws[query].logpmf(rows[:, cells] - exact[cells]).sum(axis=1) for query, cells in self._cells(data)),
+            start=np.zeros(len(rows)),
         )
 
     def _cells(self, data: Tabulation) -> Iterator[tuple[tuple[str, str], slice]]:

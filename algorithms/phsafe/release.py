@@ -46,18 +46,18 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.noise import DiscreteGaussian, Rng, counted
+from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.phsafe.budget import Config, Settings, noise_parameters, read_config
-from algorithms.phsafe.ledger import Ledger, ledger
-from algorithms.phsafe.measurement import add_noise
+from algorithms.phsafe.ledger import Ledger
+from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.postprocessing.postprocess import postprocess
-from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES, level_of, split_level
+from algorithms.phsafe.tables import DERIVED, LEVEL_OF, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.phsafe.tabulation.validate import Validation
-from algorithms.tables.files import RECORD, check_folder, whole_file, whole_folder
+from algorithms.tables.files import RECORD, whole_file
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import Engine
-from algorithms.tables.release import Published
+from algorithms.tables.release import Published, published
 from audit.io.text import from_cell
 
 __all__ = ["Release", "check_release", "lay_out", "read_release", "release"]
@@ -76,6 +76,7 @@ class Release(Published):
     config: Config
     states: tuple[str, ...]
     tables: Mapping[str, Frame]
+    with_published: bool = False  # whether what `published` returns is written too
 
     @property
     def about(self) -> dict[str, Any]:
@@ -89,32 +90,31 @@ class Release(Published):
     @property
     def ledger(self) -> Ledger:
         """What the release promises to lose at most."""
-        return ledger(self.config)
+        return Ledger(self.config)
 
     def published(self) -> dict[str, Frame]:
         """Return PH1 to PH8 after post-processing, from the noisy tables alone; see `postprocess`."""
         caps = {table: self.config.tau[query] for table, query in (("PH1", "PH1_num"), ("PH5", "PH4"), ("PH8", "PH7"))}
         return postprocess(self.tables, cap=caps)
 
-    def write(self, folder: str | os.PathLike[str], *, published: bool = False) -> None:
-        """Write one folder a table with one pipe-separated file, and the settings; all of it or nothing."""
-        with whole_folder(folder) as staged:
-            self.write_tables(staged)
-            for name, table in (self.published() if published else {}).items():
-                (staged / "published").mkdir(exist_ok=True)
-                table.to_csv(staged / "published" / f"{name}.csv", separator="|")
-            for name, content in (("config.json", self.config.to_dict()), (RECORD, self.provenance)):
-                with whole_file(staged / name) as file:
-                    json.dump(content, file, indent=4)
-            check_release(read_release(staged), self.config, self.states)
-
     def write_tables(self, staged: Path) -> None:
-        """Write the noisy tables, each into a folder of its own."""
-        for name, table in self.tables.items():
-            (staged / name).mkdir()
-            table.to_csv(staged / name / f"{name}.csv", separator="|")
+        """Write the noisy tables, each into a folder of its own, and the published ones into one."""
+        files = {f"{name}/{name}.csv": table for name, table in self.tables.items()}
+        if self.with_published:
+            files |= {f"published/{name}.csv": table for name, table in self.published().items()}
+        for name, table in files.items():
+            (staged / name).parent.mkdir(exist_ok=True)
+            table.to_csv(staged / name, separator="|")
+
+    def write_record(self, staged: Path) -> None:
+        """Write the settings, from which the ledger follows, and the record; check all that was written."""
+        for name, content in (("config.json", self.config.to_dict()), (RECORD, self.provenance)):
+            with whole_file(staged / name) as file:
+                json.dump(content, file, indent=4)
+        check_release(read_release(staged), self.config, self.states)
 
 
+@published
 def release(
     persons: Any,
     units: Any,
@@ -156,22 +156,15 @@ def release(
         If the settings or (`InvalidHouseholds`) the data break a rule, or the folder is not empty.
     """
     settings = read_config(config)
-    if out is not None:
-        check_folder(out)
     if published and settings.privacy_definition != "zcdp":
         raise ValueError("published must be false for puredp: post-processing is for discrete Gaussian noise")
-    with counted():
-        DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+    DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
     options: dict[str, Any] = {"engine": engine, "partitions": partitions, "validation": validation}
     exact = tabulation(persons, units, geo, config=settings, **options)
     if not exact.states:
         raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
-    with counted() as draws:
-        tables = lay_out(add_noise(exact, settings, rng), settings)
-    finished = Release(config=settings, states=exact.states, tables=tables).of(draws)
-    if out is not None:
-        finished.write(out, published=published)
-    return finished
+    tables = lay_out(PHSafe(settings).measured(exact, rng), settings)
+    return Release(config=settings, states=exact.states, tables=tables, with_published=published)
 
 
 def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
@@ -246,7 +239,7 @@ def lay_out(noisy: Tabulation, config: Config) -> dict[str, Frame]:
     for name in dict.fromkeys(frame["TABLE"]):
         rows = frame.where(frame["TABLE"] == name)
         source, sums = DERIVED.get(name, (name, {}))
-        levels = [level_of(*place) for place in zip(rows["REGION_TYPE"], rows["ITERATION_CODE"], strict=True)]
+        levels = [LEVEL_OF[place] for place in zip(rows["REGION_TYPE"], rows["ITERATION_CODE"], strict=True)]
         columns: dict[str, Any] = {column: rows[column] for column in ("REGION_ID", "REGION_TYPE", "ITERATION_CODE")}
         if QUERIES[source].race is None:
             del columns["ITERATION_CODE"]

@@ -16,13 +16,13 @@ __all__ = [
     "DERIVED",
     "ITERATIONS",
     "LEVELS",
+    "LEVEL_OF",
     "NONPRIVATE",
     "PUBLISHED",
     "QUERIES",
     "TAU",
     "UNATTRIBUTED",
     "Query",
-    "level_of",
     "named",
     "split_level",
 ]
@@ -79,13 +79,13 @@ def split_level(level: str) -> tuple[str, tuple[str, ...]]:
     return region, ITERATIONS[iterations]
 
 
-def level_of(region_type: str, iteration: str) -> str:
-    """Return the level that an iteration belongs to; an empty one is the total population."""
-    for level in LEVELS:
-        kind, iterations = split_level(level)
-        if kind == region_type.lower() and (iteration or "*") in iterations:
-            return level
-    raise ValueError(f"there is no level of {region_type} with the iteration {iteration}")
+LEVEL_OF = {
+    (region.upper(), code): f"{region}_{iterations}"
+    for region in ("usa", "state")
+    for iterations, codes in {**ITERATIONS, "*": ("*", "")}.items()
+    for code in codes
+}
+"""The level of a region's type and an iteration, as files name them: an empty one is the total population, too."""
 
 
 def _among(column: str, codes: tuple[str, ...]) -> str:

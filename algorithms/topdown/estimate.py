@@ -174,8 +174,8 @@ def _runs(plan: Plan, measurements: Measurements) -> int | None:
             measurement = measurements.noisy.get((j, query.name))
             shape = None if measurement is None else np.shape(measurement.answers)
             if shape is None or len(shape) not in (2, 3) or shape[-2:] != (areas, query.size):
-                wanted = f"{areas} areas by {query.size} answers of {query.name} at level {j}"
-                raise ValueError(f"measurements must have {wanted}, got {shape}")
+                expected = f"{areas} areas by {query.size} answers of {query.name} at level {j}"
+                raise ValueError(f"measurements must have {expected}, got {shape}")
             leading.add(shape[:-2])
     if len(leading) > 1:
         raise ValueError(f"measurements must all have the same runs, got {sorted(leading)}")
@@ -315,11 +315,11 @@ def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple
     rounded = batched.largest_remainder(solved.tables, families.above, families.starts)
     if families.plan.rounding:
         return np.zeros_like(solved.converged), rounded
-    kept = np.ones(rounded.shape[:2], np.bool_)
+    within = np.ones(rounded.shape[:2], np.bool_)
     for box in families.boxes:
         answers = answer(box.groups, rounded)
-        kept &= ((answers >= box.lower) & (answers <= box.upper)).all(axis=-1)
-    done = solved.converged & np.logical_and.reduceat(kept, families.starts[:-1], axis=1)
+        within &= ((answers >= box.lower) & (answers <= box.upper)).all(axis=-1)
+    done = solved.converged & np.logical_and.reduceat(within, families.starts[:-1], axis=1)
     return done & np.array([not given for given in families.joints]), rounded
 
 

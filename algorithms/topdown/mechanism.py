@@ -245,17 +245,17 @@ class MeasurementStage:
 
     def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability of noisy answers, shape (runs, answers), under a histogram: shape (runs,)."""
-        plan, given = self.topdown, np.asarray(outputs)
+        plan, values = self.topdown, np.asarray(outputs)
         exact = exact_answers(plan, histogram, self.keys)
         width = sum(areas.size * exact[key].shape[1] for key in self.keys for areas, _ in plan.laws(*key))
-        if given.ndim != 2 or given.shape[1] != width:
-            raise ValueError(f"outputs must have one column for each of {width} answers, got shape {given.shape}")
-        total, start = np.zeros(len(given)), 0
+        if values.ndim != 2 or values.shape[1] != width:
+            raise ValueError(f"outputs must have one column for each of {width} answers, got shape {values.shape}")
+        total, start = np.zeros(len(values)), 0
         for key in self.keys:
             measured_areas = np.isfinite(plan.variances(*key))
             place = np.cumsum(measured_areas) - 1
             stop = start + int(measured_areas.sum()) * exact[key].shape[1]
-            answers = given[:, start:stop].reshape(len(given), -1, exact[key].shape[1])
+            answers = values[:, start:stop].reshape(len(values), -1, exact[key].shape[1])
             for areas, law in plan.laws(*key):
                 total += law.logpmf(answers[:, place[areas]] - exact[key][areas]).sum(axis=(1, 2))
             start = stop

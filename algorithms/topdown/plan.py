@@ -173,13 +173,13 @@ class Plan:
 
     def check_histogram(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return counts of people by leaf and cell as int64, or say what is wrong with them."""
-        given = np.asarray(histogram)
+        values = np.asarray(histogram)
         shape = (self.tree.n_leaves, self.schema.cells)
-        if given.shape != shape:
+        if values.shape != shape:
             raise ValueError(
-                f"histogram must have shape {shape}: leaves of the tree, cells of the schema; got {given.shape}"
+                f"histogram must have shape {shape}: leaves of the tree, cells of the schema; got {values.shape}"
             )
-        counts = self.tree.check_counts(given.T).T
+        counts = self.tree.check_counts(values.T).T
         if counts.sum(dtype=np.float64) >= LARGEST:
             raise ValueError(f"histogram must count less than 2**40 people, got {counts.sum(dtype=np.float64):.0f}")
         return np.ascontiguousarray(counts)

@@ -188,22 +188,22 @@ def preset(
 def _levels(name: str, published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
     """Return which levels of the settings the tree has."""
     if levels is None:
-        kept = list(published.levels)
-        for level in published.drop[: max(len(kept) - tree.depth - 1, 0)]:
-            kept.remove(level)
+        chosen = list(published.levels)
+        for level in published.drop[: max(len(chosen) - tree.depth - 1, 0)]:
+            chosen.remove(level)
     else:
-        kept = list(levels)
-        if unknown := [level for level in kept if level not in published.levels]:
+        chosen = list(levels)
+        if unknown := [level for level in chosen if level not in published.levels]:
             raise ValueError(f"levels must be of {', '.join(published.levels)}, got {unknown[0]!r}")
-        if kept != [level for level in published.levels if level in kept]:
+        if chosen != [level for level in published.levels if level in chosen]:
             raise ValueError(
-                f"levels must be in the order {', '.join(published.levels)}, each once, got {', '.join(kept)}"
+                f"levels must be in the order {', '.join(published.levels)}, each once, got {', '.join(chosen)}"
             )
-    if len(kept) != tree.depth + 1:
+    if len(chosen) != tree.depth + 1:
         raise ValueError(
-            f"the tree must have the levels of {name}, {', '.join(kept)}: {len(kept)}, got {tree.depth + 1}"
+            f"the tree must have the levels of {name}, {', '.join(chosen)}: {len(chosen)}, got {tree.depth + 1}"
         )
-    return kept
+    return chosen
 
 
 def levels_named(name: str, areas: Sequence[str]) -> list[str] | None:

@@ -146,7 +146,12 @@ def _write_levels(
     tree, cells, people = plan.tree, plan.schema.cells, 0
     attributes, constraints = tuple(plan.schema.attributes), plan.constraints(known)
     upper, outcome = np.zeros((1, int(tree.offsets[tree.depth]), cells), np.int64), Outcome(routes={})
-    write_rows(folder / "invariants.csv", EXACT, _exact_rows(plan, known))
+    exact = (
+        (*key, count)
+        for name, _, keys in _invariants(plan)
+        for key, count in zip(keys, known[name].ravel().tolist(), strict=True)
+    )
+    write_rows(folder / "invariants.csv", EXACT, exact)
     with (
         writing_rows(folder / "noisy_measurements.csv", NOISY) as measurements,
         writing_rows(folder / "microdata.csv", (*areas, *attributes)) as records,
@@ -155,8 +160,11 @@ def _write_levels(
         tables = row_writer(finest)
         for part in estimated(plan, known, _recorded(plan, levels, measurements)):
             outcome = outcome.and_of(part)
-            if part.level == 0:
-                people = _checked(int(part.tables.sum()))
+            if part.level == 0 and (people := int(part.tables.sum())) > LARGEST_RELEASE:
+                raise ValueError(
+                    f"a release must have at most {LARGEST_RELEASE:,} records, got {people:,}; where the noise made "
+                    "them, take a larger budget, or hold the total as an invariant"
+                )
             if part.level < tree.depth:
                 upper[:, part.nodes] = part.tables
             else:
@@ -208,21 +216,6 @@ def _recorded(
         answers = _noisy_answers(plan, level)
         write((*words, int(noisy[key].answers[area, group]), variance) for words, key, area, group, variance in answers)
         yield noisy
-
-
-def _checked(people: int) -> int:
-    if people > LARGEST_RELEASE:
-        raise ValueError(
-            f"a release must have at most {LARGEST_RELEASE:,} records, got {people:,}; where the noise made them, take "
-            "a larger budget, or hold the total as an invariant"
-        )
-    return people
-
-
-def _exact_rows(plan: Plan, known: Known) -> Iterator[Row]:
-    for name, _, keys in _invariants(plan):
-        for key, count in zip(keys, known[name].ravel().tolist(), strict=True):
-            yield *key, count
 
 
 def _table_rows(plan: Plan, level: int, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:

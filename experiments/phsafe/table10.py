@@ -13,7 +13,7 @@ from algorithms.noise import DiscreteGaussian
 from algorithms.noise.margins import coverage, exact_margin_of_error
 from algorithms.phsafe.budget import noise_law, read_config
 from algorithms.phsafe.explore import Z_EXACT, Z_PRINTED, Z_PRODUCTION, exact_budget_for, margin_of_error, rho_for
-from algorithms.phsafe.ledger import ledger
+from algorithms.phsafe.ledger import Ledger
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE
 from experiments.drawing import head, name_rows, own_keys, page
 from experiments.experiment import Check, Checks, Numbers, down, published
@@ -61,7 +61,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         )
     ledgers = {}
     for preset in ("us", "pr"):
-        account = ledger(preset, DELTA)
+        account = Ledger(read_config(preset), DELTA)
         ledgers[preset] = {
             "unbounded": account.unbounded.budget,
             "bounded": account.bounded.budget,

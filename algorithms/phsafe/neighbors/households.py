@@ -7,7 +7,8 @@ function of the members, or unrelated to them, it is given (models DER and API).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,17 +28,16 @@ __all__ = [
     "Person",
     "Unit",
     "accompanied",
-    "candidates",
     "database",
     "derived",
     "joined",
     "placed",
-    "ranked",
+    "placements",
     "without",
 ]
 
 FIRST_MAFID = 100_000_001
-TRIED = 1_000  # MAFIDs, where the order of truncation matters
+TRIED, AT_ONCE = 1_000, 100  # MAFIDs, where the order of truncation matters
 DOMAINS = {**PERSONS, **SEX, **UNITS, **GEO}
 
 FrameDatabase = tuple[Frame, Frame, Frame]
@@ -101,26 +101,6 @@ def database(households: Sequence[Household]) -> FrameDatabase:
     return _layout(_persons(households)), _frame(UNITS, rows), _geo(households)
 
 
-def ranked(households: Sequence[Household], condition: str, tau: int) -> dict[int, list[tuple[str, int]]]:
-    """Return the order in which truncation takes the members of households with more than `tau` of them.
-
-    By ``MAFID``, the relationship and age of each, those who are kept first; `condition` is SQL on persons ``p``.
-    """
-    frame = _layout(_persons(households))
-    engine = DuckDB()
-    try:
-        read_frame(engine, "persons", frame, PERSONS)
-        rows = engine.fetch(
-            f"select MAFID, RELSHIP, QAGE from ({truncation_query(condition, tau)}) r order by MAFID, RANK"
-        )
-    finally:
-        engine.close()
-    order: dict[int, list[tuple[str, int]]] = {}
-    for mafid, relship, age in rows.rows():
-        order.setdefault(int(mafid), []).append((str(relship), int(age)))
-    return order
-
-
 def without(home: Household, person: Person) -> Household:
     """Return a household that one such person has left."""
     place = home.members.index(person)
@@ -132,17 +112,28 @@ def joined(home: Household, person: Person) -> Household:
     return home._replace(members=(*home.members, person))
 
 
-def candidates(home: Household) -> list[Household]:
-    """Return a household under many a ``MAFID``, from its own on: another order of truncation in each."""
-    return [home._replace(mafid=home.mafid + step) for step in range(TRIED)]
+def placements(home: Household, tau: int, condition: str = IN_HOUSEHOLD) -> Iterator[tuple[Household, Order]]:
+    """Yield a household under one ``MAFID`` after another, from its own on, and how truncation orders its members.
+
+    An order is the relationship and age of each, those who are kept first; it is empty if there are no more than `tau`.
+    `condition` is SQL on persons ``p``.
+    """
+    query = f"select MAFID, RELSHIP, QAGE from ({truncation_query(condition, tau)}) r order by MAFID, RANK"
+    for start in range(0, TRIED, AT_ONCE):
+        homes = [home._replace(mafid=home.mafid + step) for step in range(start, start + AT_ONCE)]
+        with closing(DuckDB()) as engine:
+            read_frame(engine, "persons", _layout(_persons(homes)), PERSONS)
+            rows = engine.fetch(query)
+        orders: dict[int, list[tuple[str, int]]] = {place.mafid: [] for place in homes}
+        for mafid, relship, age in rows.rows():
+            orders[mafid].append((relship, age))
+        yield from ((place, orders[place.mafid]) for place in homes)
 
 
 def placed(home: Household, tau: int, accepts: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
     """Return a household under the first ``MAFID`` where truncation takes its members in an order that is wanted."""
-    places = candidates(home)
-    orders = ranked(places, condition, tau)
-    for place in places:
-        if accepts(orders.get(place.mafid, [])):
+    for place, order in placements(home, tau, condition):
+        if accepts(order):
             return place
     raise ValueError(f"one of {TRIED} MAFIDs must give the order that is wanted, got none")
 

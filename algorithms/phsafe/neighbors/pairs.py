@@ -24,6 +24,7 @@ removed and one added, anywhere: two households in VAL and DER, four rows of uni
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -96,9 +97,6 @@ def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:
 
 
 def _check_valid(*databases: tuple[Frame, Frame, Frame]) -> None:
-    engine = DuckDB()
-    try:
+    with closing(DuckDB()) as engine:
         for frames in databases:
             check_report(read_frames(engine, frames, None, "full"))
-    finally:
-        engine.close()

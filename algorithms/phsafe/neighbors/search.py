@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import Config, Settings, read_config
-from algorithms.phsafe.neighbors.households import FIRST_MAFID, Household, Person, derived
+from algorithms.phsafe.neighbors.households import FIRST_MAFID, Household, Person, derived, without
 from algorithms.phsafe.neighbors.pairs import check_model
 from algorithms.phsafe.neighbors.stability import household_counts
 from algorithms.phsafe.schema import HOUSEHOLDER, PARTNERS
@@ -222,24 +222,25 @@ def _company(count: int, *, quick: bool) -> Iterator[tuple[tuple[str, int], ...]
         yield (child,) + (roommate,) * (count - 1)
 
 
-def _members(*, quick: bool) -> Iterator[tuple[Household, int, Person]]:
-    """Yield every structure as a household, once for the place of each of its members who differ."""
+def _members(*, quick: bool) -> Iterator[tuple[Household, Person]]:
+    """Yield every structure as a household, once for each of its members who differ."""
     for number, members in enumerate(structures(quick=quick)):
         home = Household(0, members, tenure="123"[number % 3])
-        yield from ((home, members.index(person), person) for person in dict.fromkeys(members))
+        yield from ((home, person) for person in dict.fromkeys(members))
 
 
 def _leaves(mafids: Iterator[int], *, quick: bool) -> Iterator[Case]:
     """Yield every structure without each of its members; a householder only leaves an empty unit behind."""
-    for home, place, person in _members(quick=quick):
+    for home, person in _members(quick=quick):
         if person.relship != HOUSEHOLDER or len(home.members) == 1:
             before = home._replace(mafid=next(mafids))
-            yield Case(before, before._replace(members=home.members[:place] + home.members[place + 1 :]))
+            yield Case(before, without(before, person))
 
 
 def _replaced(mafids: Iterator[int], *, quick: bool) -> Iterator[Case]:
     """Yield structures of one race with one member replaced by somebody else in the same household."""
-    for home, place, person in _members(quick=quick):
+    for home, person in _members(quick=quick):
+        place = home.members.index(person)
         for other in _others(person, quick=quick) if home.members[0].race == Person("").race else ():
             members = (*home.members[:place], other, *home.members[place + 1 :])
             if sum(member.relship in PARTNERS for member in members) <= 1:  # or the household is not valid

@@ -31,7 +31,6 @@ __all__ = ["Database", "Spent", "household_counts", "rho_spent", "stability_chan
 Database = tuple[Any, Any, Any]
 """Persons, units and geo: paths, or frames."""
 
-BY_HOUSEHOLD = "h.MAFID"
 PERSON_COLUMNS = ", ".join(f"p.{column}" for column in PERSONS)
 UNIT_COLUMNS = "h.RTYPE as UNIT_TYPE, h.FINAL_POP, h.TEN, h.HHT, h.HHT2, h.CPLT, h.HHRACE, h.HHSPAN, h.STATE"
 
@@ -173,7 +172,7 @@ def household_counts(
     queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     with _open(engine, [persons, units, geo]) as database:
         _read(database, (persons, units, geo), validation, None)
-        cubes = _cubes(database, queries, tau, by=BY_HOUSEHOLD)
+        cubes = _cubes(database, queries, tau, by="h.MAFID")
         mafids = [str(mafid) for mafid in database.fetch("select MAFID from geo order by MAFID")["MAFID"].tolist()]
     counts: dict[tuple[str, str], NDArray[np.int64]] = {}
     for name, query in queries.items():

@@ -19,20 +19,19 @@ from algorithms.phsafe.neighbors.households import (
     Person,
     Unit,
     accompanied,
-    candidates,
     database,
     derived,
     joined,
     placed,
-    ranked,
+    placements,
     without,
 )
 from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model, check_model
 from algorithms.phsafe.schema import STATES
-from algorithms.phsafe.tables import IN_HOUSEHOLD, QUERIES, TAU
+from algorithms.phsafe.tables import QUERIES, TAU
 from audit.claims import Relation
 
-__all__ = ["joint_pair", "valid_pair", "worst_pair"]
+__all__ = ["joint_pair", "pair_of", "worst_pair"]
 
 States = tuple[str, str]  # the same twice where there is only one
 
@@ -103,14 +102,15 @@ def joint_pair(
     return _spouse_moves(tau, taus["PH3"], states) if replaced else _spouse_leaves(tau, states, counted=True)
 
 
-# Model VAL: databases are valid, and unit rows follow from the members
-
-
-def valid_pair(x: Sequence[Household], y: Sequence[Household], label: str) -> HouseholdPair:
-    """Return neighbors under VAL: households whose unit rows follow from the members, and one more in both."""
+def pair_of(x: Sequence[Household], y: Sequence[Household], label: str, model: Model = "VAL") -> HouseholdPair:
+    """Return neighbors, with one household more in both: rows of units follow from the members in VAL, or are given."""
     people = [sum(len(home.members) for home in homes) for homes in (x, y)]
     relation: Relation = "replace_one" if people[0] == people[1] else "add_remove"
-    return HouseholdPair(derived(accompanied(x)), derived(accompanied(y)), "VAL", relation, label)
+    frames = derived if model == "VAL" else database
+    return HouseholdPair(frames(accompanied(x)), frames(accompanied(y)), model, relation, label)
+
+
+# Model VAL: databases are valid, and unit rows follow from the members
 
 
 def _married(tau: int, states: States, *, counted: bool) -> Household:
@@ -135,7 +135,7 @@ def _spouse_leaves(tau: int, states: States, counted: bool) -> HouseholdPair:
     """
     family = _married(tau, states, counted=counted)
     label = f"a spouse{' who is counted' * counted} leaves a family of {len(family.members)}"
-    return valid_pair([family], [without(family, SPOUSE)], label + ", and a child is counted instead" * counted)
+    return pair_of([family], [without(family, SPOUSE)], label + ", and a child is counted instead" * counted)
 
 
 @cache
@@ -159,7 +159,7 @@ def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
         )
         other, label = grown._replace(members=other.members), f"a spouse who is counted {label} a partner of 17"
         label += " in another, where the householder is then not counted"
-    return valid_pair([family, other], [without(family, SPOUSE), grown], label)
+    return pair_of([family, other], [without(family, SPOUSE), grown], label)
 
 
 @cache
@@ -168,22 +168,24 @@ def _householder_changes(tau: int, states: States) -> HouseholdPair:
     family = Household(A, (WOMAN, *(RELATIVE,) * max(1, tau - 1)), state=states[0])
     other = family._replace(members=(WOMAN._replace(race="01", hispanic=1), *family.members[1:]))
     label = f"the householder of a family of {len(family.members)} changes race and origin"
-    return valid_pair([family], [other], label)
+    return pair_of([family], [other], label)
 
 
 @cache
 def _householder_changes_all(tau: int, states: States) -> HouseholdPair:
     """As `_householder_changes`, and the householder, not counted, changes sex and so the type of household."""
-    families = candidates(Household(A, (WOMAN, *(CHILD,) * (tau + 1)), state=states[0]))
-    others = [family._replace(members=(Person("20", 40, "01", 1, "1"), *family.members[1:])) for family in families]
-    orders = [ranked(homes, IN_HOUSEHOLD, tau) for homes in (families, others)]
+    children = (CHILD,) * (tau + 1)
+    families = (
+        placements(Household(A, (head, *children), state=states[0]), tau)
+        for head in (WOMAN, Person("20", 40, "01", 1, "1"))
+    )
     family, other = next(
         (family, other)
-        for family, other in zip(families, others, strict=True)
-        if all(WOMAN[:2] in order[family.mafid][tau:] for order in orders)
+        for (family, before), (other, after) in zip(*families, strict=True)
+        if WOMAN[:2] in before[tau:] and WOMAN[:2] in after[tau:]
     )
     label = f"the householder of a family of {len(family.members)}, not counted, changes race, origin and sex"
-    return valid_pair([family], [other], label)
+    return pair_of([family], [other], label)
 
 
 @cache
@@ -192,10 +194,10 @@ def _child_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
     family = _grown(A, tau, states, RELATIVE)
     if not replaced:
         label = f"a child leaves a family of {len(family.members)}, and an adult is counted instead"
-        return valid_pair([family], [without(family, CHILD)], label)
+        return pair_of([family], [without(family, CHILD)], label)
     grown = _grown(B, tau, states, CHILD)
     label = "a child leaves a large family and arrives as an adult in another; an adult is counted instead of a child"
-    return valid_pair([family, without(grown, RELATIVE)], [without(family, CHILD), grown], f"{label}, twice")
+    return pair_of([family, without(grown, RELATIVE)], [without(family, CHILD), grown], f"{label}, twice")
 
 
 @cache
@@ -203,10 +205,10 @@ def _relative_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
     """Let the last relative leave: the family ends. Who is replaced arrives in a large family as an adult."""
     family = Household(A, (YOUTH, SIBLING), state=states[0])
     if not replaced:
-        return valid_pair([family], [without(family, SIBLING)], "the last relative of a householder of 17 leaves")
+        return pair_of([family], [without(family, SIBLING)], "the last relative of a householder of 17 leaves")
     grown = _grown(B, tau, states, CHILD)
     label = "the last relative of a householder of 17 arrives in a large family, as an adult counted instead of a child"
-    return valid_pair([family, without(grown, RELATIVE)], [without(family, SIBLING), grown], label)
+    return pair_of([family, without(grown, RELATIVE)], [without(family, SIBLING), grown], label)
 
 
 @cache
@@ -214,7 +216,7 @@ def _relative_moves(states: States) -> HouseholdPair:
     """Let the last relative of one householder join another: one family ends, another begins."""
     family, alone = Household(A, (WOMAN, CHILD), state=states[0]), Household(B, (WOMAN,), state=states[1])
     label = "the last relative of one householder joins another, in another state"
-    return valid_pair([family, alone], [without(family, CHILD), joined(alone, CHILD)], label)
+    return pair_of([family, alone], [without(family, CHILD), joined(alone, CHILD)], label)
 
 
 @cache
@@ -222,8 +224,8 @@ def _occupant_leaves(states: States, replaced: bool) -> HouseholdPair:
     """Let the only occupant leave: the unit is then vacant. Who is replaced joins another household."""
     home, other = Household(A, (WOMAN,), state=states[0]), Household(B, (MAN,), state=states[0])
     if not replaced:
-        return valid_pair([home], [without(home, WOMAN)], "the only occupant leaves")
-    return valid_pair([home, other], [without(home, WOMAN), joined(other, ROOMMATE)], "the only occupant joins another")
+        return pair_of([home], [without(home, WOMAN)], "the only occupant leaves")
+    return pair_of([home, other], [without(home, WOMAN), joined(other, ROOMMATE)], "the only occupant joins another")
 
 
 @cache
@@ -233,7 +235,7 @@ def _occupant_moves(states: States) -> HouseholdPair:
     label = "the only occupant, an owner, moves to a vacant rented unit" + " in another state" * (
         states[0] != states[1]
     )
-    return valid_pair([home, empty], [without(home, WOMAN), joined(empty, WOMAN)], label)
+    return pair_of([home, empty], [without(home, WOMAN), joined(empty, WOMAN)], label)
 
 
 # Models DER and API: rows of units are given
@@ -250,7 +252,7 @@ def _row_changes(tau: int, states: States, replaced: bool, vanishes: bool) -> Ho
         y.append(Household(B, full, state=states[0], units=after))
     what = "rows of units vanish" if vanishes else "rows of units change everywhere"
     many = "a person moves between two households" if replaced else f"one of {tau + 1} persons leaves"
-    return _given(x, y, "DER", replaced, f"{many}: {what}")
+    return pair_of(x, y, f"{many}: {what}", "DER")
 
 
 @cache
@@ -279,18 +281,13 @@ def _rows_elsewhere(entrant: Person | None, tau: int, states: States, replaced: 
         x.append(host)
         y.append(arrived)
     label = f"{'four' if replaced else 'two'} rows of units vanish where the person is not"
-    return _given(x, y, "API", replaced, label)
+    return pair_of(x, y, label, "API")
 
 
 def _universe(entrant: Person) -> str:
     """Return the universe of the query that such a person moves; hashes are the same in all, but not who is hashed."""
     name = next(name for name, person in ENTRANT.items() if person == entrant)
     return str(QUERIES[name].persons)
-
-
-def _given(x: Sequence[Household], y: Sequence[Household], model: Model, replaced: bool, label: str) -> HouseholdPair:
-    relation: Relation = "replace_one" if replaced else "add_remove"
-    return HouseholdPair(database(accompanied(x)), database(accompanied(y)), model, relation, label)
 
 
 def _settings(config: Settings | None) -> tuple[Mapping[str, int], States]:

@@ -52,10 +52,7 @@ class PublishedTables:
     def _some(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release a few times: what a region gets does not depend on others, so that runs are regions of one call."""
         phsafe = self.measurements
-        runs = []
-        for _ in range(size):
-            counts = {query: phsafe.measure(data.counts[query], query, None, rng) for query in phsafe.queries}
-            runs.append(lay_out(Tabulation(data.states, counts), phsafe.config))
+        runs = [lay_out(phsafe.measured(data, rng), phsafe.config) for _ in range(size)]
         tables = {name: Frame.concatenate([_named(run[name], at) for at, run in enumerate(runs)]) for name in runs[0]}
         made = Release(config=phsafe.config, states=data.states, tables=tables).published()
         return np.concatenate([_numbers(table, size) for table in made.values()], axis=1)

@@ -88,9 +88,9 @@ def solve_level(
     sums = [box for box in boxes if box.groups.max() + 1 < cells]
     coarse = [fit for fit in fits if fit.groups.max() + 1 < cells and fit.weights.any()]
     basis = _Basis.of([*(fit.groups for fit in coarse), *(box.groups for box in sums)], cells)
-    given = joints or [()] * (starts.size - 1)
-    widest = max((joint.members.size for of_one in given for joint in of_one), default=0)
-    members = [np.pad(joint.members, (0, widest - joint.members.size)) for of_one in given for joint in of_one]
+    by_family = joints or [()] * (starts.size - 1)
+    widest = max((joint.members.size for of_one in by_family for joint in of_one), default=0)
+    members = [np.pad(joint.members, (0, widest - joint.members.size)) for of_one in by_family for joint in of_one]
     families = (runs, starts.size - 1)
     solution = LevelSolution(
         np.zeros((runs, areas, cells)),
@@ -108,9 +108,9 @@ def solve_level(
             basis.groups, *map(_array, _bounds(sums, basis, areas)), *map(_array, _bounds_of_cells(of_cells, cells))
         ),
         kernels.Joints(
-            np.cumsum([0, *map(len, given)], dtype=np.int64),
+            np.cumsum([0, *map(len, by_family)], dtype=np.int64),
             np.array(members, np.bool_).reshape(len(members), widest),
-            np.array([joint.total for of_one in given for joint in of_one], np.float64),
+            np.array([joint.total for of_one in by_family for joint in of_one], np.float64),
         ),
         (_TOLERANCE if tolerance is None else tolerance) * max(1.0, heaviest**-0.5),
         iterations,

@@ -94,15 +94,15 @@ class _Cache(core.caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Found
 
     def load_overload(self, types: Any, context: Any) -> Any:
-        found = None
+        code = None
         try:
-            found = super().load_overload(types, context)
+            code = super().load_overload(types, context)
         except Exception:  # cut off or damaged: compiled again
             with suppress(OSError):
                 self.flush()
-        if found is None:
+        if code is None:
             _say()
-        return found
+        return code
 
     def save_overload(self, types: Any, compiled: Any) -> None:
         with suppress(OSError):  # a full disk: compiled again next time

@@ -116,13 +116,13 @@ def facility_bounds(query: str, level: int, facilities: ArrayLike) -> Bounds:
     the 2020 US census: what will it do? Quantifying the accuracy/privacy tradeoff", 2019: the configuration of the 1940
     runs.]
     """
-    given = np.asarray(facilities)
-    if given.dtype.kind not in "iuf" or given.ndim == 0:
+    table = np.asarray(facilities)
+    if table.dtype.kind not in "iuf" or table.ndim == 0:
         raise TypeError(f"facilities must be a table of counts by type, got {facilities!r}")
-    odd = given[~((given >= 0) & (given < MOST_FACILITIES) & (given == np.floor(given)))]
+    odd = table[~((table >= 0) & (table < MOST_FACILITIES) & (table == np.floor(table)))]
     if odd.size:
         raise ValueError(f"facilities must be whole numbers from 0 to less than 2**40, got {odd[0]}")
-    counts = given.astype(np.int64)
+    counts = table.astype(np.int64)
     lower, upper = counts.copy(), counts * MOST_PERSONS["facility"]
     lower[..., 0], upper[..., 0] = 0, counts[..., 0] * MOST_PERSONS["housing unit"]
     return Bounds("persons by facilities", query, level, lower, upper)

@@ -65,12 +65,12 @@ def round_family(
     is replaced by the chord over that gap: the same in all whole numbers, and bent nowhere else. Rounding the answer
     wanted first, as the Census Bureau does, is as harmless, but forgets which of both numbers is nearer.
     """
-    given = np.asarray(tables, np.float64)
-    odd = given[~((given >= -NEGATIVE) & (given < np.inf))]
+    real = np.asarray(tables, np.float64)
+    odd = real[~((real >= -NEGATIVE) & (real < np.inf))]
     if odd.size:
         raise ValueError(f"tables must be finite and not negative, got {odd[0]:.6g}")
-    near = np.rint(given)
-    x = np.maximum(np.where(np.abs(given - near) <= TOLERANCE, near, given), 0.0)
+    near = np.rint(real)
+    x = np.maximum(np.where(np.abs(real - near) <= TOLERANCE, near, real), 0.0)
     integral = _in_whole_numbers(family)
     for candidate, route in _without_solver(x, integral, bool(passes)):
         if not check(candidate, integral):

@@ -85,22 +85,22 @@ def split(family: Family, options: Options, labels: Sequence[str], real: Real | 
 
 def _fit(family: Family, options: Options, labels: Sequence[str]) -> tuple[Real, float, float]:
     """Fit the measurements, in one pass or several."""
-    held = family
+    bounded = family
     primal = dual = 0.0
     for number, names in enumerate(options.passes, start=1):
         fits = tuple(fit for fit in family.fits if fit.name in names)
-        solution = quadratic.solve(replace(held, fits=fits), tolerance=options.tolerance)
+        solution = quadratic.solve(replace(bounded, fits=fits), tolerance=options.tolerance)
         if not solution.converged:
             raise _NotConverged(f"the solver does not converge: {_residuals(solution)}")
         primal, dual = max(primal, solution.primal), max(dual, solution.dual)
         if number < len(options.passes):
             targets = [(fit.groups, answer(fit.groups, solution.tables)) for fit in fits]
-            off = linear.smallest_tolerance(held, targets, labels=labels) + options.slack
+            off = linear.smallest_tolerance(bounded, targets, labels=labels) + options.slack
             bands = [
                 Box(f"{fit.name} of an earlier pass", groups, np.maximum(values - off, 0), values + off)
                 for fit, (groups, values) in zip(fits, targets, strict=True)
             ]
-            held = replace(held, boxes=(*held.boxes, *bands))
+            bounded = replace(bounded, boxes=(*bounded.boxes, *bands))
     return solution.tables, primal, dual
 
 

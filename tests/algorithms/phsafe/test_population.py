@@ -27,8 +27,8 @@ from algorithms.phsafe.synthetic import (
     synthetic_households,
     write_synthetic_households,
 )
-from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS
-from tests.algorithms.phsafe.oracle import TWINS, types_by_hand
+from tests.algorithms.phsafe.oracle import TWINS
+from tests.helpers import refuses
 
 DATA = Path(build.__file__).parent
 FRAMES = ("persons", "units", "geo")
@@ -46,39 +46,6 @@ def synthetic():
 
 def source_rows():
     return list(csv.DictReader(io.StringIO(gzip.decompress((DATA / "pseudopeople.csv.gz").read_bytes()).decode())))
-
-
-def derived(members):
-    """Unit columns of one unit, from (relationship, age, sex, Hispanic origin, race) of its members."""
-    head = next((person for person in members if person[0] == 20), None)
-    if head is None:
-        return {**dict.fromkeys(DERIVED_COLUMNS, 0), "FINAL_POP": len(members)}
-    size, family, *types = map(int, types_by_hand([(str(code), age, str(sex)) for code, age, sex, *_ in members]))
-    return dict(zip(DERIVED_COLUMNS, (size, family, head[3], head[4], *types), strict=True))
-
-
-def members_of(households):
-    """Members by MAFID as numbers."""
-    members = {mafid: [] for mafid in households.units["MAFID"].tolist()}
-    for row in households.persons.rows():
-        _, mafid, age, hispanic, race, relationship, sex = row
-        members[mafid].append((int(relationship), age, int(sex), hispanic, int(race)))
-    return members
-
-
-# The rules of derivation
-
-
-def assert_units_follow(households):
-    members = members_of(households)
-    for row in households.units.rows():
-        unit = dict(zip(UNITS, row, strict=True))
-        assert {column: int(unit[column]) for column in DERIVED_COLUMNS} == derived(members[unit["MAFID"]])
-
-
-@pytest.mark.parametrize("name", ["bundled", "synthetic"])
-def test_units_follow_from_their_members(name, request):
-    assert_units_follow(request.getfixturevalue(name))
 
 
 # Both kinds are valid
@@ -102,10 +69,25 @@ def test_households_are_valid_in_the_production_layout(name, request):
 
 @pytest.mark.parametrize("name", ["bundled", "synthetic"])
 def test_partners_are_of_the_sex_that_their_relationship_says(name, request):
-    for members in members_of(request.getfixturevalue(name)).values():
-        for relationship, _, sex, *_ in members:
-            if str(relationship) in TWINS:
-                assert (sex == members[[code for code, *_ in members].index(20)][2]) == (relationship in (23, 24))
+    persons = list(request.getfixturevalue(name).persons.rows())
+    heads = {mafid: sex for _, mafid, _, _, _, relationship, sex in persons if relationship == "20"}
+    for _, mafid, _, _, _, relationship, sex in persons:
+        assert relationship not in TWINS or (sex == heads[mafid]) == (relationship in ("23", "24"))
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("bundled", "5cb7ecd0a8249c27343ba6fc6ae5e3ff1b61aefb6215118f298c97443b1e61c8"),
+        ("synthetic", "75715dcc8d73b8e3fa6e26ec4828999c830162916ef328dcd4fbe60f36a1f5f9"),
+    ],
+    ids=["bundled", "synthetic"],
+)
+def test_not_a_byte_changes_from_one_version_to_the_next_unnoticed(name, known, request):
+    """Sizes, states, races, tenures and ages: whatever is drawn, and how it is written down."""
+    frames = [getattr(request.getfixturevalue(name), frame) for frame in FRAMES]
+    lines = "\n".join(",".join(map(str, row)) for frame in frames for row in frame.rows())
+    assert hashlib.sha256(lines.encode()).hexdigest() == known
 
 
 # The bundled households
@@ -121,19 +103,6 @@ def test_the_extract_is_that_of_the_notice():
     assert columns == ", ".join(source_rows()[0])
     assert "Copyright (c) 2023, Institute for Health Metrics and Evaluation" in notice
     assert "Neither the name of the copyright holder" in notice
-
-
-def test_the_sizes_of_the_source(bundled):
-    persons, units = bundled.persons, bundled.units
-    assert len(source_rows()) == len(persons) == 10_387
-    assert Counter(persons["RTYPE"]) == {"3": 9_606, "5": 781}
-    assert (persons["RELSHIP"] == "20").sum() == 4_070
-    assert Counter(zip(units["RTYPE"], units["FINAL_POP"] > 0, strict=True)) == {
-        ("2", True): 4_070,
-        ("2", False): 407,
-        ("4", True): 6,
-    }
-    assert units["FINAL_POP"][units["RTYPE"] == "2"].max() == 12
 
 
 def test_what_the_source_says_is_kept(bundled):
@@ -164,35 +133,6 @@ def test_what_the_source_says_is_kept(bundled):
     assert min(map(int, young)) == 1
 
 
-def test_members_of_a_household_share_their_drawn_race(bundled):
-    drawn = {}
-    for row, mafid, rtype, race in zip(
-        source_rows(), bundled.persons["MAFID"], bundled.persons["RTYPE"], bundled.persons["CENRACE"], strict=True
-    ):
-        if row["race_ethnicity"] in ("Latino", "Multiracial or Other"):
-            drawn.setdefault((rtype, mafid, row["race_ethnicity"]), set()).add(race)
-    assert all(len(races) == 1 for (rtype, _, _), races in drawn.items() if rtype == "3")
-    assert any(len(races) > 1 for (rtype, _, _), races in drawn.items() if rtype == "5")
-
-
-def test_states_are_skewed_and_one_is_tiny(bundled):
-    homes = bundled.units["FINAL_POP"] > 0
-    counts = Counter(bundled.geo["TABBLKST"][homes & (bundled.units["RTYPE"] == "2")])
-    assert list(population.PSEUDO_STATES) == [state for state, _ in counts.most_common()]
-    assert 1 <= counts["56"] < 20
-    assert counts["06"] > 1_500
-
-
-def test_owners_are_older_and_more_often_married(bundled):
-    head = {mafid: age for _, mafid, age, _, _, code, _ in bundled.persons.rows() if code == "20"}
-    occupied = bundled.units.where(bundled.units["HHT"] != "0")
-    age = np.array([head[mafid] for mafid in occupied["MAFID"].tolist()])
-    owns, married = np.isin(occupied["TEN"], ["1", "2"]), occupied["HHT"] == "1"
-    assert owns[age > 60].mean() > owns[age < 35].mean() + 0.2
-    assert owns[married].mean() > owns[~married].mean() + 0.1
-    assert set(occupied["TEN"]) == {"1", "2", "3", "4"}
-
-
 def test_loading_is_deterministic_and_sex_only_a_column():
     plain, again = load_households(), load_households(sex=True)
     assert plain.persons.columns == tuple(PERSONS)
@@ -200,16 +140,6 @@ def test_loading_is_deterministic_and_sex_only_a_column():
     assert list(plain.persons.rows()) == [row[:-1] for row in again.persons.rows()]
     for frame in ("units", "geo"):
         assert list(getattr(plain, frame).rows()) == list(getattr(again, frame).rows())
-    # Not a byte changes from one version to the next unnoticed.
-    lines = "\n".join(",".join(map(str, row)) for frame in FRAMES for row in getattr(plain, frame).rows())
-    assert hashlib.sha256(lines.encode()).hexdigest() == (
-        "af1f4c505395c3fcc3b954bba07c943abf28034907f790eb34a7707ff2afead1"
-    )
-
-
-def test_an_unknown_extract_is_refused():
-    with pytest.raises(ValueError, match=r"^name must be 'pseudopeople', got 'morocco'$"):
-        load_households("morocco")
 
 
 # Writing
@@ -243,17 +173,11 @@ def test_a_failed_write_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == ["persons.parquet"]
 
 
-def test_an_unknown_format_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"^format must be 'csv' or 'parquet', got 'xlsx'$"):
-        synthetic_households(100, 3, 2).write(tmp_path / "new", "xlsx")
-    assert os.listdir(tmp_path) == []
-
-
 # Synthetic households
 
 
 @settings(max_examples=30)
-@given(states=st.integers(1, 51), more=st.integers(0, 3_000), seed=st.integers(0, 2**32 - 1))
+@given(states=st.integers(1, 51), more=st.integers(0, 600), seed=st.integers(0, 2**32 - 1))
 def test_exactly_so_many_people_and_a_household_in_each_state(states, more, seed):
     households = synthetic_households(20 * states + more, seed, states)
     persons, units, geo = households.persons, households.units, households.geo
@@ -266,12 +190,12 @@ def test_exactly_so_many_people_and_a_household_in_each_state(states, more, seed
 
 
 def test_the_same_seed_gives_the_same_households():
-    rows = [[list(getattr(synthetic_households(2_000, seed), frame).rows()) for frame in FRAMES] for seed in (1, 1, 2)]
+    rows = [[list(getattr(synthetic_households(1_020, seed), frame).rows()) for frame in FRAMES] for seed in (1, 1, 2)]
     assert rows[0] == rows[1]
     assert all(one != other for one, other in zip(rows[0], rows[2], strict=True))
     generator = np.random.default_rng(1)
-    assert list(synthetic_households(2_000, generator).persons.rows()) == rows[0][0]
-    assert list(synthetic_households(2_000, generator).persons.rows()) != rows[0][0]
+    assert list(synthetic_households(1_020, generator).persons.rows()) == rows[0][0]
+    assert list(synthetic_households(1_020, generator).persons.rows()) != rows[0][0]
 
 
 def test_parts_are_distinct_and_written_as_they_are(tmp_path, monkeypatch):
@@ -285,17 +209,6 @@ def test_parts_are_distinct_and_written_as_they_are(tmp_path, monkeypatch):
         rows = duckdb.read_parquet(str(path))
         assert tuple(rows.columns) == getattr(households, frame).columns
         assert rows.fetchall() == list(getattr(households, frame).rows())
-    assert_units_follow(households)
-
-
-def test_sizes_have_a_tail_beyond_the_truncation(synthetic):
-    sizes = Counter(synthetic.units["FINAL_POP"][synthetic.units["HHT"] != "0"].tolist())
-    assert [size for size, _ in sizes.most_common(4)] == [2, 1, 3, 4]
-    assert sum(count for size, count in sizes.items() if size > 10) > 10
-    relationships = set(synthetic.persons["RELSHIP"])
-    assert relationships == {f"{code}" for code in range(20, 39)}
-    assert set(synthetic.persons["CENHISP"].tolist()) == {1, 2}
-    assert len(set(synthetic.persons["CENRACE"])) == 63
 
 
 def test_states_have_the_sizes_of_the_census(synthetic):
@@ -336,4 +249,11 @@ def test_numbers_out_of_range_are_refused(tmp_path, people, states, error, messa
         synthetic_households(people, 0, states)
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
         write_synthetic_households(tmp_path / "new", people, 0, states=states)
+    assert os.listdir(tmp_path) == []
+
+
+def test_names_that_there_are_not_are_refused(tmp_path):
+    refuses(ValueError, "name must be 'pseudopeople', got 'morocco'", load_households, "morocco")
+    words = "format must be 'csv' or 'parquet', got 'xlsx'"
+    refuses(ValueError, words, synthetic_households(100, 3, 2).write, tmp_path / "new", "xlsx")
     assert os.listdir(tmp_path) == []

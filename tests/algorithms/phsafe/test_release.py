@@ -17,10 +17,10 @@ from algorithms.noise import DiscreteGaussian
 from algorithms.phsafe import read_config, release
 from algorithms.phsafe.budget import noise_law
 from algorithms.phsafe.explore import choose
-from algorithms.phsafe.measurement import PHSafe, add_noise
+from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.schema import STATES
-from algorithms.phsafe.tables import PUBLISHED, QUERIES, level_of
+from algorithms.phsafe.tables import PUBLISHED, QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.tables.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
@@ -174,7 +174,7 @@ def test_noise_has_the_law_it_is_published_with(source):
     rng = "secure" if source == "secure" else RNG(6)
     drawn = {1.0: [], 0.9: [], 1.1: []}
     for _ in range(3):
-        for (table, level), noise in add_noise(nobody(settings), settings, rng).counts.items():
+        for (table, level), noise in PHSafe(settings).measured(nobody(settings), rng).counts.items():
             law = noise_law(settings, table, level)
             for factor, found in drawn.items():
                 found.append(uniforms(noise, DiscreteGaussian(factor * law.scale), spread))
@@ -357,16 +357,6 @@ def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch,
     check_release(read_release(out), noisy.config, noisy.states)
 
 
-def test_an_interrupt_in_the_middle_of_the_counting_leaves_nothing(tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(MODULE, "add_noise", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        release(*PATHS, CONFIG, out=tmp_path / "out", rng=RNG(0))
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_release_that_does_not_pass_its_own_check_or_has_no_place_is_not_written(tmp_path, noisy):
     with pytest.raises(OSError, match=r"/proc/"):
         noisy.write("/proc/nowhere/out")
@@ -427,15 +417,11 @@ def test_the_output_validation_knows_the_tables_and_the_settings(noisy):
 
 
 def test_what_cannot_be_released_is_refused():
-    empty, rng = (
-        [Frame({name: np.array([], dtype=object) for name in columns(path)}) for path in PATHS],
-        {"rng": RNG(0)},
-    )
+    empty = [Frame({name: np.array([], dtype=object) for name in columns(path)}) for path in PATHS]
     words = "geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish"
-    refuses(ValueError, words, release, *empty, "pr", **rng)
+    refuses(ValueError, words, release, *empty, "pr", rng=RNG(0))
     words = "published must be false for puredp: post-processing is for discrete Gaussian noise"
     refuses(ValueError, words, release, *PATHS, config(2.0, "puredp"), published=True)
-    refuses(ValueError, "there is no level of COUNTY with the iteration A", level_of, "COUNTY", "A")
 
 
 @pytest.mark.parametrize(

@@ -104,16 +104,6 @@ def test_without_noise_tables_are_the_counts(name, sums):
         assert all(rows[cell] == (count,) * 3 for cell, count in exact.items())
 
 
-@pytest.mark.parametrize("sigmas", [-8, 0.5])
-@pytest.mark.parametrize("variance", [147.8183, 92401.68])
-def test_the_continuous_law_is_within_a_person(sigmas, variance):
-    sigma = math.sqrt(variance)
-    y = round(sigmas * sigma)
-    law = stats.truncnorm(-y / sigma, np.inf, loc=y, scale=sigma)
-    found = published("PH4", PH4=table("PH4", [y, y], variance))[0, 1]
-    assert found == pytest.approx([law.mean(), *law.ppf([TAIL, 1 - TAIL])], abs=1)
-
-
 @pytest.mark.parametrize("sigmas", [-4, 1])
 def test_wide_laws_are_thinned_out_to_the_continuous_one(sigmas):
     sigma = 3e8

@@ -13,7 +13,6 @@ from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.postprocessing.postprocess import postprocess
 from algorithms.phsafe.postprocessing.published import PublishedTables
 from algorithms.phsafe.release import lay_out
-from algorithms.phsafe.tabulation.tabulate import Tabulation
 from tests.helpers import refuses
 
 US = read_config("us")
@@ -23,8 +22,7 @@ PAIR = tabulated(worst_pair("PH4", "state_*", "DER"), US)
 
 def test_outputs_are_the_estimates_and_intervals_of_a_release():
     phsafe = PHSafe(US, PH4)
-    counts = {PH4[0]: phsafe.measure(PAIR.x.counts[PH4[0]], PH4[0], None, np.random.default_rng(3))}
-    frame = postprocess(lay_out(Tabulation(PAIR.x.states, counts), US))["PH4"]
+    frame = postprocess(lay_out(phsafe.measured(PAIR.x, np.random.default_rng(3)), US))["PH4"]
     wanted = [*frame["ESTIMATE"], *frame["LOWER"], *frame["UPPER"]]
     first, second = PublishedTables(phsafe)(PAIR.x, 2, np.random.default_rng(3))
     assert first.tolist() == wanted

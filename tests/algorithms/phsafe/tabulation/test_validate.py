@@ -421,14 +421,6 @@ def test_golden_units_are_those_of_their_members_once_sexes_are_known(database):
     assert "h.NPF" not in "".join(query.units for query in QUERIES.values())
 
 
-def test_derived_units_pass_the_checks_and_files_do_as_well(tmp_path):
-    homes = synthetic_households(400, rng=3, states=2, sex=True)
-    paths = homes.write(tmp_path)
-    units = derive_units(*paths[:2])
-    assert Counter(units.rows()) == Counter(homes.units.rows())
-    assert len(tabulate(homes.persons, units, homes.geo, "PH1_num")) == 60
-
-
 def test_sexes_that_are_unknown_are_counted(database):
     homes = synthetic_households(100, rng=3, states=1, sex=True)
     sexes = homes.persons["QSEX"].copy()
