@@ -30,8 +30,8 @@ from algorithms.phsafe.budget import CLAIMS, PRESETS, Config, Settings, noise_la
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import Sizes
-from algorithms.tables.accountant import conversions
 from algorithms.tables.frames import Frame
+from algorithms.tables.promises import promised, totals
 from audit.arguments import positive_number
 from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, Shown, State, Table, Total, Value
 
@@ -202,7 +202,7 @@ def sheet(sizes: Sizes | None = None) -> Sheet:
         settings=tuple(SETTINGS.values()),
         tables=(_table(),),
         charts=_charts(),
-        totals=_totals(),
+        totals=totals("phsafe", ("", "bounded_")),
         presets={"us": {}, "pr": {PRESET: "pr"} | {key: value for key, value in pr.items() if value != us[key]}},
         file="config.json",
         data={
@@ -293,13 +293,8 @@ def _promise(spent: Mapping[str, float], total: float, kind: str, delta: float) 
     for table, part in spent.items():
         results[f"phsafe/{table}/all/share"] = part / total if total else None
         results |= {f"phsafe/{table}/all/{name}": part if own == kind else None for own, name in BUDGETS.items()}
-    for prefix, times in (("", 1), ("bounded_", 2)):
-        for own, name in BUDGETS.items():
-            results[f"phsafe/total/all/{prefix}{name}"] = times * total if own == kind else None
-        epsilons = conversions(CLAIMS[kind](times * total), delta)
-        for way in ("simple", "tight", "Gaussian"):
-            results[f"phsafe/total/all/{prefix}epsilon_{way.lower()}"] = epsilons.get(way)
-    return results
+    claims = {"": CLAIMS[kind](total), "bounded_": CLAIMS[kind](2 * total)}
+    return results | promised("phsafe", claims, delta)
 
 
 def _inputs(us: dict[str, Value]) -> list[Input]:
@@ -367,18 +362,4 @@ def _charts() -> tuple[Chart, ...]:
             current=now,
             inputs=(CURVE,),
         ),
-    )
-
-
-def _totals() -> tuple[Total, ...]:
-    names = ("rho", "bounded_rho", "epsilon", "bounded_epsilon", "epsilon_tight", "bounded_epsilon_tight")
-    more = ("epsilon_simple", "bounded_epsilon_simple", "epsilon_gaussian", "bounded_epsilon_gaussian")
-    return tuple(
-        Total(
-            key=f"phsafe/total/all/{name}",
-            label=f"phsafe.total.{name}",
-            shown="budget" if name in names[:4] else "epsilon",
-            main=name in names,
-        )
-        for name in (*names, *more)
     )

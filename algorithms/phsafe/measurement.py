@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms import noise
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
 from algorithms.noise.discrete_gaussian import losses_of_shifts
-from algorithms.phsafe.budget import Config, noise_law
+from algorithms.phsafe.budget import CLAIMS, Config, noise_law
 from algorithms.phsafe.neighbors.pairs import HouseholdPair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
@@ -59,7 +59,7 @@ class PHSafe:
     def claim(self) -> ZCDP | PureDP:
         """What the algorithm promises."""
         total = math.fsum(self.config.budget(*query) for query in self.queries)
-        return ZCDP(total) if self.config.privacy_definition == "zcdp" else PureDP(total)
+        return CLAIMS[self.config.privacy_definition](total)
 
     def vector(self, data: Tabulation) -> NDArray[np.int64]:
         """Return the exact counts in the order of the output, shape (cells,)."""

@@ -73,27 +73,13 @@ def _race_shares(*alone: float) -> NDArray[np.float64]:
 NOT_HISPANIC = _race_shares(0.71, 0.15, 0.008, 0.074, 0.002, 0.006)
 HISPANIC = _race_shares(0.203, 0.019, 0.024, 0.004, 0.001, 0.422)
 
-RELATIONSHIP = {
-    "Reference person": 20,
-    "Opposite-sex spouse": 21,
-    "Opposite-sex unmarried partner": 22,
-    "Same-sex spouse": 23,
-    "Same-sex unmarried partner": 24,
-    "Biological child": 25,
-    "Adopted child": 26,
-    "Stepchild": 27,
-    "Sibling": 28,
-    "Parent": 29,
-    "Grandchild": 30,
-    "Parent-in-law": 31,
-    "Child-in-law": 32,
-    "Other relative": 33,
-    "Roommate or housemate": 34,
-    "Foster child": 35,
-    "Other nonrelative": 36,
-    "Institutionalized group quarters population": 37,
-    "Noninstitutionalized group quarters population": 38,
-}
+RELATIONSHIPS = (  # in the order of their codes, from 20 on
+    *("Reference person", "Opposite-sex spouse", "Opposite-sex unmarried partner"),
+    *("Same-sex spouse", "Same-sex unmarried partner", "Biological child", "Adopted child", "Stepchild", "Sibling"),
+    *("Parent", "Grandchild", "Parent-in-law", "Child-in-law", "Other relative", "Roommate or housemate"),
+    *("Foster child", "Other nonrelative"),
+    *("Institutionalized group quarters population", "Noninstitutionalized group quarters population"),
+)
 RACE = {"White": 1, "Black": 2, "AIAN": 3, "Asian": 4, "NHOPI": 5, "Latino": 0, "Multiracial or Other": 0}
 
 ONE_DIGIT = np.array([f"{code}" for code in range(10)], dtype=object)
@@ -147,7 +133,7 @@ def load_households(name: str = "pseudopeople", *, sex: bool = False) -> Househo
     household, _, relationship, group, sexes, ages = zip(*rows, strict=True)
     households = np.array(household)
     unit = np.cumsum(np.r_[0, households[1:] != households[:-1]])
-    relship = np.array([RELATIONSHIP[value] for value in relationship])
+    relship = 20 + np.array([RELATIONSHIPS.index(value) for value in relationship])
     latino = np.array([value == "Latino" for value in group])
     known = np.array([RACE[value] for value in group])
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, PERSONS, RELATIVES, SEX, UNITS
+from algorithms.phsafe.tables import among
 from algorithms.phsafe.tabulation.intake import Types, each_part
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
@@ -15,10 +16,6 @@ from algorithms.tables.opening import Engine, opened
 __all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members"]
 
 DERIVED_COLUMNS = ("FINAL_POP", "NPF", "HHSPAN", "HHRACE", "HHT", "HHT2", "CPLT")
-
-
-def _among(codes: tuple[str, ...]) -> str:
-    return f"RELSHIP in ({', '.join(repr(code) for code in codes)})"
 
 
 def _number(condition: str) -> str:
@@ -35,10 +32,10 @@ def members(persons: str, *, sex: bool) -> str:
             {f"max(case when {householder} then cast(QSEX as string) end)" if sex else "cast(null as string)"} as SEX,
             min(case when RELSHIP = '21' then 1 when RELSHIP = '23' then 2
                 when RELSHIP = '22' then 3 when RELSHIP = '24' then 4 end) as COUPLE,
-            {_number(_among(PARTNERS))} as PARTNERS,
-            {_number(f"{_among((HOUSEHOLDER, '21', '23', *RELATIVES))}")} as FAMILY,
-            {_number(_among(RELATIVES))} as RELATIVES,
-            {_number(f"{_among(OWN_CHILDREN)} and QAGE < 18")} as CHILDREN,
+            {_number(among("RELSHIP", PARTNERS))} as PARTNERS,
+            {_number(among("RELSHIP", (HOUSEHOLDER, "21", "23", *RELATIVES)))} as FAMILY,
+            {_number(among("RELSHIP", RELATIVES))} as RELATIVES,
+            {_number(f"{among('RELSHIP', OWN_CHILDREN)} and QAGE < 18")} as CHILDREN,
             {_number("RTYPE = '3'")} as IN_HOUSEHOLD
         from {persons} group by MAFID"""
 

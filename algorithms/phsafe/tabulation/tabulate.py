@@ -163,7 +163,7 @@ def tabulation(
         (name, level): array
         for name, query in queries.items()
         for level, array in levels_of(query, [part.cubes[name] for part in parts], ordered).items()
-        if settings is None or settings.privacy_budget[DERIVED.get(name, (name, {}))[0]].get(level, 0)
+        if settings is None or settings.budget(DERIVED.get(name, (name, {}))[0], level)
     }
     return Tabulation(ordered, counts)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO, Codes, Digits, Domain, Whole
+from algorithms.phsafe.tables import among
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, household_columns, members
 from algorithms.phsafe.tabulation.intake import Types, read_frame, typed, unread
 from algorithms.tables.duck import DuckDB
@@ -115,7 +116,7 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
     value = typed(column, domain, kind)
     match domain:
         case Codes(codes):
-            return f"{value} in ({', '.join(repr(code) for code in codes)})"
+            return among(value, codes)
         case Digits():
             return f"regexp_matches({value}, '^[0-9]+$')"
         case Whole(least, most, without):
@@ -150,13 +151,12 @@ def _keys(states: Sequence[str] | None) -> list[_Rule]:
         island, elsewhere = (f"geo where TABBLKST {sign} '{PUERTO_RICO}'" for sign in ("=", "<>"))
         rows = f"(select * from {island} and exists (select 1 from {elsewhere})) r"  # no subquery but in a filter
         return [*rules, _Rule("geo", "Puerto Rico must be by itself", rows, "true", "MAFID")]
-    outside = f"TABBLKST not in ({', '.join(repr(state) for state in states)})"
+    outside = f"not {among('TABBLKST', states)}"
     return [*rules, _Rule("geo", "every state must be in the filter", "geo", outside, "TABBLKST")]
 
 
 def _consistency(database: DuckDB) -> list[_Rule]:
     """Compare every household with its place and members; ``PEOPLE`` is missing where nobody lives."""
-    quarters = ", ".join(repr(code) for code in GROUP_QUARTERS)
     alone = f"RELSHIP must be {' or '.join(GROUP_QUARTERS)} in group quarters and only there"
     columns = household_columns(STATED_SEX)
     derived = ", ".join(f"{columns[name]} as D_{name}" for name in DERIVED_COLUMNS)
@@ -183,7 +183,7 @@ def _consistency(database: DuckDB) -> list[_Rule]:
     housing, units = "RTYPE must be 3 in a housing unit and 5 in group quarters", "(PLACE = '2') <> (RTYPE = '2')"
     return [
         _Rule("persons", housing, "compared", "elsewhere > 0", "MAFID", "elsewhere"),
-        _Rule("persons", alone, "persons", f"(RTYPE = '5') <> (RELSHIP in ({quarters}))", "RELSHIP"),
+        _Rule("persons", alone, "persons", f"(RTYPE = '5') <> ({among('RELSHIP', GROUP_QUARTERS)})", "RELSHIP"),
         _Rule("geo", "RTYPE must be 2 for housing units and only for them", "compared", units, "MAFID"),
         *(_Rule("units", words, "compared", broken, value) for words, broken, value in rules),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from algorithms.noise import DiscreteGaussian
 from algorithms.noise.margins import exact_margin_of_error
-from algorithms.tables.accountant import conversions
+from algorithms.tables.promises import promised, totals
 from algorithms.tables.shares import exact_share
 from algorithms.topdown.budget import Budget, Claim, Law
 from algorithms.topdown.presets import PERSON_QUERIES, PRESETS
@@ -27,7 +27,6 @@ NAMES = tuple(DRAWN)
 LEVELS = tuple(dict.fromkeys(level for name in NAMES for level in PRESETS[name].levels))
 PLACES = {level: level.replace(" ", "_") for level in LEVELS}
 KINDS: dict[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
-BUDGETS = {"zcdp": "rho", "puredp": "epsilon"}
 RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
 ALL, CURVE = "topdown/all/all", "topdown/curve/all/row"
 STEPS = (4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80)
@@ -52,7 +51,7 @@ def sheet() -> Sheet:
         settings=tuple(f"{ALL}/{name}" for name in ("privacy", "budget", "relation", "delta")),
         tables=(_table(),),
         charts=_charts(),
-        totals=_totals(),
+        totals=totals("topdown", ("replaced_", "added_")),
         presets=presets,
         data={
             "levels": [*PLACES.values()],
@@ -83,7 +82,10 @@ def compute(state: State) -> dict[str, Result]:
                 law = _law(promise, share)
                 if law is not None:
                     results |= {f"{place}/sigma": _sigma(law), f"{place}/margin": exact_margin_of_error(law)}
-    return results | _curve(promise, given[CURVE], levels, queries) | _promised(promise, given[f"{ALL}/delta"])
+    budget = Budget(promise, [1], [{"total": 1}])
+    claims = {"replaced_": budget.under("replace_one"), "added_": budget.under("add_remove")}
+    results |= _curve(promise, given[CURVE], levels, queries)
+    return results | promised("topdown", claims, given[f"{ALL}/delta"])
 
 
 def _shares(given: dict[str, Any]) -> tuple[dict[str, Fraction], dict[str, dict[str, Fraction]]]:
@@ -128,20 +130,6 @@ def _curve(
         law = _law(type(promise)(budget, promise.relation), share) if share else None
         results[f"topdown/curve/{name}/budget"] = None if law is None else budget
         results[f"topdown/curve/{name}/margin"] = None if law is None else exact_margin_of_error(law)
-    return results
-
-
-def _promised(promise: Claim, delta: float) -> dict[str, Result]:
-    """Return the promise under both relations, and as epsilon at delta."""
-    budget = Budget(promise, [1], [{"total": 1}])
-    results: dict[str, Result] = {}
-    for prefix, relation in zip(("replaced", "added"), RELATIONS, strict=True):
-        claim = budget.under(relation)
-        for kind, name in BUDGETS.items():
-            results[f"topdown/total/all/{prefix}_{name}"] = claim.budget if isinstance(claim, KINDS[kind]) else None
-        epsilons = {way.lower(): epsilon for way, epsilon in conversions(claim, delta).items()}
-        for way in ("tight", "simple", "gaussian"):
-            results[f"topdown/total/all/{prefix}_epsilon_{way}"] = epsilons.get(way)
     return results
 
 
@@ -226,18 +214,4 @@ def _charts() -> tuple[Chart, ...]:
             current=("topdown/curve/now/budget", "topdown/curve/now/margin"),
             inputs=(CURVE,),
         ),
-    )
-
-
-def _totals() -> tuple[Total, ...]:
-    names = [f"{prefix}_{name}" for name in ("rho", "epsilon", "epsilon_tight") for prefix in ("replaced", "added")]
-    more = [f"{prefix}_epsilon_{way}" for way in ("simple", "gaussian") for prefix in ("replaced", "added")]
-    return tuple(
-        Total(
-            key=f"topdown/total/all/{name}",
-            label=f"topdown.total.{name}",
-            shown="epsilon" if "epsilon_" in name else "budget",
-            main=name in names,
-        )
-        for name in (*names, *more)
     )

@@ -41,7 +41,7 @@ def phsafe(capsys):
     return lambda *arguments: (plaudit("release", *arguments), *capsys.readouterr())
 
 
-def asked(*more, persons=FILES[0], units=FILES[1], geo=FILES[2], config="config.json", out="out", seed="1"):
+def command(*more, persons=FILES[0], units=FILES[1], geo=FILES[2], config="config.json", out="out", seed="1"):
     given = {"--persons": persons, "--units": units, "--geo": geo, "--config": config, "--out": out, "--seed": seed}
     words = [word for option, value in given.items() if value is not None for word in (option, str(value))]
     return ("phsafe", *words, *more)
@@ -51,7 +51,7 @@ def asked(*more, persons=FILES[0], units=FILES[1], geo=FILES[2], config="config.
 
 
 def test_a_release_from_files(phsafe):
-    code, out, err = phsafe(*asked())
+    code, out, err = phsafe(*command())
     assert (code, err) == (DONE, "")
     assert "976 rows in 11 tables, with noise from seed 1: a simulation, not to be published, w" in out
     assert out.startswith("rho ")
@@ -59,13 +59,13 @@ def test_a_release_from_files(phsafe):
     assert list(tables) == list(PUBLISHED)
     check_release(tables, read_config("config.json"), ("10", "11", "56"))
     assert sum(table["COUNT"].sum() for table in tables.values()) == sum(row[-1] for row in rows("truncated"))
-    assert phsafe(*asked("--partitions", "2", "--memory", "1GB", out="other"))[0] == DONE
+    assert phsafe(*command("--partitions", "2", "--memory", "1GB", out="other"))[0] == DONE
     assert contents(Path("out")) == contents(Path("other"))  # options that change no count
 
 
 @pytest.mark.slow
 def test_without_a_seed_noise_is_secure(phsafe):
-    code, out, err = phsafe(*asked(seed=None))
+    code, out, err = phsafe(*command(seed=None))
     assert (code, err) == (DONE, "")
     assert "with secure noise, written to out." in out
     assert len(read_release("out")) == 11
@@ -83,42 +83,42 @@ def test_types_are_derived_on_request(phsafe):
     few = Frame({name: homes.units[name] for name in ("RTYPE", "MAFID", "TEN")})
     few.to_csv("few.csv")
     files = {"persons": "full/persons.csv", "geo": "full/geo.csv", "config": "us"}
-    assert phsafe(*asked(**files, units="full/units.csv"))[0] == DONE
-    assert phsafe(*asked("--derive", **files, units="few.csv", out="other"))[0] == DONE
+    assert phsafe(*command(**files, units="full/units.csv"))[0] == DONE
+    assert phsafe(*command("--derive", **files, units="few.csv", out="other"))[0] == DONE
     assert contents(Path("out")) == contents(Path("other"))
-    told = phsafe(*asked(**files, units="few.csv", out="third"))[2]
-    assert "; FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT missing, got ['RTYPE', 'MAFID', 'TEN']" in told
-    assert "; QSEX missing, got " in phsafe(*asked("--derive", out="third"))[2]
+    message = phsafe(*command(**files, units="few.csv", out="third"))[2]
+    assert "; FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT missing, got ['RTYPE', 'MAFID', 'TEN']" in message
+    assert "; QSEX missing, got " in phsafe(*command("--derive", out="third"))[2]
     assert not Path("third").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (asked(persons=None), "--persons, --units and --geo are needed, or --bundled"),
-        (asked("--bundled"), "--bundled goes without --persons, --units, --geo and --derive"),
+        (command(persons=None), "--persons, --units and --geo are needed, or --bundled"),
+        (command("--bundled"), "--bundled goes without --persons, --units, --geo and --derive"),
         (("phsafe", "--bundled", "--derive", "--out", "out"), "--bundled goes without"),
-        (asked(config="nowhere.json"), "No such file"),
-        (asked(persons="nowhere.csv"), "there is no file "),
-        (asked(out="config.json/out"), "config.json"),
-        (asked(seed="-1"), "seed must be 0 or more, got -1"),
-        (asked("--engine", "polars"), "engine must be duckdb or spark, got 'polars'"),
-        (asked("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
-        (asked("--master", "local[2]"), "--master is for spark, got the engine duckdb"),
-        (asked("--memory", "plenty"), "DuckDB cannot start: "),
-        (asked("--partitions", "0"), "partitions must be a whole number from 1 to 1,000, got 0"),
-        (asked("--partitions", "x"), "Invalid value for '--partitions'"),
-        (asked("--tau", "3"), "No such option"),
+        (command(config="nowhere.json"), "No such file"),
+        (command(persons="nowhere.csv"), "there is no file "),
+        (command(out="config.json/out"), "config.json"),
+        (command(seed="-1"), "seed must be 0 or more, got -1"),
+        (command("--engine", "polars"), "engine must be duckdb or spark, got 'polars'"),
+        (command("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
+        (command("--master", "local[2]"), "--master is for spark, got the engine duckdb"),
+        (command("--memory", "plenty"), "DuckDB cannot start: "),
+        (command("--partitions", "0"), "partitions must be a whole number from 1 to 1,000, got 0"),
+        (command("--partitions", "x"), "Invalid value for '--partitions'"),
+        (command("--tau", "3"), "No such option"),
         (("phsafe",), "Missing option '--out'"),
         (("bottomup",), "No such command 'bottomup'"),
     ],
 )
-def test_options_that_are_wrong(phsafe, arguments, told):
-    assert told in refused_by(phsafe, *arguments)[-1]
+def test_options_that_are_wrong(phsafe, arguments, message):
+    assert message in refused_by(phsafe, *arguments)[-1]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--tau", "PH3=4.5"), "--tau must be a whole number, got 'PH3=4.5'"),
         (("--tau", "PH3=4", "--tau", "PH3=5"), "--tau must name a query once, got PH3 twice"),
@@ -126,10 +126,10 @@ def test_options_that_are_wrong(phsafe, arguments, told):
         (("--save", "config.json"), "--save must name a new file, got config.json"),
     ],
 )
-def test_settings_that_are_wrong_are_refused_before_they_are_saved(desk, capsys, arguments, told):
+def test_settings_that_are_wrong_are_refused_before_they_are_saved(desk, capsys, arguments, message):
     before = contents(desk)
     assert plaudit("explore", "phsafe", "--config", "config.json", *arguments) == USAGE
-    assert capsys.readouterr().err == f"plaudit: error: {told}\n"
+    assert capsys.readouterr().err == f"plaudit: error: {message}\n"
     assert contents(desk) == before
 
 
@@ -142,7 +142,7 @@ def test_households_that_are_wrong(phsafe, broken):
     for column, value in broken.items():
         given[column][3:10] = [value] * 7
     Frame(given).to_csv("persons.csv")
-    *findings, last = refused_by(phsafe, *asked())
+    *findings, last = refused_by(phsafe, *command())
     assert "persons: QAGE must be 0 to 115; 7 rows broke it, such as '116'" in findings
     assert [line.endswith(r"; 7 rows broke it, such as '20\x00'") for line in findings] == [False, True][: len(broken)]
     number = "one rule" if len(broken) == 1 else "2 rules"
@@ -155,7 +155,7 @@ def test_an_interrupt_leaves_nothing(desk, phsafe, monkeypatch):
 
     before = contents(desk)
     monkeypatch.setattr(sys.modules["algorithms.phsafe.release"], "check_release", interrupted)
-    code, out, err = phsafe(*asked())
+    code, out, err = phsafe(*command())
     assert (code, out) == (INTERRUPTED, "")
     assert err == "plaudit: interrupted; nothing was written\n"
     assert contents(desk) == before

@@ -252,9 +252,9 @@ def test_what_is_written_is_what_is_read_in_files_like_those_of_production(writt
         assert (table["COUNT"].dtype, table["VARIANCE"].dtype) == (np.int64, np.float64)
     assert read_config(written / "config.json") == noisy.config
     assert json.loads((written / "config.json").read_text())["privacy_defn"] == "zcdp"
-    told = json.loads((written / "release.json").read_text())
-    assert told["noise"] == "from a seeded generator: a simulation, not to be published"
-    assert told["promise"]["rho"] == noisy.config.total
+    record = json.loads((written / "release.json").read_text())
+    assert record["noise"] == "from a seeded generator: a simulation, not to be published"
+    assert record["promise"]["rho"] == noisy.config.total
 
 
 def test_an_empty_folder_is_replaced_in_one_step_and_files_have_the_usual_permissions(tmp_path, noisy, monkeypatch):
@@ -394,11 +394,11 @@ DAMAGES = {
 
 
 @pytest.mark.reliability(9)
-@pytest.mark.parametrize(("change", "told"), DAMAGES.values(), ids=DAMAGES.keys())
-def test_the_output_validation_finds_damage(noisy, change, told):
+@pytest.mark.parametrize(("change", "message"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_the_output_validation_finds_damage(noisy, change, message):
     with pytest.raises(ValueError, match=r"^PH3 ") as error:
         check_release({**noisy.tables, "PH3": change(noisy.tables["PH3"])}, noisy.config, noisy.states)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_the_output_validation_knows_the_tables_and_the_settings(noisy):

@@ -149,15 +149,6 @@ def test_both_solvers_find_the_same_tables() -> None:
     assert np.abs(one.real[same] - other.real[same])[:, :4].max() < 1e-4
 
 
-def test_several_runs_are_as_good_as_one_at_a_time() -> None:
-    topdown = small(solver="batched")
-    many = topdown.measure(HISTOGRAM, np.random.default_rng(5), size=3)
-    together = topdown.estimate(many)
-    for run in range(3):
-        noisy = {key: replace(found, answers=found.answers[run]) for key, found in many.noisy.items()}
-        assert np.array_equal(topdown.estimate(replace(many, noisy=noisy)), together.tables[run])
-
-
 @pytest.mark.slow
 def test_families_in_parallel_are_the_same() -> None:
     """Processes of joblib (loky), and the same numbers to the last bit."""

@@ -81,6 +81,8 @@ def test_a_divided_spine_keeps_leaves_and_totals() -> None:
 def test_bad_budgets_are_refused(arguments: tuple, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         Budget(*arguments)
+    with pytest.raises(ValueError, match="relation"):
+        HALVES.under("unbounded")
 
 
 @pytest.mark.parametrize(
@@ -109,15 +111,6 @@ def test_rounding_never_spends_more_than_the_share(share: Fraction, total: float
     pure = Budget(PureDP(total, relation), [1], [{"total": 1}]).law(share, "total", 0)
     assert factor / (2 * Fraction(concentrated.scale) ** 2) <= Fraction(total) * share
     assert factor * Fraction(pure.epsilon) <= Fraction(total) * share
-
-
-def test_the_promise_under_the_other_relation() -> None:
-    with pytest.raises(ValueError, match="relation"):
-        HALVES.under("unbounded")
-    assert HALVES.under("add_remove") == PureDP(0.5, "add_remove")
-    assert HALVES.under("replace_one") == BOUNDED
-    unbounded = Budget(ZCDP(0.5), [1], [{"total": 1}])
-    assert unbounded.under("replace_one") == ZCDP(1.0, "replace_one")
 
 
 @pytest.mark.parametrize(

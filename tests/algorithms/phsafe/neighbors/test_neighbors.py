@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
 import pytest
 
 from algorithms.phsafe.budget import read_config
@@ -15,7 +14,6 @@ from algorithms.phsafe.neighbors.households import (
     Person,
     Unit,
     database,
-    derived,
     joined,
     placed,
     without,
@@ -23,7 +21,6 @@ from algorithms.phsafe.neighbors.households import (
 from algorithms.phsafe.neighbors.pairs import HouseholdPair
 from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
 from algorithms.phsafe.neighbors.worst import joint_pair, pair_of, worst_pair
-from algorithms.tables.frames import Frame
 from experiments.phsafe.slack import EXPECTED, JOINT
 
 US = read_config("us")
@@ -124,6 +121,11 @@ def test_neighbors_differ_by_one_person():
     assert pair([HOME, OTHER, BYSTANDER], anywhere, "API").model == "API"
 
 
+def test_a_household_is_under_the_first_number_that_will_do():
+    assert placed(HOME, 1, lambda order: True) == HOME
+    assert placed(HOME, 1, lambda order: order[0] == CHILD[:2], "true").mafid - HOME.mafid < 10
+
+
 @pytest.mark.parametrize(
     ("x", "y", "model", "relation", "words"),
     [
@@ -172,11 +174,3 @@ def test_what_is_no_neighbor_is_refused(x, y, model, relation, words):
 def test_pairs_that_cannot_be_made_are_refused(act, words):
     with pytest.raises(ValueError, match=words):
         act()
-
-
-def test_frames_are_in_the_production_layout():
-    persons, units, geo = derived([HOME, OTHER])
-    assert persons.columns == ("RTYPE", "MAFID", "QAGE", "CENHISP", "CENRACE", "RELSHIP")
-    assert isinstance(units, Frame)
-    assert units["HHT2"].tolist() == ["06", "05"]
-    assert np.array_equal(geo["MAFID"], units["MAFID"])

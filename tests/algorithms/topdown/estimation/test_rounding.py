@@ -138,21 +138,6 @@ def test_a_bound_moves_what_the_remainders_would_not():
     assert (rounded.tables.sum(axis=1).tolist(), rounded.reach) == ([1, 3], 1)
 
 
-def test_passes_prefer_the_total_to_the_cells():
-    x = np.array([[0.4, 0.4, 0.4], [0.6, 0.6, 0.6]])
-    kin = family(2, 3, [1, 1, 1])
-    assert round_family(x, kin).tables.tolist() == [[0, 0, 0], [1, 1, 1]]
-    rounded = round_family(x, kin, passes=[[TOTAL], [EACH]])
-    assert (rounded.tables.sum(axis=1).tolist(), rounded.route) == ([1, 2], "linear")  # of 1.2 and 1.8
-
-
-def test_totals_of_several_parts_are_kept():
-    x = np.array([[0.5], [0.5], [0.5], [0.5]])
-    kin = family(4, 1, [2], joints=(Joint("north", np.array([True, True, False, False]), 1),))
-    rounded = round_family(x, kin)
-    assert (rounded.tables[:2].sum(), rounded.tables.sum(), check(rounded.tables, kin)) == (1, 2, ())
-
-
 def test_bounds_between_whole_numbers_mean_those_within():
     x = np.array([[0.9, 0.9]])
     assert round_family(x, family(1, 2, boxes=(box("band", [0, 0], [[0.3]], [[1.9]]),))).tables.sum() == 1
