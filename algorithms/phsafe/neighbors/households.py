@@ -27,7 +27,6 @@ __all__ = [
     "Order",
     "Person",
     "Unit",
-    "accompanied",
     "database",
     "derived",
     "joined",
@@ -76,12 +75,6 @@ class Household(NamedTuple):
     tenure: str = "1"
     state: str = "01"
     units: tuple[Unit, ...] = ()
-
-
-def accompanied(households: Sequence[Household]) -> list[Household]:
-    """Return households and that of somebody whom nothing happens to, so that no frame of a few is empty."""
-    alone = Household(FIRST_MAFID + 99_000_000, (Person("20"),), "1", households[0].state, (Unit("4", "09", "5"),))
-    return [*households, alone]
 
 
 def derived(households: Sequence[Household]) -> FrameDatabase:

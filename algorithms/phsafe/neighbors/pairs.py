@@ -80,7 +80,9 @@ class HouseholdPair:
                 other = tenures[1].get(mafid, "0")
                 if "0" not in (tenure, other) and tenure != other:
                     raise ValueError(f"an occupied unit must keep its tenure under VAL, got {tenure} and {other}")
-            _check_valid(self.x, self.y)
+            with closing(DuckDB()) as engine:
+                for frames in (self.x, self.y):
+                    check_report(read_frames(engine, frames, None, "full"))
 
 
 def check_model(model: str, relation: str) -> None:
@@ -94,9 +96,3 @@ def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:
     """Return the rows of one frame alone, and of the other; repeated rows count."""
     one, other = Counter(x.rows()), Counter(y.rows())
     return one - other, other - one
-
-
-def _check_valid(*databases: tuple[Frame, Frame, Frame]) -> None:
-    with closing(DuckDB()) as engine:
-        for frames in databases:
-            check_report(read_frames(engine, frames, None, "full"))

@@ -18,7 +18,6 @@ from algorithms.phsafe.neighbors.households import (
     Household,
     Person,
     Unit,
-    accompanied,
     database,
     derived,
     joined,
@@ -103,11 +102,15 @@ def joint_pair(
 
 
 def pair_of(x: Sequence[Household], y: Sequence[Household], label: str, model: Model = "VAL") -> HouseholdPair:
-    """Return neighbors, with one household more in both: rows of units follow from the members in VAL, or are given."""
+    """Return neighbors whose rows of units follow from the members in VAL, and are given in other models.
+
+    In both lives somebody whom nothing happens to, so that no frame of a few is empty.
+    """
+    alone = Household(FIRST_MAFID + 99_000_000, (Person("20"),), "1", x[0].state, (Unit("4", "09", "5"),))
     people = [sum(len(home.members) for home in homes) for homes in (x, y)]
     relation: Relation = "replace_one" if people[0] == people[1] else "add_remove"
     frames = derived if model == "VAL" else database
-    return HouseholdPair(frames(accompanied(x)), frames(accompanied(y)), model, relation, label)
+    return HouseholdPair(frames([*x, alone]), frames([*y, alone]), model, relation, label)
 
 
 # Model VAL: databases are valid, and unit rows follow from the members

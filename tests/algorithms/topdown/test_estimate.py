@@ -17,7 +17,6 @@ from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation import batched, linear, quadratic, rounding
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, structural_zeros, tightened
 from algorithms.topdown.estimation.family import Solution, answer
-from algorithms.topdown.population import synthetic_1940
 from algorithms.topdown.presets import split_spine
 from audit.claims import ZCDP, PureDP
 from tests.helpers import in_full
@@ -343,15 +342,3 @@ def test_a_rounding_that_breaks_a_constraint_is_no_table(monkeypatch: pytest.Mon
     monkeypatch.setattr(rounding, "check", lambda *_, **__: ("few in 1",))
     with pytest.raises(RuntimeError, match=r"^rounding breaks few in 1, and there is no failsafe for "):
         small().estimate(found)
-
-
-def test_the_1940_preset_keeps_facilities() -> None:
-    town = synthetic_1940(np.random.default_rng(4), states=2, counties=2, districts=4)
-    for solver in ("piqp", "batched"):
-        topdown = preset("e2e-1940", town.tree, epsilon=0.25, facilities=town.facilities, solver=solver)
-        found = topdown.estimate(topdown.measure(town.histogram, np.random.default_rng(4)))
-        keeps_everything(topdown, found.tables, town.histogram)
-        persons = answer(topdown.schema.query("hhgq").groups, found.tables[town.tree.leaves])
-        assert (persons[:, 1:] >= town.facilities[:, 1:]).all()
-        assert (persons[:, 0] <= 99 * town.facilities[:, 0]).all()
-        assert not found.failures

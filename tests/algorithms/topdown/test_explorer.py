@@ -16,9 +16,9 @@ SHEET = sheet()
 
 @pytest.mark.parametrize("name", SHEET.presets)
 def test_presets_have_the_noise_and_the_promise_of_a_release(name):
-    found = compute(SHEET.checked({"topdown/all/all/preset": name}))
+    found = compute(SHEET.checked({"topdown/all/all/preset": name, "topdown/all/all/delta": 1e-6}))
     levels = list(PRESETS[name].levels)
-    release = Ledger(preset(name, Hierarchy.regular(1, len(levels) - 1)))
+    release = Ledger(preset(name, Hierarchy.regular(1, len(levels) - 1)), delta=1e-6)
     rows = list(release.noise.rows())
     assert len(rows) == sum(key.endswith("/sigma") and value is not None for key, value in found.items())
     discrete = "rho" in str(release.replaced)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
-from algorithms.topdown.measure import Measurements, vector
+from algorithms.topdown.measure import Measurements
 from audit.claims import ZCDP, PureDP
 from audit.exact import compose_losses, loss_distribution
 from audit.neighbors import NeighborPair
@@ -226,8 +225,3 @@ def test_measurements_of_another_plan_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             topdown.estimate(replace(found, **change))
-
-
-def test_vectors_leave_out_what_is_not_measured() -> None:
-    noisy = {(0, "a"): SimpleNamespace(answers=np.arange(6).reshape(3, 2), variance=np.array([1.0, np.inf, 2.0]))}
-    assert vector(noisy, ((0, "a"),)).tolist() == [0, 1, 4, 5]
