@@ -140,6 +140,7 @@ def test_both_solvers_find_the_same_tables() -> None:
     second = small(solver="batched", **options, tolerance=1e-8)
     found = first.measure(HISTOGRAM, np.random.default_rng(5), size=10)
     one, other = first.estimate(found), second.estimate(found)
+    assert np.array_equal(one, one.tables)  # as an array, an estimate is its tables
     assert np.abs(one.real[:, 0] - other.real[:, 0]).max() < 1e-4
     off, away = (np.abs(each.tables - each.real)[:, 0].sum(axis=-1) for each in (one, other))
     assert np.abs(off - away).max() < 1e-3
