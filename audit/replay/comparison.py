@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -74,24 +74,23 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     # Code may branch on values with noise that was drawn by itself, and that they are not the same on x and y is fair.
     alone = next((place for place, call in enumerate(first.calls, start=1) if call.value is None), math.inf)
     matched = [both for both in zip(first.calls, second.calls, strict=False) if both[0].same_draw(both[1])]
-    found = list(violations_between(first, second))
+    differences = list(violations_between(first, second))
     again = [others(pair.x, range(REPEATS if elsewhere else 1)), []]
-    if found or _suspected(matched, question):  # from here on it is worth the time
+    if differences or _suspected(matched, question):  # from here on it is worth the time
         again = [again[0] + others(pair.x, range(len(again[0]), REPEATS)), others(pair.y, range(REPEATS, 2 * REPEATS))]
-    runs = [(one, trace) for one, traces in zip((first, second), again, strict=True) for trace in traces]
-    unsure = {one.kind for trace, other in runs for _, one in violations_between(trace, other)}
-    by_chance = [not all(_same_value(place, *both) for both in runs) for place in range(len(matched))]
+    repeated = [(trace, other) for trace, traces in zip((first, second), again, strict=True) for other in traces]
+    kinds_by_chance = {violation.kind for both in repeated for _, violation in violations_between(*both)}
+    by_chance = [not all(_same_value(place, *both) for both in repeated) for place in range(len(matched))]
 
     notes = [] if first.calls or second.calls else [NO_NOISE]
     notes += [BY_ITSELF] if alone < math.inf else []
-    notes += [ELSEWHERE] if elsewhere or unsure or any(by_chance) else []
-    wrong_seed = _seeds(first, second, again[0][0])
-    violations = [wrong_seed] if wrong_seed else []
-    for place, one in found:
-        if place <= alone and one.kind not in unsure:
-            violations.append(one)
+    notes += [ELSEWHERE] if elsewhere or kinds_by_chance or any(by_chance) else []
+    violations = list(_wrong_seed(first, second, again[0][0]))
+    for place, violation in differences:
+        if place <= alone and violation.kind not in kinds_by_chance:
+            violations.append(violation)
         else:
-            notes.append(f"{NO_EVIDENCE}: {one}")
+            notes.append(f"{NO_EVIDENCE}: {violation}")
     evaluated = not any(note.startswith(NO_EVIDENCE) for note in notes) and bool(matched or violations)
     if first.error and first.error == second.error:
         notes.append(f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
@@ -99,9 +98,9 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     queries = [_query(*both, comparable=not chance) for both, chance in zip(matched, by_chance, strict=True)]
     for place, (query, both) in enumerate(zip(queries, matched, strict=True)):
         if not by_chance[place] and place < alone:
-            violations += [one for one in (_not_finite(query, *both), _change_beyond(query, question.steps)) if one]
+            violations += _wrong_values(query, *both, question.steps)
             notes += _hidden(query, *both)
-    comparable = evaluated and alone == math.inf and not PARTING & {one.kind for _, one in found}
+    comparable = evaluated and alone == math.inf and not PARTING & {violation.kind for _, violation in differences}
     known = comparable and bool(first.calls) and not (any(by_chance) or first.error)
     return Comparison(queries, violations, notes, evaluated or bool(violations), known, comparable)
 
@@ -109,11 +108,9 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
 def _suspected(matched: list[tuple[Call, Call]], question: Question) -> bool:
     """Tell whether anything but a difference of the runs would be a violation, were it not by chance."""
     queries = [_query(*both, comparable=True) for both in matched]
-    return (
-        any(_change_beyond(query, question.steps) for query in queries)
-        or any(_not_finite(query, *both) for query, both in zip(queries, matched, strict=True))
-        or (question.promise is not None and excess(question.promise, queries) is not None)
-    )
+    return any(
+        next(_wrong_values(query, *both, question.steps), None) for query, both in zip(queries, matched, strict=True)
+    ) or (question.promise is not None and excess(question.promise, queries) is not None)
 
 
 def _same_value(place: int, first: Trace, trace: Trace) -> bool:
@@ -126,57 +123,58 @@ def _query(one: Call, other: Call, *, comparable: bool) -> Query:
     if one.value is None or other.value is None:
         return Query("noise by itself", shape, law, None, None, None, None, exact=False)
     change = change_of(one.value, other.value)
-    found = systems_noise().losses_of_change(one.law, change) if comparable and same_law(one.law, other.law) else None
+    losses = systems_noise().losses_of_change(one.law, change) if comparable and same_law(one.law, other.law) else None
+    exact = systems_noise().tabulated_exactly(one.law)
     return Query(
-        one.query,
-        shape,
-        law,
-        *norms(change),
-        one.sensitivity,
-        None if found is None else tuple(found),
-        exact=systems_noise().tabulated_exactly(one.law),
+        one.query, shape, law, *norms(change), one.sensitivity, None if losses is None else tuple(losses), exact=exact
     )
 
 
-def _change_beyond(query: Query, steps: float) -> Violation | None:
-    """Tell if a query changes by more than its sensitivity, for every step between neighbors."""
+def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterator[Violation]:
+    """Yield what is wrong with values: noise cannot hide them, or they change by more than is declared for each step.
+
+    One of each kind at most.
+    """
+    name = printable(query.name)
+    if (infinite := _not_finite(one, other)) is not None:
+        yield Violation("nan", f"{name!r} is {infinite}, which no noise hides")
     changes = (query.l1_change, query.l2_change)
     for norm, change, limit in zip(("L1", "L2"), changes, query.declared or (None, None), strict=True):
         if change is not None and limit is not None and change > steps * limit * (1 + ROUNDING):
             group = f" for each of {steps:g} steps" if steps > 1 else ""
-            words = f"{printable(query.name)!r} changes by {change:.6g} in {norm}, and {limit:.6g} is declared{group}"
-            return Violation("sensitivity", words)
-    return None
+            words = f"{name!r} changes by {change:.6g} in {norm}, and {limit:.6g} is declared{group}"
+            yield Violation("sensitivity", words)
+            return
 
 
-def _not_finite(query: Query, one: Call, other: Call) -> Violation | None:
-    """Tell if noise was added to what it cannot hide."""
+def _not_finite(one: Call, other: Call) -> str | None:
+    """Return a value that is not finite and differs between the databases, with where it is."""
     if one.value is None or other.value is None:
         return None
     apart = ~(np.isfinite(one.value) & np.isfinite(other.value)) & (change_of(one.value, other.value) != 0)
     for name, value in (("x", one.value), ("y", other.value)):
         if (wrong := value[apart & ~np.isfinite(value)]).size:
-            return Violation("nan", f"{printable(query.name)!r} is {wrong.flat[0]} on {name}, which no noise hides")
+            return f"{wrong.flat[0]} on {name}"
     return None
 
 
 def _hidden(query: Query, one: Call, other: Call) -> list[str]:
     """Note what is not finite and the same on both databases: noise leaves it as it is, and so far it tells nothing."""
-    if one.value is None or other.value is None or _not_finite(query, one, other) or np.isfinite(one.value).all():
+    if one.value is None or _not_finite(one, other) or np.isfinite(one.value).all():
         return []
     return [f"{printable(query.name)!r} is not finite on both databases: no noise would hide another value there"]
 
 
-def _seeds(first: Trace, second: Trace, again: Trace) -> Violation | None:
-    """Tell if a generator was not made from the one that the mechanism was given: its noise can be computed."""
+def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation]:
+    """Yield the first generator that was not made from the one that was given: its noise can be computed."""
     for one, other, later in zip(first.calls, second.calls, again.calls, strict=False):
         if one.state and one.state == later.state:
             source = "the data" if other.state != one.state else "a constant"
             words = f"noise of {printable(one.query)!r}" if one.query else "noise by itself"
-            return Violation(
+            yield Violation(
                 "seed", f"{words} comes from a generator seeded by {source}, not from the one that was given"
             )
-    return None
+            return
 
 
 def same_queries(first: Trace, fresh: Trace) -> bool:
@@ -194,10 +192,10 @@ def published(traces: Sequence[Trace]) -> list[bool]:
     all of them.
     """
     outputs = [numbers_in(trace.output) for trace in traces]
-    standing = _courses(outputs)
+    released = _courses(outputs)
     answers = [[numbers_in(call.answer) for call in trace.calls] for trace in traces]
-    courses = [_courses(list(answered)) for answered in zip(*answers, strict=True)]
-    return [bool(found) and found <= standing for found in courses]
+    courses = [_courses(list(of_query)) for of_query in zip(*answers, strict=True)]
+    return [bool(course) and course <= released for course in courses]
 
 
 def _courses(rows: list[np.ndarray[Any, Any]]) -> set[bytes]:

@@ -62,8 +62,7 @@ def primitive(
 
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
         signature = inspect.signature(function)
-        needed = [value, *(name for name in (query,) if name is not None)]
-        needed += [name for name in (law, sensitivity) if isinstance(name, str)]
+        needed = [name for name in (value, query, law, sensitivity) if isinstance(name, str)]
         arguments = list(inspect.signature(law).parameters) if callable(law) else []
         for name in needed + arguments:
             if name not in signature.parameters:
@@ -79,16 +78,14 @@ def primitive(
             bound.apply_defaults()
             given = bound.arguments
             exact = np.asarray(given[value])
-            generators = [one for one in given.values() if isinstance(one, np.random.Generator)]
-            bounds = given[sensitivity] if isinstance(sensitivity, str) else sensitivity
             answer: Answer = recorder(
                 lambda: function(*args, **kwargs),
                 law=law(**{name: given[name] for name in arguments}) if callable(law) else given[law] if law else None,
                 shape=exact.shape,
-                rng=generators[0] if generators else None,
+                rng=next((part for part in given.values() if isinstance(part, np.random.Generator)), None),
                 value=exact,
                 query=str(given[query]) if query else function.__name__,
-                sensitivity=bounds,
+                sensitivity=given[sensitivity] if isinstance(sensitivity, str) else sensitivity,
             )
             return answer
 

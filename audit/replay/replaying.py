@@ -139,10 +139,10 @@ def replay(
     comparisons = [compare(question, *numbered) for numbered in enumerate(firsts)]
     queries, violations, notes, *_ = comparisons[0]
     for later in comparisons[1:]:  # of each kind of violation one example
-        violations += [one for one in later.violations if one.kind not in {other.kind for other in violations}]
-        notes += [one for one in later.notes if one not in notes]
+        violations += [new for new in later.violations if new.kind not in {violation.kind for violation in violations}]
+        notes += [note for note in later.notes if note not in notes]
 
-    known = all(one.known for one in comparisons)
+    known = all(comparison.known for comparison in comparisons)
     fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if known else 0))]
     loss = excess(promise, queries) if known and promise is not None else None
     if loss:
@@ -150,10 +150,14 @@ def replay(
     if known and not all(same_queries(firsts[0], other) for other in fresh):
         known, loss = False, None
         notes.append(ADAPTIVE)
-    limited = any(_limited(query, promise) for one in comparisons for query in one.queries)
-    evaluated = all(one.evaluated for one in comparisons)
+    limited = any(
+        (query.declared or (None, None)) != (None, None) or (promise is not None and query.losses is not None)
+        for comparison in comparisons
+        for query in comparison.queries
+    )
+    evaluated = all(comparison.evaluated for comparison in comparisons)
     if loss and promise is not None:
-        if proved := loss if released else _open_loss(promise, queries, [firsts[0], *fresh], released):
+        if proved := loss if released else _published_loss(promise, queries, [firsts[0], *fresh], released):
             violations.append(proved)
         else:
             notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
@@ -177,7 +181,7 @@ def replay(
         relation=pair.relation,
         claim=promise,
         queries=tuple(queries),
-        violations=tuple(replace(one, confidential=pair.confidential) for one in violations),
+        violations=tuple(replace(violation, confidential=pair.confidential) for violation in violations),
         notes=tuple(notes),
         evaluated=evaluated,
         known=known,
@@ -188,14 +192,10 @@ def replay(
     )
 
 
-def _limited(query: Query, promise: Claim | None) -> bool:
-    """Tell whether a query could have been found to be beyond anything."""
-    declared = query.declared is not None and query.declared != (None, None)
-    return declared or (promise is not None and query.losses is not None)
-
-
-def _open_loss(promise: Claim, queries: list[Query], traces: list[Trace], released: bool | None) -> Violation | None:
-    """Hold the loss of what the output contains against the promise."""
+def _published_loss(
+    promise: Claim, queries: list[Query], traces: list[Trace], released: bool | None
+) -> Violation | None:
+    """Compare the loss of what the output contains with the promise."""
     if released is not None or any(trace.error for trace in traces):
         return None
     contained = [query for query, contained in zip(queries, published(traces), strict=True) if contained]
@@ -206,12 +206,12 @@ def _open_loss(promise: Claim, queries: list[Query], traces: list[Trace], releas
 
 def _promise(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None) -> Claim | None:
     """Return what is promised for a pair, or refuse it as every audit does."""
-    found = getattr(mechanism, "claim", None) if claim is None else claim
-    if found is None:
+    promise = getattr(mechanism, "claim", None) if claim is None else claim
+    if promise is None:
         return None
-    endless = claim is None and getattr(found, "budget", None) == math.inf  # the mechanism itself promises nothing
-    check_question(found.at(1.0) if endless else found, pair.relation, "auto", None, 0.5)
-    return None if endless else found.group(pair.distance)
+    endless = claim is None and getattr(promise, "budget", None) == math.inf  # the mechanism itself promises nothing
+    check_question(promise.at(1.0) if endless else promise, pair.relation, "auto", None, 0.5)
+    return None if endless else promise.group(pair.distance)
 
 
 def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> float:
@@ -222,19 +222,19 @@ def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> f
     return 2 * pair.distance if relation == "add_remove" else math.inf  # of one added, a replacement says nothing
 
 
-def timing(take: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
+def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
     """Play the game: a fair coin picks the database of each run, and a limit on its time guesses which it was.
 
-    `take` runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
+    `time_run` runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
 
     Guarantee: whatever else the times depend on, be it the load of the machine or the runs before, a coin that they do
     not depend on is guessed right with probability 1/2, given all before. So the number of right guesses is binomial,
     and a violation is reported with probability 1e-6 at most.
     """
     for on_y in (False, True) * WARM:
-        take(on_y)
+        time_run(on_y)
     coins = rng.random(size) < 0.5
-    times = np.array([take(bool(coin)) for coin in coins])
+    times = np.array([time_run(bool(coin)) for coin in coins])
     choosing = int(SELECTION * size)
     limit, above = _best_guess(times[:choosing], coins[:choosing])
     right = int(((times[choosing:] > limit) == (coins[choosing:] == above)).sum())

@@ -99,11 +99,6 @@ class Replay(ReplayRecord):
     queries: tuple[Query, ...]  # type: ignore[assignment]
     violations: tuple[Violation, ...]  # type: ignore[assignment]
 
-    @property
-    def seed_entropy(self) -> int:
-        """Reproduces the runs."""
-        return self.seed
-
     def _repr_html_(self) -> str:
         return self.record()._repr_html_()
 
@@ -173,10 +168,10 @@ def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -
     """
     known = [query for query in queries if query.losses is not None]
     parts = [loss for query in known if query.exact for loss in query.losses or ()]
-    above = claim.excess(math.fsum(query.epsilon or 0.0 for query in known), parts)
-    if above is None:
+    losses = claim.excess(math.fsum(query.epsilon or 0.0 for query in known), parts)
+    if losses is None:
         return None
-    return Violation("loss", f"{names} together lose {above[0]} on this pair, and {above[1]} is promised")
+    return Violation("loss", f"{names} together lose {losses[0]} on this pair, and {losses[1]} is promised")
 
 
 def _composed(parts: Sequence[LossDistribution]) -> LossDistribution | None:

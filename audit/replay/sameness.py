@@ -38,9 +38,7 @@ def same(one: Any, other: Any, *, known: Known | None = None) -> bool:
         return True
     known[id(one), id(other)] = one, other
     match one:
-        case np.ndarray() | np.generic():
-            equal = _same_arrays(np.asarray(one), np.asarray(other), known)
-        case float() | complex():
+        case np.ndarray() | np.generic() | float() | complex():
             equal = _same_arrays(np.asarray(one), np.asarray(other), known)
         case int() | str() | bytes():
             equal = bool(one == other)
@@ -54,9 +52,8 @@ def same(one: Any, other: Any, *, known: Known | None = None) -> bool:
             return _same_objects(one, other, known)
     if not equal or type(one).__module__ in ("builtins", "numpy"):
         return equal
-    return same(
-        _attributes(one), _attributes(other), known=known
-    )  # of a kind of array, list or dictionary of one's own
+    # A kind of array, list or dictionary of one's own holds more.
+    return same(_attributes(one), _attributes(other), known=known)
 
 
 def _same_arrays(a: NDArray[Any], b: NDArray[Any], known: Known) -> bool:
@@ -110,8 +107,7 @@ def _refusal(value: Any) -> str:
 
 def numbers_in(value: Any) -> NDArray[np.float64]:
     """Return all numbers that a value holds, in its order; truth values are none."""
-    found = list(_numbers(value, set()))
-    return np.concatenate(found) if found else np.zeros(0)
+    return np.concatenate([np.zeros(0), *_numbers(value, set())])
 
 
 def _numbers(value: Any, within: set[int]) -> Iterator[NDArray[np.float64]]:

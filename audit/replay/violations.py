@@ -109,11 +109,11 @@ def _errors(first: Trace, second: Trace) -> str:
     if first.error and second.error and first.error[0] == second.error[0]:
         name, *messages = map(printable, (first.error[0], first.error[1], second.error[1]))
         return f"both raise {name}, with other messages: {messages[0]!r} on x, {messages[1]!r} on y"
-    told = [
+    on_x, on_y = (
         f"raises {printable(trace.error[0])} ({printable(trace.error[1])})" if trace.error else ""
         for trace in (first, second)
-    ]
-    return f"x {told[0] or 'does not raise anything'}, y {told[1] or 'does not'}"
+    )
+    return f"x {on_x or 'does not raise anything'}, y {on_y or 'does not'}"
 
 
 def _apart(one: Any, other: Any) -> str:
