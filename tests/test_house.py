@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import itertools
 import re
@@ -207,6 +208,14 @@ def undocumented(source, public=None):
 
 
 # The rules
+
+
+@pytest.fixture(scope="module", autouse=True)
+def uncollected():
+    """Trees of all sources are millions of nodes: to look through them for garbage takes longer than to parse them."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def broken_by(rule, modules=MODULES):

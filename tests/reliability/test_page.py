@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -42,26 +41,25 @@ def test_else():
 """
 
 
+PLAIN = ("-pno:cacheprovider", "-pno:benchmark", "-pno:hypothesispytest")
+
+
 @pytest.fixture
-def measured(pytester):
-    """Run a few tests of rows 6, 7 and 8, and return the options with which that was done."""
+def measure(pytester):
+    """Run the tests of rows 6 and 8 among a few, as the command does; return what became of them and the log."""
     pytester.makepyfile(test_rows=TESTS)
     pytester.makeini("[pytest]\nmarkers =\n  reliability(row)\n")
     log = pytester.path / "log"
-    return [*("-p", "tests.reliability.plugin"), "--reliability-log", log, "--reliability-rows", "6,8"], log
+    options = [*PLAIN, "-p", "tests.reliability.plugin", "--reliability-log", log, "--reliability-rows", "6,8"]
+    return lambda *more: (pytester.runpytest_inprocess(*options, *more), log)
 
 
-@pytest.mark.parametrize("jobs", [[], ["-n", "2"]], ids=["one process", "two"])
-def test_what_was_tried_is_written_down_and_not_tried_again(pytester, measured, jobs):
-    options, log = measured
-    ran = pytester.runpytest_subprocess(*options, *jobs)
+@pytest.mark.parametrize("jobs", [[], ["-n", "1"]], ids=["one process", "xdist"])
+def test_what_was_tried_is_written_down(measure, jobs):
+    ran, log = measure(*jobs)
     ran.assert_outcomes(passed=1, failed=1, skipped=1, deselected=2 * (not jobs))
-    lines = {line["test"].rpartition("::")[2]: line for line in logged(log)}
-    assert {name: line["outcome"] for name, line in lines.items()} == {
-        "test_kills[3]": "passed",
-        "test_kills[4]": "failed",
-        "test_disks": "skipped",
-    }
+    outcomes = {line["test"].rpartition("::")[2]: line["outcome"] for line in logged(log)}
+    assert outcomes == {"test_kills[3]": "passed", "test_kills[4]": "failed", "test_disks": "skipped"}
     assert added_up(logged(log))["6"] == {
         "tests": 2,
         "tried": 7,
@@ -70,12 +68,13 @@ def test_what_was_tried_is_written_down_and_not_tried_again(pytester, measured, 
         "seconds": pytest.approx(0, abs=5),
         "told": [{"tried": 3, "words": "3 kills"}, {"tried": 4, "words": "4 kills"}],
     }
-    with log.open("a") as file:
-        file.write('{"test": "cut')  # by a kill, say
-    pytester.runpytest_subprocess(*options, *jobs).assert_outcomes(deselected=5 * (not jobs))
-    known = [line for line in logged(log) if line["outcome"] != "skipped"]
-    log.write_text("".join(f"{json.dumps(line)}\n" for line in known))
-    pytester.runpytest_subprocess(*options).assert_outcomes(skipped=1, deselected=4)
+
+
+def test_what_is_written_down_is_not_tried_again(measure, pytester):
+    log = pytester.path / "log"
+    log.write_text("".join(f'{{"test": "test_rows.py::test_kills[{n}]"}}\n' for n in (3, 4)) + '{"test": "cut by')
+    ran, _ = measure()
+    ran.assert_outcomes(skipped=1, deselected=4)
 
 
 def test_what_failed_is_said_first_and_by_name():

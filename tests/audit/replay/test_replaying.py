@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -271,6 +273,9 @@ def test_a_mechanism_that_sometimes_raises_does_not_release_all_its_answers():
     found = [replay(refusing, ADDED, PureDP(0.5), rng=seed) for seed in range(4)]
     assert {one.violations for one in found} == {()}
     assert "no power" in {one.verdict for one in found}
+    ended = [one for one in found if any("ValueError" in note for note in one.notes)]
+    assert ended
+    assert {one.exact_loss for one in ended} == {None}
 
 
 # Running times as outputs
@@ -333,3 +338,13 @@ def test_times_without_a_clock():
     assert played(lambda on_y: 5) == [None]
     # 20 right guesses in 21 have probability 1e-5 by chance: too few runs for anything but perfection.
     assert played(lambda on_y: 1 + on_y, size=30)[0].kind == "time"
+    numbers = itertools.count(1)
+    assert played(lambda on_y: 1 + (on_y ^ (next(numbers) == 4 + 30)), size=30) == [None]
+
+
+def test_what_is_guessed_from_is_chosen_on_runs_that_do_not_count(monkeypatch):
+    """70 of 140 guesses are right by chance: the mean of 200 games is beyond 72 with probability 1e-6."""
+    monkeypatch.setattr("audit.replay.replaying.FALSE_ALARM", 1.0)
+    times = np.random.default_rng(3)
+    words = [str(found) for found in played(lambda on_y: times.integers(1000), games=200)]
+    assert np.mean([int(re.search(r"in (\d+) of 140 runs", one)[1]) for one in words]) < 72

@@ -63,6 +63,7 @@ WORDS = [
     (sum_of(of=lambda data: math.inf if data[0] > 50 else 0), "nan: 'sum' is inf on y, which no noise hides"),
     (seeded(lambda n: n), SEED.format("of 's'", "the data")),
     (lambda data, size, _: ONE.sample(size, np.random.default_rng(3)), SEED.format("by itself", "a constant")),
+    (sum_of(sensitivity=0.98), "sensitivity: 'sum' changes by 1 in L1, and 0.98 is declared"),
     (sum_of(TwoTailedGeometric(2.0), claim=PureDP(1.0)),
      "loss: all queries together lose epsilon 2 on this pair, and 1 is promised"),
     (lambda data, size, rng: {"a": [data[0]]}, LEAK.format("the outputs differ")),
@@ -177,6 +178,7 @@ def test_a_seed_gives_the_same_result():
             ((sum_of(query="q", sensitivity=given), ADDED), {}, error, f"the sensitivity of 'q' must be {words}$")
             for given, error, words in (
                 (-1, ValueError, "finite and not negative, got -1"),
+                (math.inf, ValueError, "finite and not negative, got inf"),
                 ((1, math.nan), ValueError, r"finite and not negative, got \(1, nan\)"),
                 ((1, 1, 1), ValueError, r"one number or two, got \(1, 1, 1\)"),
                 ("1", TypeError, "one number or two, got '1'"),

@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 
 import audit.testing.assertions  # noqa: F401 - loaded once, not by every project within this process
+from audit.claims import PureDP
 from audit.results import AuditResult
 from audit.results.files import read_json
 from audit.results.folder import read_audits
 from audit.testing.plugin import _quoted
+from tests.helpers import audited
 
 pytest_plugins = "pytester"
 
@@ -601,19 +603,17 @@ def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
 OF_A_CASE = {"skipped", "error", "failure", "system-out", "system-err"}  # what the schema of xunit2 lets a test hold
 
 
-@pytest.mark.parametrize("spread", [(), ("-pxdist", "-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize("spread", [(), ("-pxdist", "-n", "1")], ids=["one process", "xdist"])
 @pytest.mark.parametrize("family", ["xunit2", "xunit1"])
 def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
     """On the test that made the audits, or on the suite where the format gives a test no properties."""
+    found = [audited().to_dict(), audited(verdict="violated", measured=PureDP(1.25), seed_entropy=43).to_dict()]
     pytester.makepyfile(
-        RELEASE
-        + "\n\ndef test_one():\n"
-        + "    assert_loss_within(Noisy(1.0), PAIR, size=4000)\n"
-        + "    assert_loss_within(Noisy(2.0), PAIR, size=4000)\n"
-        + "\n\ndef test_two():\n    pass\n"
+        f"from audit.testing.session import running\n\ndef test_one():\n    for call, audit in enumerate({found}, 1):\n"
+        "        running().keep(call=call, expected='not refuted', audit=audit)\n    assert not 'violated'\n"
+        "\ndef test_two():\n    pass\n"
     )
-    files = ("--junitxml", "junit.xml", "--audit-report", "audits.json")
-    outcome = run(pytester, *files, *spread, *(["-o", "junit_family=xunit1"] if family == "xunit1" else []))
+    outcome = run(pytester, "--junitxml", "junit.xml", "-o", f"junit_family={family}", *spread)
     outcome.assert_outcomes(failed=1, passed=1)
     suite = ElementTree.parse(pytester.path / "junit.xml").find("testsuite")
     cases = {case.get("name"): case for case in suite.iter("testcase")}
@@ -625,15 +625,21 @@ def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
         holder = cases["test_one"]
     test = "test_reports_of_junit_have_what_audits_found.py::test_one call"
     properties = {each.get("name"): each.get("value") for each in holder.find("properties")}
-    found = {name.removeprefix(f"{test} "): value for name, value in properties.items()}
-    sound, broken = (entry["audit"] for entry in read_json(pytester.path / "audits.json")["audits"])
-    assert found["1: verdict"] == sound["verdict"] == "not refuted"
-    assert found["2: verdict"] == broken["verdict"] == "violated"
-    assert (found["1: promised"], found["1: confidence"]) == ("epsilon 1", "99.9999%")
-    assert found["1: neighbors"] == "person added or removed"
-    assert float(found["2: measured"]) == pytest.approx(broken["measured"]["epsilon"], rel=1e-3)
-    assert found["2: seed"] == str(broken["seed_entropy"])
-    assert len(found) == len(list(suite.iter("property"))) == 16
+    assert properties == {
+        f"{test} {call}: {name}": value
+        for call, verdict, measured, seed in ((1, "not refuted", "0.8750", "42"), (2, "violated", "1.250", "43"))
+        for name, value in {
+            "verdict": verdict,
+            "promised": "epsilon 1",
+            "neighbors": "person added or removed",
+            "measured": measured,
+            "confidence": "95%",
+            "detectable": "1.250",
+            "runs": "2000, 601 of them to choose the event",
+            "seed": seed,
+        }.items()
+    }
+    assert len(list(suite.iter("property"))) == 16
 
 
 PROJECT = "[tool.pytest.ini_options]\n[tool.plaudit]\nsize = 3000\nconfidence = 0.99\nseed = 5\nreport = 'kept.json'\n"
