@@ -24,13 +24,7 @@ SHOWN = 10
 
 
 def measured(data: Path = ROOT / "build" / "reliability" / "branches.coverage") -> Path:
-    """Return data of the default tests, which are run where a module is younger than the data.
-
-    Returns
-    -------
-    pathlib.Path
-        A data file of coverage, in branch mode, of both packages.
-    """
+    """Return a data file of the default tests in branch mode: they are run where a module is younger than the data."""
     modules = [path for folder in (*LEAST, "tests", "experiments") for path in (ROOT / folder).rglob("*.py")]
     if not data.exists() or data.stat().st_mtime < max(path.stat().st_mtime for path in modules):
         data.parent.mkdir(parents=True, exist_ok=True)
@@ -52,51 +46,34 @@ def measured(data: Path = ROOT / "build" / "reliability" / "branches.coverage") 
 
 
 def taken(data: Path, root: Path = ROOT) -> dict[str, Any]:
-    """Return how many branches there are, and how many were taken.
-
-    Parameters
-    ----------
-    data : pathlib.Path
-        What coverage measured in branch mode, of the sources as they stand now.
-    root : pathlib.Path
-        Where the packages are.
-
-    Returns
-    -------
-    dict
-        By package: ``tried``, branches that there are; ``taken``; ``least``, modules that miss the most, and how many.
-
-    Raises
-    ------
-    ValueError
-        If the data are not of branches.
-    """
-    found = Coverage(data_file=str(data), config_file=False)
-    found.load()
-    if not found.get_data().has_arcs():
+    """Return by package ``tried``, its branches; ``taken``; ``least``, modules that miss the most, and how many."""
+    coverage = Coverage(data_file=str(data), config_file=False)
+    coverage.load()
+    if not coverage.get_data().has_arcs():
         raise ValueError(f"data must be a file of branch coverage, got {data}")
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        found.json_report(outfile=str(report), include=[f"{root / package}/*" for package in LEAST])
+        coverage.json_report(outfile=str(report), include=[f"{root / package}/*" for package in LEAST])
         files = json.loads(report.read_text("utf-8"))["files"]
     result = {}
     for package in LEAST:
-        of = {name: file["summary"] for name, file in files.items() if (root / package) in (root / name).parents}
-        missed = {str((root / name).relative_to(root)): one["missing_branches"] for name, one in of.items()}
+        summaries = {root / name: file["summary"] for name, file in files.items()}
+        summaries = {path: summary for path, summary in summaries.items() if (root / package) in path.parents}
+        missed = {str(path.relative_to(root)): summary["missing_branches"] for path, summary in summaries.items()}
         result[package] = {
-            "tried": sum(one["num_branches"] for one in of.values()),
-            "taken": sum(one["covered_branches"] for one in of.values()),
-            "least": dict(sorted(missed.items(), key=lambda one: (-one[1], one[0]))[:SHOWN]),
+            "tried": sum(summary["num_branches"] for summary in summaries.values()),
+            "taken": sum(summary["covered_branches"] for summary in summaries.values()),
+            "least": dict(sorted(missed.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]),
         }
     return result
 
 
 def main() -> int:
-    found = taken(Path(sys.argv[1]) if sys.argv[1:] else measured())
-    for package, one in found.items():
-        least = ", ".join(f"{name} {missed}" for name, missed in one["least"].items())
-        print(f"{package}: {one['taken'] / one['tried']:.1%} of {one['tried']} branches; missed most: {least}")
-    return int(any(one["taken"] < LEAST[package] * one["tried"] for package, one in found.items()))
+    branches = taken(Path(sys.argv[1]) if sys.argv[1:] else measured())
+    for package, counts in branches.items():
+        least = ", ".join(f"{name} {missed}" for name, missed in counts["least"].items())
+        print(f"{package}: {counts['taken'] / counts['tried']:.1%} of {counts['tried']} branches; missed most: {least}")
+    return int(any(counts["taken"] < LEAST[package] * counts["tried"] for package, counts in branches.items()))
 
 
 if __name__ == "__main__":

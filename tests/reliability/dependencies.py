@@ -45,20 +45,7 @@ def counted(report: Path) -> dict[str, Any]:
 
 
 def results(versions: Literal["lowest", "newest"], words: list[str]) -> dict[str, Any]:
-    """Return what the default tests say in an environment of these versions, and which versions those are.
-
-    Parameters
-    ----------
-    versions : {"lowest", "newest"}
-        What is installed.
-    words : list of str
-        More words for pytest.
-
-    Returns
-    -------
-    dict
-        ``passed`` and ``skipped``, numbers of tests; ``failed``, names of tests; ``installed``, versions by package.
-    """
+    """Return what the default tests say in an environment of these versions, and the versions; `words` are pytest's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     with tempfile.TemporaryDirectory() as folder:
         python, constraints, report = (Path(folder) / name for name in ("bin/python", "versions.txt", "report.xml"))
@@ -86,9 +73,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the default tests with other versions of what plaudit needs.")
     parser.add_argument("versions", choices=["lowest", "newest"])
     options, words = parser.parse_known_args()
-    found = results(options.versions, words)
-    print(f"{options.versions}: {found['passed']} passed, {len(found['failed'])} failed, {found['skipped']} skipped")
-    return int(bool(found["failed"]))
+    counts = results(options.versions, words)
+    print(f"{options.versions}: {counts['passed']} passed, {len(counts['failed'])} failed, {counts['skipped']} skipped")
+    return int(bool(counts["failed"]))
 
 
 if __name__ == "__main__":

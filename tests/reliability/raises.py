@@ -22,26 +22,9 @@ def raises(source: str) -> Iterator[tuple[int, str]]:
 
 
 def reached(data: Path, root: Path = ROOT, packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Return how many raise statements there are, and which of them no test executed.
+    """Return how many raise statements there are, and which of them no test executed, each with its place.
 
-    Parameters
-    ----------
-    data : pathlib.Path
-        What coverage measured, of lines or of branches, of the sources as they stand now.
-    root : pathlib.Path
-        Where the packages are.
-    packages : sequence of str
-        Folders whose modules are looked at.
-
-    Returns
-    -------
-    dict
-        ``tried``: statements; ``failed``: places of those that were not executed, each with its statement.
-
-    Raises
-    ------
-    ValueError
-        If the data are of none of the modules: then nothing would be known.
+    The data are of the sources as they stand now, of lines or of branches; of none of the modules they show nothing.
     """
     if not data.is_file():
         raise ValueError(f"data must be a file of coverage, got {data}")

@@ -78,6 +78,14 @@ def test_words_of_every_kind(mechanism, words):
     assert replay(drawn(ONE), ADDED).violations == ()  # negative control
 
 
+def test_one_line_says_what_it_comes_to():
+    found = replay(lambda data, size, rng: data + rng.laplace(size=(size, data.size)), ADDED, PureDP(0.1))
+    assert str(found) == (
+        "<lambda>, 1 person added to cell 0, promised epsilon 0.1 (add/remove): no power: 0 queries replayed; "
+        "no noise was recorded (and 2 notes more)"
+    )
+
+
 def test_messages_that_differ_by_an_address_are_the_same():
     def failing(data, size, rng):
         raise ValueError(f"no {object()}")

@@ -110,6 +110,7 @@ def test_changes_of_large_integers():
     ends = np.array([2**63 - 1, 0]), np.array([-(2**63), 0])
     assert change_of(*ends).tolist() == [1 - 2**64, 0]
     assert norms(change_of(*ends)) == (2.0**64, 2.0**64)
+    assert change_of(np.array([-(2**62)]), np.array([2**62])).tolist() == [2**63]
     assert change_of(np.array([2**60], np.uint64), np.array([2**60 + 40], np.uint64)).tolist() == [40]
     assert norms(np.full(4, 2**62)) == (2.0**64, 2.0**63)
     assert losses_of_change(TwoTailedGeometric(1.0), change_of(*ends)) is None
