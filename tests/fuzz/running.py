@@ -6,15 +6,15 @@ import atexit
 import gc
 import importlib
 import io
-import multiprocessing
+import multiprocessing.process
 import os
 import pkgutil
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -61,7 +61,14 @@ def run(case: Case, desk: Path, command: Command = cli.main) -> Outcome:
             (folder / path).write_bytes(content)
         before, written = tree(folder), asked_for(case.arguments, folder)
         with open(Path(above, "out"), "w+b") as out, open(Path(above, "err"), "w+b") as err:
-            code = (_apart if case.alone else _forked)(case, folder, spill, (out.fileno(), err.fileno()), command)
+            streams = (out.fileno(), err.fileno())
+            process = multiprocessing.get_context("fork").Process(
+                target=_child, args=(case, folder, spill, streams, command)
+            )
+            with warnings.catch_warnings():  # of a process with threads: the child has none of them and needs none
+                warnings.simplefilter("ignore", DeprecationWarning)
+                process.start()
+            code = _ended(process)
             texts = []
             for file in (out, err):
                 file.seek(0)
@@ -69,43 +76,14 @@ def run(case: Case, desk: Path, command: Command = cli.main) -> Outcome:
         return Outcome(code, *texts, before, tree(folder), sorted(os.listdir(spill)), written)
 
 
-def _apart(case: Case, folder: Path, spill: Path, files: tuple[int, int], _: Command) -> int:
-    """Run a case as a shell does."""
-    words = [sys.executable, "-P", "-m", "plaudit", *case.arguments]
-    environment = {
-        **os.environ,
-        "BROWSER": BROWSER,
-        "TMPDIR": str(spill),
-        "PYTHONPATH": str(Path(cli.__file__).parents[2]),
-    }
-    process = subprocess.Popen(
-        words, cwd=folder, stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1], env=environment,
-        start_new_session=True,
-    )  # fmt: skip
-
-    def wait(seconds: float) -> None:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-
-    return _ended(process.pid, wait, lambda: process.poll())
-
-
-def _forked(case: Case, folder: Path, spill: Path, files: tuple[int, int], command: Command) -> int:
-    """Run a case in a copy of this process, which has imported everything."""
-    process = multiprocessing.get_context("fork").Process(
-        target=_child, args=(case.arguments, folder, spill, files, command)
-    )
-    with warnings.catch_warnings():  # of a process with threads: the child has none of them and needs none
-        warnings.simplefilter("ignore", DeprecationWarning)
-        process.start()
-    assert process.pid is not None
-    return _ended(process.pid, process.join, lambda: process.exitcode)
-
-
-def _child(arguments: tuple[str, ...], folder: Path, spill: Path, files: tuple[int, int], command: Command) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+def _child(case: Case, folder: Path, spill: Path, files: tuple[int, int], command: Command) -> None:
+    """Run a case in a copy of the process that has imported everything, or as a shell does."""
     settle(folder, spill, files)
-    command(list(arguments))
+    if case.alone:
+        os.environ["PYTHONPATH"] = str(Path(cli.__file__).parents[2])
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "plaudit", *case.arguments])
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    command(list(case.arguments))
 
 
 def settle(folder: Path, spill: Path, files: tuple[int, int]) -> None:
@@ -124,13 +102,20 @@ def settle(folder: Path, spill: Path, files: tuple[int, int]) -> None:
     sys.path[:] = [str(folder) if entry == "" else entry for entry in sys.path]
 
 
-def _ended(pid: int, wait: Callable[[float], object], code: Callable[[], int | None]) -> int:
-    """Wait for a process, interrupt it if that takes too long, and end whatever it leaves running."""
+def _ended(process: multiprocessing.process.BaseProcess) -> int:
+    """Wait for a process, interrupt it if that takes too long, end whatever it leaves running, and return its code."""
+
+    def wait(seconds: float) -> None:
+        deadline = time.monotonic() + seconds  # `join` waits without one for a process that became another
+        while process.exitcode is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    assert process.pid is not None
     wait(PATIENCE)
-    if code() is None:
-        os.kill(pid, signal.SIGINT)
+    if process.exitcode is None:
+        os.kill(process.pid, signal.SIGINT)
         wait(GRACE)
     with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
     wait(GRACE)
-    return -signal.SIGKILL if (found := code()) is None else found
+    return -signal.SIGKILL if process.exitcode is None else process.exitcode
