@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +22,7 @@ from algorithms.topdown.estimation.batched import solve_level
 from algorithms.topdown.estimation.family import Box, Family, Fit, Joint
 from algorithms.topdown.release import release
 from audit.claims import PureDP
-from tests.benchmarks.speed import paired
+from tests.benchmarks.measuring import in_a_process, paired
 
 SCHEMAS = {63: (7, 3, 3), 252: (7, 6, 6), 2016: (8, 12, 21)}
 QUERIES = ("total", "a", "b", "c", "detailed")
@@ -129,29 +125,8 @@ def people(number: int, cells: int, rng: np.random.Generator) -> NDArray[np.int6
     return histogram
 
 
-def production() -> str:
-    """Release 2,016 cells in one state of 5 counties, 50 tracts and 500 blocks; return what it took."""
-    rng = np.random.default_rng(1)
-    tree = blocks(500)
-    topdown = preset("pl94-2020", tree, n_jobs=2)
-    histogram = people(500, topdown.schema.cells, rng)
-    begun = time.perf_counter()
-    topdown(histogram, 1, rng)
-    spent = time.perf_counter() - begun
-    own, others = (
-        resource.getrusage(who).ru_maxrss / 2**20 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return f"{spent:.1f} s, at most {own + 2 * others:.2f} GiB, {histogram.sum():,} people"
-
-
-def peak_memory() -> float:
-    """Return the most memory that this process had, in GiB; what `resource` tells begins with that of its parent."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 2**20
-
-
-def one_release(cells: int, number: int, folder: str) -> None:
-    """Make one release in this process, in memory or into a folder, and print seconds, of the processor, and memory."""
+def one_release(cells: int, number: int, folder: str) -> dict[str, float]:
+    """Make one release, in memory or into a folder; only the release is timed."""
     rng, tree = np.random.default_rng(1), blocks(number)
     if cells == 2016:
         topdown = preset("pl94-2020", tree)
@@ -164,9 +139,9 @@ def one_release(cells: int, number: int, folder: str) -> None:
         release(topdown, histogram, out=Path(folder) / "out", rng=rng)
     else:
         topdown.estimate(topdown.measure(histogram, rng))
-    found = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
+    times = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
     written = sum(path.stat().st_size for path in Path(folder).glob("out/noisy_measurements.csv")) if folder else 0
-    print(json.dumps({**found, "gigabytes": peak_memory(), "written": written / 1e6}))
+    return times | {"written": written / 1e6}
 
 
 def growth() -> Table:
@@ -176,12 +151,9 @@ def growth() -> Table:
     for cells, number in GROWTH:
         for where in ("in memory", "written level by level"):
             with tempfile.TemporaryDirectory() as folder:
-                given = folder if where != "in memory" else ""
-                code = f"from tests.benchmarks.census import one_release; one_release({cells}, {number}, {given!r})"
-                done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-            found = json.loads(done.stdout)
-            seconds = (f"{found[key]:.1f} s" for key in ("seconds", "processor"))
-            sizes = (f"{found['gigabytes']:.2f} GiB", f"{found['written']:.0f} MB")
+                measured = in_a_process(one_release, cells, number, folder if where != "in memory" else "")
+            seconds = (f"{measured[key]:.1f} s" for key in ("seconds", "processor"))
+            sizes = (f"{measured['gigabytes']:.2f} GiB", f"{measured['written']:.0f} MB")
             table.add_row(f"{cells:,}", f"{number:,}", where, *seconds, *sizes)
     return table
 
@@ -213,13 +185,6 @@ def main() -> None:
         minute.add_row(f"{cells:,}", f"{number:,}", f"{one:,.0f}", f"{two:,.0f}", f"{1e3 * work:.1f} ms")
     Console().print(minute)
     Console().print(growth())
-    alone = subprocess.run(
-        [sys.executable, "-c", "from tests.benchmarks.census import production; print(production())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    print(f"Redistricting data, 2,016 cells, 1 > 5 > 50 > 500 areas, piqp, 2 processes: {alone.stdout.strip()}")
 
 
 if __name__ == "__main__":

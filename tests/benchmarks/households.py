@@ -6,9 +6,6 @@ Nothing here is asserted. Every size runs in a process of its own, so that its m
 
 from __future__ import annotations
 
-import json
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +22,7 @@ from algorithms.phsafe.population import load_households
 from algorithms.phsafe.release import release
 from algorithms.phsafe.synthetic import write_synthetic_households
 from algorithms.phsafe.tabulation.tabulate import tabulation
+from tests.benchmarks.measuring import in_a_process
 
 SIZES = (1_000_000, 3_000_000, 10_000_000)
 PARTS = 10
@@ -32,28 +30,11 @@ RELEASES, BLOCK = 10_000, 500
 PRODUCTION = (160, 200)  # seconds of the production release for 1,210 persons, two quiet cores
 
 
-def whole_release(folder: Path, out: Path, parts: int) -> dict[str, Any]:
-    """Release a population of files by the US settings, from reading to checked output, in this process."""
-    begun = time.perf_counter()
-    made = release(
-        *(folder / f"{name}.parquet" for name in ("persons", "units", "geo")), "us", out=out, partitions=parts
-    )
-    spent = time.perf_counter() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
-    return {"seconds": spent, "gigabytes": peak, "rows": sum(map(len, made.tables.values()))}
-
-
-def in_a_process(folder: Path, out: Path, parts: int = 1) -> dict[str, Any]:
-    """Run `whole_release` in a process of its own; importing is not timed."""
-    code = (
-        "import json, sys; from pathlib import Path; from tests.benchmarks.households import whole_release; "
-        "print(json.dumps(whole_release(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, folder, out, str(parts)], capture_output=True, text=True, check=True
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def whole_release(folder: str, out: str, parts: int) -> dict[str, Any]:
+    """Release a population of files by the US settings, from reading to checked output."""
+    files = (Path(folder) / f"{name}.parquet" for name in ("persons", "units", "geo"))
+    made = release(*files, "us", out=Path(out), partitions=parts)
+    return {"rows": sum(map(len, made.tables.values()))}
 
 
 def simulated_releases() -> tuple[float, int]:
@@ -83,7 +64,7 @@ def main() -> None:
             given = root / ("bundled" if size == len(bundled.persons) else str(size))
             if not given.exists():
                 write_synthetic_households(given, size, 1)
-            found = in_a_process(given, root / f"{size}-{parts}-out", parts)
+            found = in_a_process(whole_release, given, root / f"{size}-{parts}-out", parts)
             each = found["seconds"] / size * 1e6
             if size == len(bundled.persons):
                 beside = f"production, 1,210 persons: {PRODUCTION[0]} to {PRODUCTION[1]} s"

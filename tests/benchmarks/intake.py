@@ -6,12 +6,7 @@ mechanism and TopDown read histograms; NistDp3 reads records.
 
 from __future__ import annotations
 
-import json
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +16,7 @@ from rich.table import Table
 
 from algorithms.schema import Schema
 from algorithms.tables.intake import read_histogram, read_records
+from tests.benchmarks.measuring import in_a_process
 
 SIZES = (10_000_000, 30_000_000, 100_000_000)
 MEMORY = "1GB"  # for DuckDB: what takes more is spilled
@@ -40,27 +36,13 @@ def write_rows(path: Path, rows: int) -> None:
     )
 
 
-def taken_in(path: Path, kind: str) -> dict[str, Any]:
-    """Read one file in this process; return seconds, peak memory and bytes of what is returned."""
-    begun = time.perf_counter()
+def taken_in(path: str, kind: str) -> dict[str, Any]:
+    """Read one file; return the size of what is returned, in GiB."""
     if kind == "histogram":
-        _, found = read_histogram(path, SCHEMA, AREAS, memory=MEMORY)
+        _, counts = read_histogram(path, SCHEMA, AREAS, memory=MEMORY)
     else:
-        found = read_records(path, SCHEMA, memory=MEMORY)
-    spent = time.perf_counter() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
-    return {"seconds": spent, "gigabytes": peak, "returned": found.nbytes / 2**30}
-
-
-def in_a_process(path: Path, kind: str) -> dict[str, Any]:
-    """Run `taken_in` in a process of its own; importing is not timed."""
-    code = (
-        "import json, sys; from pathlib import Path; from tests.benchmarks.intake import taken_in; "
-        "print(json.dumps(taken_in(Path(sys.argv[1]), sys.argv[2])))"
-    )
-    done = subprocess.run([sys.executable, "-c", code, path, kind], capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        counts = read_records(path, SCHEMA, memory=MEMORY)
+    return {"returned": counts.nbytes / 2**30}
 
 
 def main() -> None:
@@ -74,10 +56,10 @@ def main() -> None:
             path = Path(folder) / "persons.parquet"
             write_rows(path, rows)
             for kind in ("histogram", "records") if rows < SIZES[-1] else ("histogram",):
-                found = in_a_process(path, kind)
-                each, peak = found["seconds"] / rows * 1e6, f"{found['gigabytes']:.2f} GiB"
-                returned = f"{found['returned']:.2f} GiB"
-                table.add_row(f"{rows:,}", kind, f"{found['seconds']:.1f}", f"{each:.2f} s", peak, returned)
+                measured = in_a_process(taken_in, path, kind)
+                each, sizes = measured["seconds"] / rows * 1e6, (measured[key] for key in ("gigabytes", "returned"))
+                spent = (f"{measured['seconds']:.1f}", f"{each:.2f} s")
+                table.add_row(f"{rows:,}", kind, *spent, *(f"{size:.2f} GiB" for size in sizes))
     Console().print(table)
 
 

@@ -26,30 +26,12 @@ from audit.estimates.residuals import residual_loss
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.benchmarks.alias import alias_sampler
+from tests.benchmarks.measuring import paired, seconds
 
 AUTHOR_DIRECT, AUTHOR_RESIDUAL = 110 * 60 + 48, 22.3  # seconds, from the replication notebook's run of 9 September 2019
 DRAWS = 1_000_000
 STORED = 100_000  # runs of an audit whose blocks are kept
 START_LIMIT = 30  # milliseconds that the plugin may add to the start of pytest
-
-
-def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Return the median wall time after one warm-up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return float(np.median(times))
-
-
-def paired(one: Callable[[], Any], other: Callable[[], Any], repeats: int = 7) -> tuple[float, float, float]:
-    """Return both medians and the median ratio other / one, measured in turn so that a drifting machine cancels out."""
-    one(), other()
-    pairs = [(seconds(one, 1), seconds(other, 1)) for _ in range(repeats)]
-    a, b = np.array(pairs).T
-    return float(np.median(a)), float(np.median(b)), float(np.median(b / a))
 
 
 def pytest_starts(pairs: int = 60) -> NDArray[np.float64]:

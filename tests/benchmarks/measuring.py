@@ -1,0 +1,61 @@
+"""What benchmarks measure with: calls in turn, as a machine may drift, and processes with their memory."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Return the median wall time after one warm-up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return float(np.median(times))
+
+
+def paired(one: Callable[[], Any], other: Callable[[], Any], repeats: int = 7) -> tuple[float, float, float]:
+    """Return both medians and the median ratio other / one, measured in turn."""
+    one(), other()
+    pairs = [(seconds(one, 1), seconds(other, 1)) for _ in range(repeats)]
+    a, b = np.array(pairs).T
+    return float(np.median(a)), float(np.median(b)), float(np.median(b / a))
+
+
+def in_a_process(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """Call a function in a process of its own; return its seconds, processor seconds, peak memory, and what it returns.
+
+    Importing is not timed. What a function itself returns by these names goes before.
+    """
+    module = sys.modules[function.__module__].__spec__.name  # not __main__, as a benchmark that is run is called
+    words = [sys.executable, "-m", __name__, module, function.__name__, json.dumps(arguments, default=str)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def main() -> None:
+    """Call the function that is named."""
+    module, name, arguments = sys.argv[1:]
+    function = getattr(importlib.import_module(module), name)
+    begun, work = time.perf_counter(), time.process_time()
+    returned = function(*json.loads(arguments))
+    measured = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
+    # What `resource` tells of memory begins with that of the parent.
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    print(json.dumps({**measured, "gigabytes": int(line.split()[1]) / 2**20, **returned}))
+
+
+if __name__ == "__main__":
+    main()
