@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import tempfile
-import time
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +11,6 @@ from tests.fuzz.cases import Case, case_of
 from tests.fuzz.desk import make_desk
 from tests.fuzz.holding import faults, tree
 from tests.fuzz.past import PAST
-
-
-def wrong_with(case, desk, **options):
-    """The kinds of faults of a case."""
-    return [fault.partition(":")[0] for fault in faults(case, running.run(case, desk, **options))]
 
 
 @pytest.mark.reliability(10)
@@ -50,7 +40,7 @@ def test_a_case_is_made_again_from_seed_and_number_alone(desk, tmp_path):
     assert {case.kind for case in first} == {"arguments", "files", "both"}
 
 
-# The checks can fail: commands that are wrong in one way each
+# The checks can fail: commands that are wrong in one way each, as what they do
 
 
 def refuse(words="out must be a new folder, got 'old'"):
@@ -58,98 +48,38 @@ def refuse(words="out must be a new folder, got 'old'"):
     sys.exit(2)
 
 
-def raises(arguments):
-    raise KeyError("x")
-
-
-def leaves_half_a_file(arguments):
-    Path("out").mkdir()
-    Path("out", "audit.json").write_text('{"schema": 2,')
-    refuse()
-
-
-def leaves_its_staged_folder(arguments):
-    Path(".release-x").mkdir()
-
-
-def leaves_temporary_files(arguments):
-    tempfile.mkstemp()
-    refuse()
-
-
-def changes_its_input(arguments):
-    Path("counts.csv").write_text("1\n")
-
-
-def removes_its_input(arguments):
-    Path("counts.csv").unlink()
-    refuse()
-
-
-def accuses_without_a_reason(arguments):
-    print("1 audits, 0 violated")
-    sys.exit(1)
-
-
-def accuses_where_nothing_is_audited(arguments):
-    print("violated")
-    sys.exit(1)
-
-
-def is_killed(arguments):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def hangs(arguments):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    time.sleep(600)
-
-
-def colors(arguments):
-    print("\x1b[31mred")
-
-
-def says_nothing(arguments):
-    sys.exit(2)
-
-
-def says_what_python_says(arguments):
-    refuse("'NoneType' object is not iterable")
-
-
-def says_too_much(arguments):
-    refuse("x" * 3000)
-
-
-def warns(arguments):
-    print("RuntimeWarning: overflow encountered in exp", file=sys.stderr)
+IMPORTS = "import os, signal, sys, tempfile, time\nfrom pathlib import Path"
+HALF_A_FILE = "Path('out').mkdir(); Path('out/audit.json').write_text('{\"schema\": 2,'); refuse()"
+HANGS = "signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(600)"
 
 
 @pytest.mark.parametrize(
-    ("command", "words", "wrong"),
+    ("done", "words", "wrong"),
     [
-        (raises, "check old", ["traceback", "stray line", "wrong code"]),
-        (leaves_half_a_file, "audit gdpc --out out", ["partial output", "partial output"]),
-        (leaves_half_a_file, "audit gdpc", ["partial output", "partial output"]),
-        (leaves_its_staged_folder, "release ons --out out", ["partial output"]),
-        (leaves_temporary_files, "release ons --out out", ["partial output"]),
-        (changes_its_input, "audit gdpc --data counts.csv", ["changed input"]),
-        (removes_its_input, "audit gdpc --data counts.csv", ["changed input"]),
-        (accuses_without_a_reason, "check old", ["wrong code"]),
-        (accuses_where_nothing_is_audited, "list", ["wrong code"]),
-        (is_killed, "check old", ["wrong code"]),
-        (hangs, "check old", ["wrong code"]),
-        (colors, "check old", ["control characters"]),
-        (says_nothing, "check old", ["no refusal"]),
-        (says_what_python_says, "check old", ["no rule named"]),
-        (says_too_much, "check old", ["no rule named"]),
-        (warns, "check old", ["stray line"]),
-        (lambda arguments: refuse(), "check old", []),
-        (lambda arguments: print("mine: violated") or sys.exit(1), "check old", []),
-        (lambda arguments: Path("counts.csv").write_text("<html>"), "report old --out=counts.csv", []),
+        ("raise KeyError('x')", "check old", ["traceback", "stray line", "wrong code"]),
+        (HALF_A_FILE, "audit gdpc --out out", ["partial output", "partial output"]),
+        (HALF_A_FILE, "audit gdpc", ["partial output", "partial output"]),
+        ("Path('.release-x').mkdir()", "release ons --out out", ["partial output"]),
+        ("tempfile.mkstemp(); refuse()", "release ons --out out", ["partial output"]),
+        ("Path('counts.csv').write_text('1')", "audit gdpc --data counts.csv", ["changed input"]),
+        ("Path('counts.csv').unlink(); refuse()", "audit gdpc --data counts.csv", ["changed input"]),
+        ("print('1 audits, 0 violated'); sys.exit(1)", "check old", ["wrong code"]),  # accuses without a reason
+        ("print('violated'); sys.exit(1)", "list", ["wrong code"]),  # where nothing is audited
+        ("os.kill(os.getpid(), signal.SIGKILL)", "check old", ["wrong code"]),
+        (HANGS, "check old", ["wrong code"]),
+        ("print('\x1b[31mred')", "check old", ["control characters"]),
+        ("sys.exit(2)", "check old", ["no refusal"]),
+        ("refuse(\"'NoneType' object is not iterable\")", "check old", ["no rule named"]),
+        ("refuse('x' * 3000)", "check old", ["no rule named"]),
+        ("print('RuntimeWarning: overflow encountered in exp', file=sys.stderr)", "check old", ["stray line"]),
+        ("refuse()", "check old", []),
+        ("print('mine: violated'); sys.exit(1)", "check old", []),
+        ("Path('counts.csv').write_text('<html>')", "report old --out=counts.csv", []),
     ],
 )
-def test_a_broken_command_is_found_out(command, words, wrong, desk, monkeypatch):
-    monkeypatch.setattr(running, "PATIENCE", 0.2 if command is hangs else 20.0)
-    monkeypatch.setattr(running, "GRACE", 0.2 if command is hangs else 20.0)
-    assert wrong_with(Case("broken", tuple(words.split())), desk, command=command) == wrong
+def test_a_broken_command_is_found_out(done, words, wrong, desk, monkeypatch):
+    for limit in ("PATIENCE", "GRACE"):
+        monkeypatch.setattr(running, limit, 0.2 if done is HANGS else 20.0)
+    case = Case("broken", tuple(words.split()))
+    found = faults(case, running.run(case, desk, lambda _: exec(f"{IMPORTS}\n{done}", globals())))
+    assert [fault.partition(":")[0] for fault in found] == wrong

@@ -210,6 +210,16 @@ def test_rho_grows_with_the_square_of_a_change():
     moved = estimate_loss(release, MOVED, method="slope", rng=1)
     assert moved.settings["weights"] == [2, 2]
 
+    class Doubled(GaussianCounts):
+        def exact(self, counts):
+            return 2 * counts
+
+        def __call__(self, counts, size, rng):
+            return super().__call__(2 * counts, size, rng)
+
+    doubled = estimate_loss(Both(Doubled(0.1), GaussianCounts(0.4)), ONE, method="slope", rng=1)
+    assert doubled.settings["weights"] == [4, 1]
+
 
 def test_counts_on_both_databases_are_added_up_too():
     """Of 20,000 runs a log-ratio near 0 is right to 0.03; the largest of 17 is higher."""

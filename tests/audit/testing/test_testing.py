@@ -22,7 +22,7 @@ from audit.testing.session import Running, entered, running, seed_of
 PAIR = NeighborPair.add_people([120, 75], 0)
 LEAVES = NeighborPair.add_people([120] * 100, 0)
 TREE = Hierarchy.regular(10, 2)
-SOUND = [(GDPC(1.0), PAIR), (RDPC(1.0, TREE, "all"), LEAVES)]
+SOUND = [(GDPC(1.0), PAIR), pytest.param(RDPC(1.0, TREE, "all"), LEAVES, marks=pytest.mark.slow)]
 GROUP = NeighborPair.add_people([120, 75], 1, people=3)
 WITH_BUGS = [
     (HalfNoiseGDPC(1.0), PAIR),
@@ -211,12 +211,15 @@ def test_a_search_that_begins_anew_says_how_to_repeat_it():
 
 
 def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
-    test = a_test(options={"size": 4000, "confidence": 0.99, "rng": 5})
+    test = a_test(settings={"size": 3000, "confidence": 0.9}, options={"size": 4000, "confidence": 0.99, "rng": 5})
     with entered(test):
         result = assert_loss_within(GDPC(1.0), PAIR)
         assert (result.size, result.confidence, result.seed_entropy) == (4000, 0.99, 5)
         result = assert_loss_within(GDPC(1.0), PAIR, size=5000, confidence=0.9, rng=6)
         assert (result.size, result.confidence, result.seed_entropy) == (5000, 0.9, 6)
+    with entered(a_test(settings={"size": 3000, "confidence": 0.9})):
+        result = assert_loss_within(GDPC(1.0), PAIR)
+        assert (result.size, result.confidence) == (3000, 0.9)
     test.runs = 6000
     with entered(test):
         assert assert_loss_within(GDPC(1.0), PAIR, size=5000).size == 6000
