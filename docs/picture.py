@@ -17,9 +17,9 @@ WIDTH, HEIGHT = 860, 560
 def main() -> None:
     """Write the picture."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = ["mymodule:noisy_counts", "--data", "counts.csv", "--public-data", "--seed", "1", "--out", folder]
+        options = ["mymodule:noisy_counts", "--data", "counts.csv", "--public-data", "--seed", "1", "--out", folder]
         for claim, name in (("pure:0.5", "too_little_noise"), ("pure:1", "noisy_counts")):
-            words = ["audit", *asked, "--claim", claim, "--confidence", "0.999999", "--name", name]
+            words = ["audit", *options, "--claim", claim, "--confidence", "0.999999", "--name", name]
             subprocess.run([sys.executable, "-m", "audit", *words], cwd=EXAMPLES, check=False, capture_output=True)
         page = Path(folder) / "report.html"
         words = ["report", folder, "--out", str(page), "--title", "Two promises for noisy counts"]

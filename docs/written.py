@@ -63,10 +63,10 @@ def relinked(text: str, page: str) -> str:
     """
     folder = posixpath.dirname(page if page.startswith("/") else f"docs/{page}").lstrip("/")
 
-    def lead(found: re.Match[str]) -> str:
-        words, path, place = (part or "" for part in found.groups())
+    def lead(match: re.Match[str]) -> str:
+        words, path, place = (part or "" for part in match.groups())
         if not path or ":" in path or path.startswith("/"):
-            return found[0]
+            return match[0]
         target = posixpath.normpath(posixpath.join(folder, path))
         if target == "figures/README.md":
             name = place.lstrip("#") or words
@@ -173,30 +173,30 @@ _HELP: dict[tuple[str, ...], str] = {}
 
 def _help(words: tuple[str, ...]) -> str:
     if words not in _HELP:
-        asked = [sys.executable, "-m", "audit", *words, "--help"]
+        command = [sys.executable, "-m", "audit", *words, "--help"]
         environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-        done = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         _HELP[words] = done.stdout.strip("\n")
     return _HELP[words]
 
 
 def write_reference(folder: Path) -> None:
     """One page a module: its public functions, classes and values, from their docstrings."""
-    seen: set[int] = set()
+    described: set[int] = set()
     parts = []
     for title, modules in MODULES.items():
         for module in modules:
-            _write(folder / "api" / f"{module}.rst", *_described(module, seen))
+            _write(folder / "api" / f"{module}.rst", *_described(module, described))
         parts.append(_list(list(modules), title))
     _write(folder / "api" / "index.md", "# Python", "The public names, by module.", *parts)
 
 
-def _described(module: str, seen: set[int]) -> list[str]:
+def _described(module: str, described: set[int]) -> list[str]:
     loaded = importlib.import_module(module)
     parts = [f"{module}\n{'=' * len(module)}", f".. automodule:: {module}\n   :no-members:"]
     for name in getattr(loaded, "__all__", ()):
         thing = getattr(loaded, name)
-        if id(thing) in seen:
+        if id(thing) in described:
             continue
         if inspect.isclass(thing):
             parts.append(
@@ -206,7 +206,7 @@ def _described(module: str, seen: set[int]) -> list[str]:
             parts.append(f".. autofunction:: {module}.{name}")
         else:
             continue
-        seen.add(id(thing))
+        described.add(id(thing))
     return parts
 
 

@@ -23,12 +23,12 @@ def needing(package: str) -> Iterator[None]:
         raise ImportError(f"this adapter needs {package}: pip install {package}") from error
 
 
-def made_by(given: Any, kind: type, words: str) -> tuple[Callable[[], Any], Any]:
+def made_by(maker: Any, kind: type, words: str) -> tuple[Callable[[], Any], Any]:
     """Return what makes an object of a kind, given one or a function that makes one, and the first that it makes."""
-    make: Callable[[], Any] = (lambda: given) if isinstance(given, kind) else given
+    make: Callable[[], Any] = (lambda: maker) if isinstance(maker, kind) else maker
     first = make() if callable(make) else None
     if not isinstance(first, kind):
-        raise TypeError(f"{words}, or a function that makes one, is needed, got {given!r}")
+        raise TypeError(f"{words}, or a function that makes one, is needed, got {maker!r}")
     return make, first
 
 

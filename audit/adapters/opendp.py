@@ -128,13 +128,13 @@ class Entrywise:
         """Run `size` times on `data`, with randomness of OpenDP's own."""
         if self._built is None:
             self._built = self._make()
-        given = np.asarray(data)
-        outputs = np.asarray(self._built(plain(np.tile(given.reshape(-1), size))))  # type: ignore[misc]
-        if outputs.shape != (size * given.size,):
+        values = np.asarray(data)
+        outputs = np.asarray(self._built(plain(np.tile(values.reshape(-1), size))))  # type: ignore[misc]
+        if outputs.shape != (size * values.size,):
             raise ValueError(
-                f"entrywise noise gives an output for each entry, {size * given.size}, got {outputs.shape}"
+                f"entrywise noise gives an output for each entry, {size * values.size}, got {outputs.shape}"
             )
-        return outputs.reshape(size, *given.shape)
+        return outputs.reshape(size, *values.shape)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_built": None}

@@ -238,8 +238,8 @@ def whole_people(values: Floats) -> Floats:
 
 def log_ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
     """Return ``log(above / below)`` in nats, NaN where either is 0."""
-    seen = (above > 0) & (below > 0)
-    logs = [np.log(total, out=np.full(seen.shape, np.nan), where=seen) for total in (above, below)]
+    positive = (above > 0) & (below > 0)
+    logs = [np.log(total, out=np.full(positive.shape, np.nan), where=positive) for total in (above, below)]
     return np.asarray(logs[0] - logs[1])
 
 

@@ -138,8 +138,8 @@ def _counts(errors: Floats, k: Floats, event: str) -> NDArray[np.intp]:
     """Return how many errors are in each event."""
     if event == "at_least":
         return errors.size - np.searchsorted(np.sort(errors), k)
-    whole = np.sort(whole_people(errors))
-    return np.searchsorted(whole, k, side="right") - np.searchsorted(whole, k)
+    rounded = np.sort(whole_people(errors))
+    return np.searchsorted(rounded, k, side="right") - np.searchsorted(rounded, k)
 
 
 def _interval(counts: NDArray[np.intp], runs: int, level: float) -> tuple[Floats, Floats]:

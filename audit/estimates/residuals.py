@@ -140,13 +140,13 @@ def residual_loss(
         raise ValueError(f"method must be one of {', '.join(map(repr, CURVES))}, got {method!r}")
     options = {"lag": lag, "at": at, "bandwidth": bandwidth, "bandwidth_unit": bandwidth_unit}
     options |= {"percentile": percentile, "multiplier": multiplier, "change": change}
-    given = {name: value for name, value in options.items() if value is not None}
-    if foreign := given.keys() - inspect.signature(CURVES[method]).parameters.keys():
+    settings = {name: value for name, value in options.items() if value is not None}
+    if foreign := settings.keys() - inspect.signature(CURVES[method]).parameters.keys():
         raise ValueError(f"method {method!r} has no setting {', '.join(sorted(foreign))}")
     repeats = whole_number("resamples", resamples, least=20)
     level = real_number("confidence", confidence)
     check_confidence(level)
-    curve = CURVES[method](np.sort(errors, axis=None), **given)
+    curve = CURVES[method](np.sort(errors, axis=None), **settings)
     units, resampled, dependence = _units(errors, blocks)
     totals = _totals(errors, units, curve, repeats, np.random.default_rng(seed_sequence(rng)))
 

@@ -39,8 +39,8 @@ def exact_output(mechanism: Mechanism, data: Any) -> Floats:
     exact = getattr(mechanism, "exact", None)
     if not callable(exact):
         raise ValueError(f"{mechanism_name(mechanism)} has no exact output to subtract")
-    given = np.asarray(exact(data))
-    return real_numbers("the exact output", given.reshape(-1), ndim=(1,)).reshape(given.shape)
+    output = np.asarray(exact(data))
+    return real_numbers("the exact output", output.reshape(-1), ndim=(1,)).reshape(output.shape)
 
 
 def releases_for(cells: int) -> int:
@@ -88,8 +88,8 @@ def estimate_residuals(
         outputs = _outputs(
             mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, entries], advance, n_jobs
         )
-    found = residual_loss(outputs - wanted, rng=stream(root, RESAMPLES), **options)
-    return replace(found, settings=found.settings | {"entries": exact.size, "seed": entropy_of(root)})
+    estimate = residual_loss(outputs - wanted, rng=stream(root, RESAMPLES), **options)
+    return replace(estimate, settings=estimate.settings | {"entries": exact.size, "seed": entropy_of(root)})
 
 
 def estimate_direct(
@@ -136,10 +136,10 @@ def estimate_direct(
     center = float(exact.reshape(-1)[entry])
     if "at" not in options:
         options["at"] = _thresholds(x - center)
-    found = direct_loss(x, y, center, distance=pair.distance, **options)
+    estimate = direct_loss(x, y, center, distance=pair.distance, **options)
     place = [int(index) for index in np.unravel_index(entry, exact.shape)]
     entries = {"entry": place, "entries_changed": int(np.count_nonzero(change)), "seed": entropy_of(root)}
-    return replace(found, settings=found.settings | entries)
+    return replace(estimate, settings=estimate.settings | entries)
 
 
 def _thresholds(errors: Floats) -> Floats:
@@ -172,11 +172,11 @@ def _outputs(
             raise ValueError(f"outputs must be numbers of the shape of the exact one, {shape}, got {what}")
         return keep(batch.reshape(size, -1).astype(np.float64))
 
-    kept: dict[int, Floats] = {}
+    by_block: dict[int, Floats] = {}
     for number, rows in workers_on(mechanism, block, n_jobs, blocks).finished(range(blocks)):
-        kept[number] = rows
+        by_block[number] = rows
         advance(len(rows))
-    return np.concatenate([kept[number] for number in range(blocks)])
+    return np.concatenate([by_block[number] for number in range(blocks)])
 
 
 def estimate_loss(
@@ -198,7 +198,7 @@ def estimate_loss(
     if "change" in options:
         raise ValueError("change is for one law of noise: how much each component changes is read from the pair")
     root = seed_sequence(rng)
-    where, found = [], []
+    places, parts = [], []
     for number, component in enumerate(mechanism.components()):  # type: ignore[attr-defined]
         change = np.abs(exact_output(component, pair.y) - exact_output(component, pair.x))
         if not change.any():
@@ -211,22 +211,22 @@ def estimate_loss(
             estimate = estimate_residuals(component, errors, method=method, rng=own, **options)
             per_person = change / pair.distance
             weight = (per_person**2 if method == "slope" else per_person).sum()
-        where.append(number)
-        found.append((estimate, float(weight)))
-    if not found:
+        places.append(number)
+        parts.append((estimate, float(weight)))
+    if not parts:
         raise ValueError("the two databases must differ in an exact output, got none that changes")
-    return _added(where, found, entropy_of(root))
+    return _added(places, parts, entropy_of(root))
 
 
-def _added(where: list[int], found: list[tuple[LossEstimate, float]], seed: int) -> LossEstimate:
+def _added(places: list[int], parts: list[tuple[LossEstimate, float]], seed: int) -> LossEstimate:
     """Return the sum of estimates, each times its weight."""
-    first, _ = found[0]
-    loss, low, high = np.array([[one.value * weight, *np.multiply(one.interval, weight)] for one, weight in found]).T
+    first, _ = parts[0]
+    loss, low, high = np.array([[part.value * weight, *np.multiply(part.interval, weight)] for part, weight in parts]).T
     value = float(loss.sum())
     below, above = (math.hypot(*np.abs(end - loss)) for end in (low, high))
     return LossEstimate(
         method=first.method,
-        at=np.array(where, float),
+        at=np.array(places, float),
         loss=loss,
         low=low,
         high=high,
@@ -235,7 +235,7 @@ def _added(where: list[int], found: list[tuple[LossEstimate, float]], seed: int)
         confidence=first.confidence,
         assumptions=(*first.assumptions, "independent components, each of one law: what they lose adds up"),
         size=first.size,
-        areas=sum(estimate.areas for estimate, _ in found),
-        settings={"components": len(found), "weights": [weight for _, weight in found], "seed": seed},
+        areas=sum(estimate.areas for estimate, _ in parts),
+        settings={"components": len(parts), "weights": [weight for _, weight in parts], "seed": seed},
         statistic="rho" if first.statistic == "rho" else "sum over components",
     )

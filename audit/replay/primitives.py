@@ -63,8 +63,8 @@ def primitive(
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
         signature = inspect.signature(function)
         needed = [name for name in (value, query, law, sensitivity) if isinstance(name, str)]
-        arguments = list(inspect.signature(law).parameters) if callable(law) else []
-        for name in needed + arguments:
+        of_law = list(inspect.signature(law).parameters) if callable(law) else []
+        for name in needed + of_law:
             if name not in signature.parameters:
                 has = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"{function.__name__} has no argument {name!r}, it has {has}")
@@ -76,16 +76,16 @@ def primitive(
                 return function(*args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            given = bound.arguments
-            exact = np.asarray(given[value])
+            values = bound.arguments
+            exact = np.asarray(values[value])
             answer: Answer = recorder(
                 lambda: function(*args, **kwargs),
-                law=law(**{name: given[name] for name in arguments}) if callable(law) else given[law] if law else None,
+                law=law(**{name: values[name] for name in of_law}) if callable(law) else values[law] if law else None,
                 shape=exact.shape,
-                rng=next((part for part in given.values() if isinstance(part, np.random.Generator)), None),
+                rng=next((part for part in values.values() if isinstance(part, np.random.Generator)), None),
                 value=exact,
-                query=str(given[query]) if query else function.__name__,
-                sensitivity=given[sensitivity] if isinstance(sensitivity, str) else sensitivity,
+                query=str(values[query]) if query else function.__name__,
+                sensitivity=values[sensitivity] if isinstance(sensitivity, str) else sensitivity,
             )
             return answer
 

@@ -88,15 +88,15 @@ class Recorder:
     The generator that the mechanism was given is watched for numbers that are drawn between the calls.
     """
 
-    def __init__(self, given: np.random.Generator, recording: Sequence[Call] | None = None) -> None:
+    def __init__(self, rng: np.random.Generator, recording: Sequence[Call] | None = None) -> None:
         self.recording = recording
         self.calls: list[Call] = []
         self.elsewhere = False
-        self._given, self._left, self._busy = given, _state(given), False
+        self._rng, self._left, self._busy = rng, _state(rng), False
 
     def look(self) -> None:
         """Notice whether anything was drawn since the last call."""
-        self.elsewhere |= _state(self._given) != self._left
+        self.elsewhere |= _state(self._rng) != self._left
 
     def __call__(
         self,
@@ -127,7 +127,7 @@ class Recorder:
         except Exception as error:
             raised = error
         finally:
-            self._busy, self._left = False, _state(self._given)
+            self._busy, self._left = False, _state(self._rng)
         if self.recording is not None:
             if place >= len(self.recording) or not call.same_draw(self.recording[place]):
                 raise _Stopped

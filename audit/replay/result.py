@@ -150,10 +150,10 @@ class Replay(ReplayRecord):
 
     def table(self) -> str:
         """Return all queries, in columns, violations and notes as text: as confidential as the databases."""
-        rows, told = self.rows(), self.told()
+        rows, messages = self.rows(), self.told()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([str(self), "", *lines, *([""] if told else []), *told])
+        return "\n".join([str(self), "", *lines, *([""] if messages else []), *messages])
 
 
 def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:

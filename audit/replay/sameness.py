@@ -148,7 +148,7 @@ def change_of(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
 def norms(change: NDArray[Any]) -> tuple[float, float]:
     """Return the L1 and L2 norm of a change."""
     if change.dtype.kind == "O":
-        whole = [abs(int(step)) for step in change.ravel()]
-        return float(sum(whole)), math.hypot(*map(float, whole))
+        integers = [abs(int(step)) for step in change.ravel()]
+        return float(sum(integers)), math.hypot(*map(float, integers))
     steps = np.abs(change).astype(np.float64)
     return float(steps.sum()), float(np.linalg.norm(steps.ravel()))

@@ -119,7 +119,7 @@ def _audit(
     claim: Claim | None,
     confidence: float | None,
     rng: Seed | Literal["fixed"],
-    given: dict[str, Any],
+    arguments: dict[str, Any],
 ) -> AuditResult:
     """Audit, leave the result with the test that is running, and return it if it is as expected."""
     __tracebackhide__ = True
@@ -133,7 +133,7 @@ def _audit(
         call = next(test.calls)
         fixed = seed_of(test.seed, test.name, call)
         options |= test.settings | test.options
-    options |= given
+    options |= arguments
     if confidence is not None:
         options["confidence"] = confidence
     if rng != "fixed":

@@ -80,11 +80,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SETTINGS] = {name: value for name, value in settings.items() if name in ("size", "confidence")}
     if config.option.audit_seed is None:
         config.option.audit_seed = settings.get("seed", 0)
-    given = config.getoption("audit_report")
-    if given is None and file is not None and "report" in settings:
-        given = str(file.parent / settings["report"])
+    name = config.getoption("audit_report")
+    if name is None and file is not None and "report" in settings:
+        name = str(file.parent / settings["report"])
     is_worker = hasattr(config, "workerinput")  # of xdist: the report is for the process that started it
-    report = None if given is None or is_worker else _writable(given)
+    report = None if name is None or is_worker else _writable(name)
     options: list[str] = getattr(config, "workerinput", {}).get(ATTRIBUTE) or _options_given(config)
     config.stash[OPTIONS] = options
     config.pluginmanager.register(_Session(config, None if config.option.collectonly else report), "plaudit-session")
@@ -141,9 +141,9 @@ class _Session:
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         test = running()
-        if test is not None and test.found:
-            setattr(report, ATTRIBUTE, test.found.copy())
-            test.found.clear()
+        if test is not None and test.entries:
+            setattr(report, ATTRIBUTE, test.entries.copy())
+            test.entries.clear()
         return report
 
     @pytest.hookimpl(tryfirst=True)  # before the test case of --junitxml is closed
@@ -221,20 +221,20 @@ def _whole(text: str, *, least: int, reason: str = "") -> int:
     return number
 
 
-def _writable(given: str) -> Path:
+def _writable(name: str) -> Path:
     """Return where a report goes, unless it cannot: known before the tests run, not after."""
     import tempfile
 
-    path = Path(given).absolute()
+    path = Path(name).absolute()
     try:
         if path.exists() and not path.is_file():
-            raise pytest.UsageError(f"--audit-report must be a file, got {given!r}")
+            raise pytest.UsageError(f"--audit-report must be a file, got {name!r}")
         if not path.parent.is_dir():
-            raise pytest.UsageError(f"--audit-report must be in a folder that is there, got {given!r}")
+            raise pytest.UsageError(f"--audit-report must be in a folder that is there, got {name!r}")
         tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".part").close()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise pytest.UsageError(f"--audit-report must be a file that can be written, got {given!r}: {reason}") from None
+        raise pytest.UsageError(f"--audit-report must be a file that can be written, got {name!r}: {reason}") from None
     return path
 
 
@@ -268,10 +268,10 @@ def _command(item: pytest.Item) -> str:
 def _options_given(config: pytest.Config) -> list[str]:
     """Return the options of a session, but for the report that it writes, with the root that node ids begin at."""
     words: list[str] = []
-    given = iter(map(str, config.invocation_params.args))
-    for word in given:
+    arguments = iter(map(str, config.invocation_params.args))
+    for word in arguments:
         if word == "--audit-report":
-            next(given, None)
+            next(arguments, None)
         elif not word.startswith("--audit-report="):
             words.append(word)
     for path in getattr(config.option, "file_or_dir", ()):

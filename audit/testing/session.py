@@ -27,7 +27,7 @@ class Running:
     options: dict[str, Any] = field(default_factory=dict)  # defaults for what a call leaves out
     settings: dict[str, Any] = field(default_factory=dict)  # defaults of the project, before those
     attempt: int = 1  # more where a test is tried again
-    found: list[str] = field(default_factory=list)  # what its audits found, as JSON
+    entries: list[str] = field(default_factory=list)  # what its audits found, as JSON
     calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def begin(self, attempt: int, options: dict[str, Any]) -> None:
@@ -40,7 +40,7 @@ class Running:
 
         entry = {"node_id": self.name, "attempt": self.attempt, **values}
         text = json.dumps(entry, ensure_ascii=False, allow_nan=False)
-        self.found.append(text.encode(errors="replace").decode())  # half a surrogate pair is no text for a file
+        self.entries.append(text.encode(errors="replace").decode())  # half a surrogate pair is no text for a file
 
     def fixture(self, name: str, command: Callable[[], str]) -> Running:
         """Return a fixture that this test is the first to ask for: seeds and defaults do not depend on which is."""

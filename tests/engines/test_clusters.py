@@ -207,10 +207,10 @@ def test_an_estimate_is_that_of_one_process(backend, tmp_path):
     if backend in ("dask", "ray"):
         pytest.importorskip({"dask": "distributed"}.get(backend, backend), reason="the extra is not installed")
     (tmp_path / "c.csv").write_text("n\n120\n75\n")
-    command = "estimate gdpc --data c.csv --method direct --runs 6000000 --seed 1 --json".split()
+    command = "estimate gdpc --data c.csv --method direct --runs 6000000 --seed 1 --json"
     kept = {}
     for jobs, more in ((1, ()), (2, ("--backend", backend))):  # three million numbers a side are two blocks
-        outcome = in_a_process_of_its_own(tmp_path, *command, "--jobs", str(jobs), *more)
+        outcome = in_a_process_of_its_own(tmp_path, *command.split(), "--jobs", str(jobs), *more)
         (estimate,) = json.loads(outcome.out).values()
         kept[jobs] = [estimate[key] for key in ("at", "loss", "low", "high", "value", "interval")]
     assert kept[1] == kept[2]

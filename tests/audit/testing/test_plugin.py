@@ -696,6 +696,7 @@ def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):
     assert all(unicodedata.category(letter)[0] != "C" for line in said for letter in line)
     report = read_json(pytester.path / "audits.json")
     assert report["confidential"]
+    assert (pytester.path / "audits.json").stat().st_mode & 0o777 == 0o600
     assert report["audits"][0]["audit"]["pair"] == "\x1b[31m?\nlabel"
     ((name, result),) = read_audits(pytester.path / "audits.json")  # as every command of plaudit does
     assert name.endswith(".py::test_one call 1 (known bug)")
