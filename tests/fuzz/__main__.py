@@ -28,31 +28,32 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first fresh case")
     parser.add_argument("--only", type=int, help="this case alone, with all that it printed")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         desk = Path(folder)
         make_desk(desk)
         warm()
-        numbers = range(asked.first, asked.first + asked.cases) if asked.only is None else [asked.only]
-        fresh = (case_of(asked.seed, number, desk) for number in numbers)
-        failed = held(fresh if asked.only is not None else chain(PAST, fresh), desk, loud=asked.only is not None)
+        numbers = range(options.first, options.first + options.cases) if options.only is None else [options.only]
+        fresh = (case_of(options.seed, number, desk) for number in numbers)
+        alone = options.only is not None
+        failed = count_failures(fresh if alone else chain(PAST, fresh), desk, loud=alone)
     print(f"{time.monotonic() - began:.0f} s")
     return 1 if failed else 0
 
 
-def held(cases: Iterable[Case], desk: Path, *, loud: bool) -> int:
+def count_failures(cases: Iterable[Case], desk: Path, *, loud: bool) -> int:
     """Run cases one by one; print each that fails and how to run it again, and a summary; return how many failed."""
     tried: Counter[str] = Counter()
     codes: Counter[int] = Counter()
-    found: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     failed = 0
     for case in cases:
         outcome = run(case, desk)
         wrong = faults(case, outcome)
         tried[case.kind] += 1
         codes[outcome.code] += 1
-        found.update(one.partition(":")[0] for one in wrong)
+        kinds.update(fault.partition(":")[0] for fault in wrong)
         failed += bool(wrong)
         if wrong or loud:
             print(f"{case.name}: exit code {outcome.code}: {printable('; '.join(wrong))}", flush=True)
@@ -64,7 +65,7 @@ def held(cases: Iterable[Case], desk: Path, *, loud: bool) -> int:
     print(f"tried {sum(tried.values())}: " + ", ".join(f"{tried[kind]} {kind}" for kind in ("past", *KINDS)))
     print("exit codes: " + ", ".join(f"{code} {times} times" for code, times in sorted(codes.items())))
     print(f"interrupted for taking too long: {codes[INTERRUPTED]}")
-    print(f"failed {failed}: " + (", ".join(f"{times} {kind}" for kind, times in found.items()) or "nothing found"))
+    print(f"failed {failed}: " + (", ".join(f"{times} {kind}" for kind, times in kinds.items()) or "nothing found"))
     return failed
 
 

@@ -66,8 +66,8 @@ def _changed(rng: Random, words: list[str], desk: Path) -> list[str]:
         words[at] = _value(rng, words[at], desk)
     elif change == "option":
         option = rng.choice(_options(*words[:2]))
-        given = [_value(rng, rng.choice(words), desk) for _ in range(option.nargs)]
-        words += [rng.choice(option.opts), *([] if getattr(option, "is_flag", False) else given)]
+        more = [_value(rng, rng.choice(words), desk) for _ in range(option.nargs)]
+        words += [rng.choice(option.opts), *([] if getattr(option, "is_flag", False) else more)]
     elif change == "gone":
         del words[at : at + 1]
     elif change == "twice":
@@ -111,8 +111,8 @@ def _options(command: str = "", name: str = "") -> list[Any]:
         }
         alone = typer.Typer()
         alone.command()(functions.get(name, functions["phsafe"]))
-        found = typer.main.get_command(alone)
+        options = typer.main.get_command(alone).params
     else:
         every = typer.main.get_command(app).commands
-        found = every.get(command, every["audit"])
-    return [option for option in found.params if option.param_type_name == "option"]
+        options = every.get(command, every["audit"]).params
+    return [option for option in options if option.param_type_name == "option"]

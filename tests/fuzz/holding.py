@@ -59,66 +59,66 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     return {str(path.relative_to(folder)): held(path) for path in found}
 
 
-def faults(case: Case, found: Outcome) -> list[str]:
+def faults(case: Case, outcome: Outcome) -> list[str]:
     """Return what is wrong, each with its kind before the colon."""
-    return [*_of_words(found), *_of_code(case, found), *_of_files(case, found)]
+    return [*_of_words(outcome), *_of_code(case, outcome), *_of_files(case, outcome)]
 
 
-def _of_words(found: Outcome):
-    if "Traceback (most recent call last)" in found.out + found.err:
-        yield "traceback: " + found.err.strip().rpartition("\n")[2][:200]
-    for name, text in (("output", found.out), ("errors", found.err)):
+def _of_words(outcome: Outcome):
+    if "Traceback (most recent call last)" in outcome.out + outcome.err:
+        yield "traceback: " + outcome.err.strip().rpartition("\n")[2][:200]
+    for name, text in (("output", outcome.out), ("errors", outcome.err)):
         wrong = sorted({letter for letter in text.replace("\r\n", "\n") if letter != "\n" and not letter.isprintable()})
         if wrong:
             yield f"control characters: {wrong} in {name}"
-    lines = found.err.splitlines()
-    if stray := next((line for line in lines[: -1 if found.code == USAGE else None] if not TOLD.match(line)), None):
+    lines = outcome.err.splitlines()
+    if stray := next((line for line in lines[: -1 if outcome.code == USAGE else None] if not TOLD.match(line)), None):
         yield f"stray line: {stray[:200]!r}"
-    if found.code == USAGE and lines and not lines[-1].startswith(REFUSAL):
+    if outcome.code == USAGE and lines and not lines[-1].startswith(REFUSAL):
         yield f"no refusal: {lines[-1][:200]!r}"
-    if found.code == USAGE and lines:
+    if outcome.code == USAGE and lines:
         message = lines[-1].removeprefix(REFUSAL)
         if len(message) > LONGEST or FOREIGN.search(message):
             yield f"no rule named: {message[:300]!r}"
 
 
-def _of_code(case: Case, found: Outcome):
-    if found.code not in CODES:
-        yield f"wrong code: {found.code}, {found.err[-200:]!r}"
-    accused = bool(ACCUSED.search(NONE.sub("", found.out)))
-    if found.code == VIOLATION and (not accused or not any(word in case.arguments for word in CAN_ACCUSE)):
-        yield f"wrong code: 1, and no violation is told: {found.out[-200:]!r}"
-    if found.code == USAGE and not found.err and not found.out:
+def _of_code(case: Case, outcome: Outcome):
+    if outcome.code not in CODES:
+        yield f"wrong code: {outcome.code}, {outcome.err[-200:]!r}"
+    accused = bool(ACCUSED.search(NONE.sub("", outcome.out)))
+    if outcome.code == VIOLATION and (not accused or not any(word in case.arguments for word in CAN_ACCUSE)):
+        yield f"wrong code: 1, and no violation is told: {outcome.out[-200:]!r}"
+    if outcome.code == USAGE and not outcome.err and not outcome.out:
         yield "no refusal: exit code 2 without a word"
 
 
-def _of_files(case: Case, found: Outcome):
-    allowed = [path for option in WRITTEN for path in found.written[option]]
+def _of_files(case: Case, outcome: Outcome):
+    allowed = [path for option in WRITTEN for path in outcome.written[option]]
 
     def asked(path: str) -> bool:
         return any(_below(path, other) for other in allowed)
 
-    for path, content in found.before.items():
-        if path not in found.after:
+    for path, content in outcome.before.items():
+        if path not in outcome.after:
             yield f"changed input: {path} is gone"
-        elif found.after[path] != content and not asked(path):
+        elif outcome.after[path] != content and not asked(path):
             yield f"changed input: {path}"
-    new = [path for path in found.after if path not in found.before and "__pycache__" not in Path(path).parts]
+    new = [path for path in outcome.after if path not in outcome.before and "__pycache__" not in Path(path).parts]
     for path in new:
         name = Path(path).name
         if name.startswith(".") or name.endswith(".part"):
             yield f"partial output: {path}"
-        elif found.code == USAGE and not any(_below(path, store) for store in found.written["--store"]):
+        elif outcome.code == USAGE and not any(_below(path, store) for store in outcome.written["--store"]):
             yield f"partial output: {path} after a refusal"
         elif not asked(path) and name != "report.html" and not any(_below(other, path) for other in allowed):
             yield f"partial output: {path}, which nobody asked for"
-        elif name.endswith(".json") and found.after[path] is not None:
+        elif name.endswith(".json") and outcome.after[path] is not None:
             try:
-                json.loads(found.after[path])
+                json.loads(outcome.after[path])
             except ValueError as error:
                 yield f"partial output: {path}: {error}"
-    if found.spilled:
-        yield f"partial output: temporary files {found.spilled[:3]}"
+    if outcome.spilled:
+        yield f"partial output: temporary files {outcome.spilled[:3]}"
 
 
 def _below(path: str, folder: str) -> bool:
