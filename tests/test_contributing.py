@@ -20,17 +20,12 @@ SHOWN = {
 def test_the_code_is_that_of_the_tests(file):
     source = (ROOT / file).read_text("utf-8")
     nodes = {node.name: node for node in ast.parse(source).body if hasattr(node, "name")}
-    lines = source.splitlines()
-    parts = [
-        "\n".join(
-            lines[
-                min([nodes[name], *nodes[name].decorator_list], key=lambda n: n.lineno).lineno - 1 : nodes[
-                    name
-                ].end_lineno
-            ]
-        )
-        for name in SHOWN[file]
-    ]
+
+    def text(node):
+        first = min(part.lineno for part in (node, *node.decorator_list))
+        return "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+
+    parts = [text(nodes[name]) for name in SHOWN[file]]
     blocks = re.findall(r"```python\n(.*?)\n```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
     assert "\n\n\n".join(parts) in blocks
 

@@ -217,6 +217,9 @@ def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
         assert (result.size, result.confidence, result.seed_entropy) == (4000, 0.99, 5)
         result = assert_loss_within(GDPC(1.0), PAIR, size=5000, confidence=0.9, rng=6)
         assert (result.size, result.confidence, result.seed_entropy) == (5000, 0.9, 6)
+    with entered(a_test(options={"rng": "fixed"})):
+        seeds = [seed_of(0, "test_release.py::test_counts", call) for call in (1, 2)]
+        assert [seed_used(), seed_used(rng="fixed"), seed_used(rng=3)] == [*seeds, 3]
     with entered(a_test(settings={"size": 3000, "confidence": 0.9})):
         result = assert_loss_within(GDPC(1.0), PAIR)
         assert (result.size, result.confidence) == (3000, 0.9)
@@ -224,13 +227,6 @@ def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
     with entered(test):
         assert assert_loss_within(GDPC(1.0), PAIR, size=5000).size == 6000
         assert assert_loss_detected(HalfNoiseGDPC(1.0), PAIR).size == 6000
-
-
-def test_the_default_can_be_stated_for_a_whole_test():
-    name = "test_release.py::test_counts"
-    with entered(a_test(options={"rng": "fixed"})):
-        assert seed_used() == seed_of(0, name, 1)
-        assert [seed_used(rng="fixed"), seed_used(rng=3)] == [seed_of(0, name, 2), 3]
 
 
 @pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])
