@@ -16,7 +16,7 @@ CITING = [
     *(path for name in FOLDERS for path in sorted((ROOT / name).rglob("*")) if path.suffix in (".py", ".md", ".R")),
     *sorted(ROOT.glob("*.md")),
     ROOT / "CITATION.cff",
-    ROOT / "tests/reliability/rows.py",  # whose sources docs/reliability.md shows
+    ROOT / "tests/reliability/rows.toml",  # whose sources docs/reliability.md shows
 ]
 ARXIV = r"\d\d(0[1-9]|1[0-2])\.\d{5}"
 ADDRESSES = {"arxiv.org": rf"/abs/{ARXIV}", "doi.org": r"/10\.\d{4,9}/\S+", "github.com": r"/[\w.-]+/[\w.-]+(/\S+)?"}
