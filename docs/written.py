@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from experiments.experiment import NAMES, QUESTIONS, find, load_numbers
@@ -168,16 +169,12 @@ def _commands(words: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [words, *(one for name in names for one in _commands((*words, name)))]
 
 
-_HELP: dict[tuple[str, ...], str] = {}
-
-
+@cache
 def _help(words: tuple[str, ...]) -> str:
-    if words not in _HELP:
-        command = [sys.executable, "-m", "audit", *words, "--help"]
-        environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-        _HELP[words] = done.stdout.strip("\n")
-    return _HELP[words]
+    command = [sys.executable, "-m", "audit", *words, "--help"]
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip("\n")
 
 
 def write_reference(folder: Path) -> None:
