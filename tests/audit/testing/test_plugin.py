@@ -20,7 +20,7 @@ from audit.claims import PureDP
 from audit.results import AuditResult
 from audit.results.files import read_json
 from audit.results.folder import read_audits
-from audit.testing.plugin import _quoted
+from audit.testing.plugin import _closing_line, _quoted
 from tests.helpers import audited
 
 pytest_plugins = "pytester"
@@ -252,6 +252,20 @@ def test_a_suite_of_someone_else(pytester):
         assert entry["node_id"].split("::")[0] == "test_release.py"
         assert found.provenance["command"] == (f"python -m pytest {shlex.quote(entry['node_id'])} {GIVEN}")
     assert len({entry["audit"]["seed_entropy"] for entry in report["audits"]}) == 10
+
+
+def test_promises_and_known_bugs_are_counted_apart():
+    outcomes = [("not refuted", verdict, 0.999) for verdict in ("not refuted", "violated", "no power")]
+    outcomes += [("violated", verdict, 0.99) for verdict in ("violated", "not refuted", "no power")]
+    audits = [
+        {"expected": expected, "audit": {"verdict": verdict, "confidence": confidence}}
+        for expected, verdict, confidence in outcomes
+    ]
+    assert _closing_line(audits) == (
+        "plaudit: 6 audits (3 of promises, 3 of known bugs), 1 violated, 1 without power, 2 not detected; if every "
+        "promise holds, one is called violated by chance with probability at most 0.003; if there is no bug, one is "
+        "reported by chance with probability at most 0.03"
+    )
 
 
 def test_a_failure_is_reproduced_by_its_command(pytester):
