@@ -69,6 +69,8 @@ WORDS = [
     (lambda data, size, rng: {"a": [data[0]]}, LEAK.format("the outputs differ")),
     (lambda data, size, rng: add_noise(np.zeros(1), ONE, size, rng) + [0] * (data[0] - 49),
      LEAK.format("the output has shape (1, 1) on x and (1, 2) on y")),
+    (lambda data, size, rng: np.ones(2, float if data[0] == 50 else int),
+     LEAK.format("the output is of type float64 on x and int64 on y")),
 ]  # fmt: skip
 
 
