@@ -63,7 +63,6 @@ FLOORS = {
         {"tables", "registry"},
         {"benchmarks", "bottom_up", "flaxman", "nist", "ons", "phsafe", "topdown"},
         {"bugs", "counts"},
-        {"workbook"},
         {"systems"},
     ],
 }

@@ -167,7 +167,7 @@ def sheet() -> Sheet:
         ),
         compute=compute,
         script=("algorithms.counts", "explorer.js"),
-        formulas="algorithms.workbook.counts:cells",
+        formulas="algorithms.counts.formulas:cells",
         settings=(f"{ALL}/epsilon", f"{ALL}/confidence", f"{ALL}/delta"),
         tables=tables,
         charts=tuple(

@@ -16,15 +16,7 @@ from algorithms.noise.counts import ATOMS, CELLS, losses_of_whole
 from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, draw, signs
 from algorithms.noise.gaussian import Gaussian
 from algorithms.noise.geometric import geometric_magnitudes
-from algorithms.noise.precision import (
-    integer_cdf,
-    integer_sf,
-    minus_half_square,
-    on_integers,
-    parameter,
-    pick,
-    standardize,
-)
+from algorithms.noise.precision import OnIntegers, minus_half_square, on_integers, parameter, pick, standardize
 from algorithms.noise.table import Table
 from audit.exact import LossDistribution
 
@@ -35,7 +27,7 @@ ORDERS = 32  # Renyi orders up to this read only outputs that the table of a los
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
+class DiscreteGaussian(OnIntegers):
     r"""Discrete Gaussian law on the integers: P(k) proportional to exp(-k^2 / (2 scale^2)).
 
     Parameters
@@ -93,14 +85,6 @@ class DiscreteGaussian:
         """Return the log probability of `k`; minus infinity off the integers."""
         k = np.asarray(k, dtype=np.float64)
         return on_integers(k, minus_half_square(standardize(k, self.scale)) - _theta(self.scale)[0])
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Return the probability of ``noise <= x``."""
-        return integer_cdf(x, self._tail)
-
-    def sf(self, x: ArrayLike) -> Floats:
-        """Return the probability of ``noise > x``."""
-        return integer_sf(x, self._tail)
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""

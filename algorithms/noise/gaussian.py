@@ -13,7 +13,7 @@ from scipy import special
 
 from algorithms.noise.counts import DISJOINT
 from algorithms.noise.drawing import Floats, Rng, Size, draw
-from algorithms.noise.precision import minus_half_square, parameter, standardize
+from algorithms.noise.precision import OnReals, minus_half_square, standardize
 from audit.exact import LossDistribution
 
 __all__ = ["Gaussian", "gaussian_loss"]
@@ -23,7 +23,7 @@ LARGEST = 1e100  # change in standard deviations: beyond it the databases have n
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(OnReals):
     """Normal law with mean 0.
 
     Parameters
@@ -46,11 +46,6 @@ class Gaussian:
     7.62
     """
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", parameter("scale", self.scale, at_least=1e-150, at_most=1e150))
-
     @property
     def variance(self) -> float:
         """Variance, the square of the scale."""
@@ -68,10 +63,6 @@ class Gaussian:
         """Return the probability of ``noise <= x``."""
         cdf: Floats = special.ndtr(standardize(x, self.scale))
         return cdf
-
-    def sf(self, x: ArrayLike) -> Floats:
-        """Return the probability of ``noise > x``."""
-        return self.cdf(-np.asarray(x, dtype=np.float64))
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution]:
         """Return the loss of values that differ by `shifts`, all together."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from algorithms.noise import secure
 from algorithms.noise.counts import ATOMS, losses_of_whole
 from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, draw, signs
-from algorithms.noise.precision import integer_cdf, integer_sf, on_integers, parameter
+from algorithms.noise.precision import OnIntegers, on_integers, parameter
 from algorithms.noise.table import Table
 from audit.exact import LossDistribution, compose_losses
 
@@ -23,7 +23,7 @@ LEAST_TABLE = 1 / 300  # the epsilon from which on a table is faster than an exp
 
 
 @dataclass(frozen=True)
-class TwoTailedGeometric:
+class TwoTailedGeometric(OnIntegers):
     r"""Two-tailed geometric law (two-sided geometric, discrete Laplace): P(k) = tanh(epsilon/2) exp(-epsilon |k|).
 
     Parameters
@@ -86,14 +86,6 @@ class TwoTailedGeometric:
         k = np.asarray(k, dtype=np.float64)
         with np.errstate(over="ignore"):
             return on_integers(k, math.log(math.tanh(self.epsilon / 2)) - self.epsilon * np.abs(k))
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Return the probability of ``noise <= x``."""
-        return integer_cdf(x, self._tail)
-
-    def sf(self, x: ArrayLike) -> Floats:
-        """Return the probability of ``noise > x``."""
-        return integer_sf(x, self._tail)
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the loss of values that differ by `shifts`; see `algorithms.noise.losses`."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.noise.drawing import Floats, Rng, Size, draw, signs
-from algorithms.noise.precision import parameter, pick, standardize
+from algorithms.noise.precision import OnReals, pick, standardize
 from audit.exact import LossDistribution
 
 __all__ = ["Laplace", "laplace_loss"]
@@ -21,7 +21,7 @@ FINEST, POINTS = 256, 2**14  # steps for a change of one record; most steps of a
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(OnReals):
     """Laplace law on the real line, with density exp(-|x| / scale) / (2 scale).
 
     Parameters
@@ -46,11 +46,6 @@ class Laplace:
 
     tabulated_exactly: ClassVar[bool] = False  # a loss is: not its maximum alone
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", parameter("scale", self.scale, at_least=1e-150, at_most=1e150))
-
     @property
     def variance(self) -> float:
         """Variance, twice the square of the scale."""
@@ -69,10 +64,6 @@ class Laplace:
         z = standardize(x, self.scale)
         tail = np.exp(-np.abs(z)) / 2
         return pick(z < 0, tail, 1 - tail)
-
-    def sf(self, x: ArrayLike) -> Floats:
-        """Return the probability of ``noise > x``."""
-        return self.cdf(-np.asarray(x, dtype=np.float64))
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`: whole changes share a grid, others have one each."""

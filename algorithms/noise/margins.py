@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise.drawing import Floats
 from audit.arguments import real_number
 
-__all__ = ["Tail", "beyond", "checked_margin", "coverage", "exact_margin_of_error", "inside"]
+__all__ = ["Tail", "beyond", "checked_margin", "coverage", "exact_margin_of_error", "inside", "least_margin"]
 
 
 class Tail(Protocol):
     """A law on the whole numbers that is symmetric about 0."""
 
-    def sf(self, x: ArrayLike) -> Floats:
+    def sf(self, x: ArrayLike, /) -> NDArray[np.float64]:
         """Return the probability of ``noise > x``."""
+        ...
 
 
 def coverage(law: Tail, margin: float) -> float:
@@ -26,8 +27,12 @@ def coverage(law: Tail, margin: float) -> float:
 
 
 def exact_margin_of_error(law: Tail, confidence: float = 0.9) -> int:
-    """Return the least k, in persons or households, with ``P(|noise| <= k) >= confidence``: by bisection, exactly."""
-    missed = 1 - inside(confidence)
+    """Return the least k, in persons or households, with ``P(|noise| <= k) >= confidence``."""
+    return least_margin(law, 1 - inside(confidence))
+
+
+def least_margin(law: Tail, missed: float) -> int:
+    """Return the least k that noise exceeds, up or down, with no more than a probability: by bisection, exactly."""
     short, enough = -1, 1
     while beyond(law, enough) > missed:
         short, enough = enough, 2 * enough

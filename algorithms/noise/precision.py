@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from algorithms.noise.drawing import Floats
 
-__all__ = ["integer_cdf", "integer_sf", "minus_half_square", "on_integers", "parameter", "pick", "standardize"]
+__all__ = ["OnIntegers", "OnReals", "minus_half_square", "on_integers", "parameter", "pick", "standardize"]
 
 
 def parameter(name: str, value: Any, *, at_least: float, at_most: float = math.inf) -> float:
@@ -51,13 +52,37 @@ def on_integers(k: Floats, log_mass: Floats) -> Floats:
     return pick((k == np.floor(k)) | np.isnan(k), log_mass, -np.inf)
 
 
-def integer_cdf(x: ArrayLike, tail: Callable[[Floats], Floats]) -> Floats:
-    """Return P(K <= x) of a symmetric integer law; `tail` gives P(K >= m) for m >= 1."""
-    return integer_sf(-np.floor(np.asarray(x, dtype=np.float64)) - 1, tail)
+class OnIntegers(ABC):
+    """A law on the integers that is symmetric about 0, by its tail."""
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Return the probability of ``noise <= x``."""
+        return self.sf(-np.floor(np.asarray(x, dtype=np.float64)) - 1)
+
+    def sf(self, x: ArrayLike) -> Floats:
+        """Return the probability of ``noise > x``."""
+        k = np.floor(np.asarray(x, dtype=np.float64))
+        beyond = self._tail(np.where(k >= 0, k + 1, -k))
+        return pick(k >= 0, beyond, 1 - beyond)
+
+    @abstractmethod
+    def _tail(self, m: Floats) -> Floats:
+        """Return the probability of ``noise >= m`` for m of 1 and more."""
 
 
-def integer_sf(x: ArrayLike, tail: Callable[[Floats], Floats]) -> Floats:
-    """Return P(K > x) of a symmetric integer law; `tail` gives P(K >= m) for m >= 1."""
-    k = np.floor(np.asarray(x, dtype=np.float64))
-    beyond = tail(np.where(k >= 0, k + 1, -k))
-    return pick(k >= 0, beyond, 1 - beyond)
+@dataclass(frozen=True)
+class OnReals(ABC):
+    """A law on the real line that is symmetric about 0, by its scale in units of the noise, from 1e-150 to 1e150."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", parameter("scale", self.scale, at_least=1e-150, at_most=1e150))
+
+    @abstractmethod
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Return the probability of ``noise <= x``."""
+
+    def sf(self, x: ArrayLike) -> Floats:
+        """Return the probability of ``noise > x``."""
+        return self.cdf(-np.asarray(x, dtype=np.float64))

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
 from algorithms.extras import needing
+from algorithms.noise.margins import Tail, beyond, least_margin
 
 __all__ = ["ALARM", "Draws", "Whole", "check_law", "count", "counted", "discrete_gaussian", "two_tailed_geometric"]
 
@@ -66,15 +67,11 @@ def _filler(measurement: Any) -> Fill:
     return fill
 
 
-class Whole(Protocol):
+class Whole(Tail, Protocol):
     """A law on the integers, symmetric about 0, as far as its test asks."""
 
     def logpmf(self, k: ArrayLike, /) -> NDArray[np.float64]:
         """Return the log probability."""
-        ...
-
-    def sf(self, x: ArrayLike, /) -> NDArray[np.float64]:
-        """Return the probability of more."""
         ...
 
 
@@ -161,8 +158,8 @@ def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: f
     zero = float(np.exp(law.logpmf(0)))
     events = {"0": (halves == 0, zero), "above 0": (halves > 0, float(law.sf(0)))}
     for share in (0.5, 0.1):
-        mark = _exceeded_by(law, share)
-        events[f"beyond {mark} in magnitude"] = (np.abs(halves) > mark, 2 * float(law.sf(mark)))
+        mark = least_margin(law, share)
+        events[f"beyond {mark} in magnitude"] = (np.abs(halves) > mark, beyond(law, mark))
     for words, (matches, chance) in events.items():
         successes = int(matches.sum())
         tails = _at_least(successes, TESTED, chance), _at_least(TESTED - successes, TESTED, 1 - chance)
@@ -178,14 +175,3 @@ def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: f
 def _at_least(successes: int, trials: int, chance: float) -> float:
     """Return the probability that so many of independent trials succeed, or more."""
     return float(betainc(successes, trials - successes + 1, chance)) if successes else 1.0
-
-
-def _exceeded_by(law: Whole, share: float) -> int:
-    """Return the least magnitude beyond which there is no more than a share of the law."""
-    low, high = -1, 1
-    while 2 * law.sf(high) > share:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if 2 * law.sf(middle) > share else (low, middle)
-    return high

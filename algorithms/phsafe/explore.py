@@ -198,7 +198,7 @@ def sheet(sizes: Sizes | None = None) -> Sheet:
         inputs=tuple(_inputs(us)),
         compute=partial(compute, sizes=sizes),
         script=("algorithms.phsafe", "explorer.js"),
-        formulas="algorithms.workbook.phsafe:cells",
+        formulas="algorithms.phsafe.formulas:cells",
         settings=tuple(SETTINGS.values()),
         tables=(_table(),),
         charts=_charts(),

@@ -47,7 +47,7 @@ def sheet() -> Sheet:
         inputs=tuple(_inputs(published)),
         compute=compute,
         script=("algorithms.topdown.explorer", "explorer.js"),
-        formulas="algorithms.workbook.topdown:cells",
+        formulas="algorithms.topdown.explorer.formulas:cells",
         settings=tuple(f"{ALL}/{name}" for name in ("privacy", "budget", "relation", "delta")),
         tables=(_table(),),
         charts=_charts(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.workbook.laws import Cells, conversions, drawn_row, geometric_sigma, margins, whole_numbers
+from algorithms.noise.formulas import Cells, conversions, drawn_row, geometric_sigma, margins, whole_numbers
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]

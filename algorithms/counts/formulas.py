@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from algorithms.workbook.laws import Cells, expm1, geometric_margin, geometric_sigma, log1p, newton
+from algorithms.noise.formulas import Cells, expm1, geometric_margin, geometric_sigma, log1p, newton
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]
