@@ -188,6 +188,7 @@ def _loaded(name: str, cells: tuple[str, ...]) -> tuple[Hierarchy, NDArray[np.in
     return Hierarchy.from_codes(*zip(*totals, strict=True)), counts
 
 
+@cache
 def load_income() -> tuple[Schema, NDArray[np.uint8]]:
     """Load KDD Census-Income: persons of the Current Population Survey of 1994 and 1995, by 37 fields.
 
@@ -209,11 +210,6 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
     >>> codes.shape, codes.dtype, f"{schema.cells:.1e}"
     ((199523, 37), dtype('uint8'), '1.8e+36')
     """
-    return _loaded_income()
-
-
-@cache
-def _loaded_income() -> tuple[Schema, NDArray[np.uint8]]:
     data = resources.files("algorithms").joinpath("data")
     with resources.as_file(data.joinpath("census_income.json")) as path:
         schema = read_specification(path)

@@ -31,12 +31,7 @@ ABOUT = {
 
 
 def systems() -> Mapping[str, System]:
-    """Return all registered systems by name; none is built, and nothing runs.
-
-    Returns
-    -------
-    mapping of str to System
-        In the order of registration: those of this package as in `FOLDERS`.
+    """Return all systems by name, in the order of registration; none is built, and nothing runs.
 
     Examples
     --------
@@ -53,20 +48,7 @@ def systems() -> Mapping[str, System]:
 
 
 def secure_noise() -> str:
-    """Draw a little secure noise, with the test that a release makes of it, and return where it came from.
-
-    Returns
-    -------
-    str
-        In words.
-
-    Raises
-    ------
-    ImportError
-        If what it needs is not installed.
-    ValueError
-        If the test fails.
-    """
+    """Draw a little secure noise, with the test that a release makes of it, and return where it came from, in words."""
     with counted() as draws:
         TwoTailedGeometric(1.0).sample(1, "secure")
         DiscreteGaussian(1.0).sample(1, "secure")
@@ -74,12 +56,7 @@ def secure_noise() -> str:
 
 
 def sheets() -> list[Sheet]:
-    """Return the sheets of the explorer: of registered systems that have one, and of the entry points for others.
-
-    Returns
-    -------
-    list of Sheet
-        In the order in which the page shows them.
+    """Return the sheets of the explorer, in its order: of systems that have one, and of the entry points for others.
 
     Examples
     --------

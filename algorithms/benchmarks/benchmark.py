@@ -9,24 +9,19 @@ from typing import Any
 import numpy as np
 
 from algorithms.noise import TwoTailedGeometric
-from audit.claims import PureDP
+from algorithms.noise.counts import PureBudget
 
 __all__ = ["Benchmark", "Promising"]
 
 
 @dataclass(frozen=True)
-class Promising:
+class Promising(PureBudget):
     """A mechanism that promises pure DP with `epsilon`, the budget in nats, positive and finite."""
 
     epsilon: float
 
     def __post_init__(self) -> None:
         _ = TwoTailedGeometric(self.epsilon)  # refuses a bad one
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,13 +16,11 @@ from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
 from algorithms.tables.intake import MEMORY, read_histogram
+from algorithms.tables.intake.expressions import Column, Count
 from algorithms.tables.opening import GIVEN, in_sql, reading
 
 __all__ = ["count_areas", "read_published", "read_units"]
-
-UNIT = "units_of_weight"  # a column
 
 
 def count_areas(source: Any, areas: Sequence[str], *, what: str = "data", memory: str = MEMORY) -> int:
@@ -49,28 +47,18 @@ def read_units(
     `round_units`.
     """
     check_largest_weight(largest)
-    names = [*areas, *schema.attributes]
-    with _columns("data", source, [*names, weight], memory=memory) as (database, quoted, _):
-        number = f"try_cast({quoted[weight]} as double)"
-        broken = database.fetch(
-            f"select count(*) as wrong, min({quoted[weight]}::varchar) as example, coalesce(sum({number}), 0) as total "
-            f"from (select *, coalesce({number} > 0 and {number} <= {float(largest)!r}, false) as valid from {GIVEN}) "
-            f"where not valid"
-        )
-        if rows := int(broken["wrong"][0]):
-            example = broken["example"][0]
-            words = "a missing value" if example is None else reprlib.repr(example)
-            raise ValueError(
-                f"data: {weight} must be above 0 and at most the largest weight {largest:g}; {rows:,} "
-                f"{'row' if rows == 1 else 'rows'} broke it, such as {words}"
-            )
-        columns = ", ".join(f"{quoted[name]} as {in_sql(name)}" for name in names)
-        sums = f"sum(floor({number} * {UNITS} + 0.5)::hugeint)::double as {UNIT}"
-        groups = database.fetch(f"select {columns}, {sums} from {GIVEN} group by all")
-    if len(groups) and (total := groups[UNIT].sum() / UNITS) >= MOST:
-        raise ValueError(f"data: {weight} must add up to less than 2**33, got {total:.0f}")
-    units = Frame({**{name: groups[name] for name in names}, UNIT: groups[UNIT].astype(np.int64)})
-    return read_histogram(units, schema, areas, count=UNIT, places=places, limit=MOST * UNITS, memory=memory)
+    names = [*areas, *schema.attributes, weight]
+    if len({name.upper() for name in names}) < len(names):
+        raise ValueError(f"columns of data must be different, got {', '.join(names)}")
+
+    def units(column: Column) -> str:
+        number = f"try_cast({column.given} as double)"
+        valid = f"{number} > 0 and {number} <= {float(largest)!r}"
+        return f"case when {valid} then floor({number} * {UNITS} + 0.5)::bigint end"
+
+    rule, total = f"{weight} must be above 0 and at most the largest weight {largest:g}", f": {weight} must add up to"
+    count = Count(weight, units, rule, MOST, f"{total} less than 2**33", UNITS)
+    return read_histogram(source, schema, areas, count=count, places=places, memory=memory)
 
 
 def read_published(

@@ -15,10 +15,9 @@ from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibra
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.hierarchy import Hierarchy, check_counts
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import Pair, changes, log_likelihood_of_cells
+from algorithms.noise.counts import Pair, PureBudget, changes, log_likelihood_of_cells
 from algorithms.noise.geometric import geometric_loss
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses
 
 __all__ = ["BottomUp", "LogLikelihood", "Noise"]
@@ -32,7 +31,7 @@ MOST_ATTRIBUTES = 12  # of which all margins are made: 4,096 tables
 
 
 @dataclass(frozen=True, eq=False)
-class BottomUp:
+class BottomUp(PureBudget):
     """Two-tailed geometric noise on every cell of the histogram; margins, areas and totals add up noisy cells.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed, relative to the published totals: neighbors
@@ -100,11 +99,6 @@ class BottomUp:
     def law(self) -> TwoTailedGeometric | InverseCdf:
         """The law of the error of every cell, before calibration."""
         return TwoTailedGeometric(self.epsilon) if self.noise == "exact" else InverseCdf(self.epsilon)
-
-    @property
-    def claim(self) -> PureDP:
-        """What the mechanism promises."""
-        return PureDP(self.epsilon)
 
     @property
     def sensitivity(self) -> int:

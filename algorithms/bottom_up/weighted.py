@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,12 @@ from algorithms.bottom_up.calibration import PublishedTotals
 from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood, Noise
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import Pair
+from algorithms.noise.counts import Databases, Pair, PureBudget
 from algorithms.schema import Schema
 from audit.arguments import real_number
-from audit.claims import PureDP
 from audit.exact import LossDistribution
 
-__all__ = ["MOST", "UNITS", "Counted", "WeightedBottomUp", "check_largest_weight", "round_units", "units_of"]
+__all__ = ["MOST", "UNITS", "WeightedBottomUp", "check_largest_weight", "round_units", "units_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,15 +33,8 @@ MOST = 2**33
 """People for whom all records may stand, so that sums of units stay below 2**53."""
 
 
-class Counted(NamedTuple):
-    """Two databases of records as counts: a pair that an exact loss understands."""
-
-    x: Integers
-    y: Integers
-
-
 @dataclass(frozen=True, eq=False)
-class WeightedBottomUp:
+class WeightedBottomUp(PureBudget):
     r"""Bottom-up noise on weighted counts, with the largest weight there can be as global sensitivity.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed, whatever its weight; relative to the
@@ -136,11 +128,6 @@ class WeightedBottomUp:
         """Number of people whom the noise hides."""
         return self.sensitivity
 
-    @property
-    def claim(self) -> PureDP:
-        """What the mechanism promises."""
-        return PureDP(self.epsilon)
-
     def counts(self, data: ArrayLike) -> Integers:
         """Return the weighted counts of records, rounded to whole people: shape `shape`; see `units_of`."""
         return round_units(units_of(data, self.shape, self.largest_weight))
@@ -163,7 +150,7 @@ class WeightedBottomUp:
         A record of weight w changes one count by ``floor(w)`` or ``ceil(w)``; each person of it costs ``epsilon /
         ceil(W)``.
         """
-        return self.of_counts.exact_loss(Counted(self.counts(pair.x), self.counts(pair.y)))
+        return self.of_counts.exact_loss(Databases(self.counts(pair.x), self.counts(pair.y)))
 
     @property
     def log_likelihood(self) -> LogLikelihood | None:

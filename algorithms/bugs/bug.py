@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.output_laws import Databases, loss_of_cells, loss_of_shift, two_tables
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import Pair, leaf_counts
+from algorithms.noise.counts import ATOMS, Databases, Pair, PureBudget, leaf_counts
 from audit.arguments import whole_number
-from audit.claims import PureDP, Relation
-from audit.exact import LossDistribution
+from audit.claims import Relation
+from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["Bug", "CountsBug", "KnownBug", "TableBug", "TotalBug", "Unbounded", "noisy_total", "whole"]
+__all__ = [
+    *("NO_LOSS", "Bug", "CountsBug", "KnownBug", "TableBug", "TotalBug", "Unbounded", "loss_of_cells"),
+    *("loss_of_one_output", "loss_of_shift", "noisy_total", "table_reach", "two_tables", "whole"),
+]
 
 Found = Literal["counts", "witness", "refused"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+REACH = 50  # in units of 1 / epsilon: noise beyond it has probability below 2e-22
+NO_LOSS = LossDistribution(np.zeros(1), np.zeros(1))
 
 
 def whole(default: int, *, least: int) -> int:
@@ -42,7 +47,7 @@ class Unbounded:
 
 
 @dataclass(frozen=True)
-class Bug(Unbounded):
+class Bug(Unbounded, PureBudget):
     """What the known bugs share: `epsilon`, the budget in nats as promised, the noise that it should buy, a promise."""
 
     epsilon: float
@@ -57,11 +62,6 @@ class Bug(Unbounded):
     def noise(self) -> TwoTailedGeometric:
         """The law of the error that the promise asks for, per unit of sensitivity."""
         return TwoTailedGeometric(self.epsilon)
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
 
 class CountsBug(Bug):
@@ -141,20 +141,13 @@ class TotalBug(Bug, ABC):
         return loss_of_shift(self.spent, self.total(pair.y) - self.total(pair.x))
 
 
-class _Mechanism(Protocol):
-    @property
-    def claim(self) -> PureDP: ...
-    def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> NDArray[Any]: ...
-    def exact_loss(self, pair: Pair, /) -> LossDistribution | None: ...
-
-
 @dataclass(frozen=True, eq=False)
 class KnownBug:
     """A known bug, ready for an audit. It has an `x` and a `y`, and so is a pair that `exact_loss` understands.
 
     Attributes
     ----------
-    mechanism : Mechanism
+    mechanism : callable
         With the promise that it does not keep.
     x, y : ndarray
         Two neighboring databases that show the bug, read-only.
@@ -173,7 +166,7 @@ class KnownBug:
         Where it comes from.
     """
 
-    mechanism: _Mechanism
+    mechanism: Any
     x: Any
     y: Any
     _: KW_ONLY
@@ -196,3 +189,50 @@ def noisy_total(exact: int, epsilon: float, size: int, rng: Rng) -> Integers:
     released = TwoTailedGeometric(epsilon).sample(size, rng)
     released += exact
     return released
+
+
+def two_tables(pair: Pair) -> tuple[Integers, Integers]:
+    """Return the counts of both databases, shape (cells,) each, or say what is wrong with them."""
+    x, y = leaf_counts(pair.x), leaf_counts(pair.y)
+    if x.shape != y.shape:
+        raise ValueError(f"the two databases must have the same cells, got {x.size} and {y.size}")
+    return x, y
+
+
+def table_reach(epsilon: float) -> int | None:
+    """Return how far a table of noise of `epsilon` a step must reach; None where it would have too many entries."""
+    reach = math.ceil(REACH / epsilon)
+    return reach if 2 * reach < ATOMS else None
+
+
+def loss_of_shift(epsilon: float, shift: float) -> LossDistribution | None:
+    """Return the loss of a whole number with two-tailed geometric noise, which differs by `shift`, of either sign."""
+    return GDPC(epsilon).exact_loss(Databases(np.zeros(1), np.abs(np.atleast_1d(shift))))
+
+
+def loss_of_one_output(log_p: float, log_q: float) -> LossDistribution:
+    """Return the loss where only one output can be told from all others, of these log-probabilities on `x` and `y`."""
+    with np.errstate(divide="ignore"):
+        other = np.log(-np.expm1([log_p, log_q]))
+    return loss_from_logs(np.array([log_p, other[0]]), np.array([log_q, other[1]]))
+
+
+def loss_of_cells(
+    x: Integers, y: Integers, law: Callable[[Integers, int], Floats], epsilon: float
+) -> LossDistribution | None:
+    """Return the loss of two tables of independent cells, shape (cells,); None where a table of it would be too large.
+
+    ``law(outputs, count)`` is the log-probability of each output, shape (m,), of a cell of that count; its tails fall
+    by at least `epsilon` a step, in nats.
+    """
+    reach = table_reach(epsilon)
+    total: LossDistribution = NO_LOSS
+    for first, second in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
+        if reach is None or abs(first - second) + 2 * reach > ATOMS:
+            return None
+        outputs = np.arange(min(first, second) - reach, max(first, second) + reach + 1)
+        cell = loss_from_logs(law(outputs, first), law(outputs, second))
+        if total.loss.size * cell.loss.size > ATOMS:
+            return None
+        total = total.compose(cell)
+    return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from algorithms.bugs import budget, census, randomness, sums, zeros
+from algorithms.bugs import budget, census, randomness, sums
 from algorithms.bugs.bug import KnownBug
 from algorithms.hierarchy import Hierarchy
 
@@ -51,10 +51,10 @@ _CASES: dict[str, tuple[Any, tuple[list[Any], list[Any]], str, int, dict[str, An
         20_000,
         {"loss": 2.0},
     ),
-    "unperturbed-zeros": (zeros.UnperturbedZeros(1.0), INHABITED, "the second count is not 0", 1_000, {}),
-    "observed-domain": (zeros.ObservedDomain(1.0), INHABITED, "the second row is there", 500, {}),
-    "skipped-zeros": (zeros.SkippedZeros(1.0), INHABITED, "the total is far from 5", 50_000, {}),
-    "empty-area-exit": (zeros.EmptyAreaExit(1.0), ([0, 0], [1, 0]), "a count is not 0", 1_000, {}),
+    "unperturbed-zeros": (census.UnperturbedZeros(1.0), INHABITED, "the second count is not 0", 1_000, {}),
+    "observed-domain": (census.ObservedDomain(1.0), INHABITED, "the second row is there", 500, {}),
+    "skipped-zeros": (census.SkippedZeros(1.0), INHABITED, "the total is far from 5", 50_000, {}),
+    "empty-area-exit": (census.EmptyAreaExit(1.0), ([0, 0], [1, 0]), "a count is not 0", 1_000, {}),
     "silent-invariant": (census.SilentInvariant(1.0), ONE_MORE, "the sum of both counts is 53", 10_000, {}),
     "edited-to-truth": (census.EditedToTruth(1.0, slack=2), ONE_MORE, "the first count is 48, or it is 53", 4_000, {}),
     "retried-negatives": (census.RetriedNegatives(0.5), FEW, "the first count is 0", 100_000, {"loss": RETRIED}),

@@ -45,12 +45,9 @@ class Pipeline(Bug, ABC):
         """The same without the bug."""
         return replace(self, sound=True)
 
+    @abstractmethod
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         """Release what is made of records, one a row, `size` times over: shape (size, *table)."""
-        return self._release(records, size, rng)
-
-    @abstractmethod
-    def _release(self, records: Records, size: int, rng: Rng) -> Table: ...
 
     def _noisy(
         self, exact: ArrayLike, size: int, rng: Rng, query: str, *, sensitivity: float = 1, parts: float = 1
@@ -88,7 +85,7 @@ class LevelsFromData(Pipeline):
     **True loss.** Infinite: someone with a level of her own adds a bin.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         levels = np.arange(LEVELS) if self.sound else np.unique(records)
         return self._noisy((records[:, None] == levels).sum(axis=0), size, rng, "histogram")
 
@@ -100,7 +97,7 @@ class EmptyAreaSkipped(Pipeline):
     **True loss.** Infinite: the only person in an area makes other counts than 0 possible.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         released = np.zeros((size, LEVELS), np.int64)
         for area, count in enumerate(np.bincount(records, minlength=LEVELS)):
             if count or self.sound:
@@ -116,7 +113,7 @@ class CollapsingScale(Pipeline):
     **True loss.** Infinite: a sum that has no noise is known.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         values = np.clip(records, 0, BOUND)
         largest = BOUND if self.sound else max(values.max(initial=0), 1e-6)
         law = TwoTailedGeometric(self.epsilon / largest)
@@ -131,7 +128,7 @@ class KeyedNoise(Pipeline):
     **True loss.** Infinite: one output for each database.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         return self._noisy(len(records), size, rng if self.sound else np.random.default_rng(np.sort(records)), "people")
 
 
@@ -142,7 +139,7 @@ class RawSum(Pipeline):
     **True loss.** Infinite: a value of 100 times the bound costs 100 times the promise.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         values = np.clip(records, 0, BOUND) if self.sound else records
         return self._noisy(values.sum(), size, rng, "sum", sensitivity=BOUND)
 
@@ -154,7 +151,7 @@ class NaNKept(Pipeline):
     **True loss.** Infinite: a sum that is NaN has someone's NaN in it.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         values = np.clip(np.nan_to_num(records) if self.sound else records, 0.0, float(BOUND))
         return add_noise(values.sum(), Laplace(BOUND / self.epsilon), size, rng, query="sum", sensitivity=BOUND)
 
@@ -171,7 +168,7 @@ class SpentTwice(Pipeline):
         """Loss in nats of the worst pair of neighbors."""
         return self.epsilon * (1 if self.sound else 2)
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         first, second = (np.bincount(column, minlength=LEVELS) for column in records.T)
         parts = 2 if self.sound else 1
         noisy = self._noisy(first, size, rng, "first column", parts=parts)
@@ -186,7 +183,7 @@ class MeanOfKnownSize(Pipeline):
     **True loss.** Infinite: multiples of 1/9 are no multiples of 1/10.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         total, people, parts = np.clip(records, 0, BOUND).sum(), np.array(len(records)), 2 if self.sound else 1
         noisy = self._noisy(total, size, rng, "sum", sensitivity=BOUND, parts=parts)
         if self.sound:
@@ -201,7 +198,7 @@ class ZerosRestored(Pipeline):
     **True loss.** Infinite: the only person in a bin makes other counts than 0 possible.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         counts = np.bincount(records, minlength=LEVELS)
         noisy = self._noisy(counts, size, rng, "histogram")
         return np.maximum(noisy, 0) if self.sound else np.where(counts == 0, 0, noisy)
@@ -214,7 +211,7 @@ class CountInMessage(Pipeline):
     **True loss.** Infinite: no other number of records gives that message.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         noisy = self._noisy(len(records), size, rng, "people")
         people = int(noisy.min(initial=FEWEST)) if self.sound else len(records)
         if people < FEWEST:
@@ -230,7 +227,7 @@ class RaisesOnEmpty(Pipeline):
     **True loss.** Infinite: the only person makes a release possible.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         columns = records.shape[1] if self.sound else len(records[0])
         return np.repeat(self._noisy(len(records), size, rng, "people")[:, None], columns, axis=1)
 
@@ -242,7 +239,7 @@ class ImputesOnDemand(Pipeline):
     **True loss.** Infinite for whoever holds a watch. The tables keep the promise.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         missing = records < 0
         if missing.any() or self.sound:
             votes = [0] * LEVELS
@@ -259,7 +256,7 @@ class PageByPage(Pipeline):
     **True loss.** Infinite: the record that begins a page adds a number to the release.
     """
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         pages = [records] if self.sound else [records[at : at + PAGE] for at in range(0, len(records), PAGE)]
         return np.stack([self._noisy(len(page), size, rng, "people") for page in pages], axis=1)
 
@@ -275,7 +272,7 @@ class NoLimitNoNoise(Pipeline):
 
     most: int = whole(0, least=0)
 
-    def _release(self, records: Records, size: int, rng: Rng) -> Table:
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         people = self._noisy(len(records), size, rng, "people", parts=2)
         limit = self.most or (BOUND if self.sound else 0)
         if not limit:

@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.bugs.bug import Integers, TableBug, whole
-from algorithms.bugs.output_laws import NO_LOSS, Databases, loss_of_shift, table_reach
+from algorithms.bugs.bug import NO_LOSS, Integers, TableBug, loss_of_shift, table_reach, whole
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng
-from algorithms.noise.counts import DISJOINT
+from algorithms.noise.counts import DISJOINT, Databases
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["CachedNoise", "ForkedAreas", "OneStream", "SeededByData", "SeededByTime"]

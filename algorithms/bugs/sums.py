@@ -12,8 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.bugs.bug import Bug, CountsBug, Floats, Integers, TableBug, TotalBug, noisy_total, whole
-from algorithms.bugs.output_laws import loss_of_one_output, loss_of_shift, table_reach
+from algorithms.bugs.bug import (
+    Bug,
+    CountsBug,
+    Floats,
+    Integers,
+    TableBug,
+    TotalBug,
+    loss_of_one_output,
+    loss_of_shift,
+    noisy_total,
+    table_reach,
+    whole,
+)
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.noise.counts import ATOMS, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs

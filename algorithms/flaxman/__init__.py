@@ -24,10 +24,18 @@ from scipy.special import gammaln, logsumexp
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import ATOMS, CELLS, Pair, changes, chunks, leaf_counts, log_likelihood_of_cells
+from algorithms.noise.counts import (
+    ATOMS,
+    CELLS,
+    Pair,
+    PureBudget,
+    changes,
+    chunks,
+    leaf_counts,
+    log_likelihood_of_cells,
+)
 from algorithms.noise.geometric import geometric_loss
 from audit.arguments import whole_number
-from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
 __all__ = ["ADPC", "GDPC", "RDPC"]
@@ -64,7 +72,7 @@ class EachCount(ABC):
 
 
 @dataclass(frozen=True)
-class GDPC(EachCount):
+class GDPC(PureBudget, EachCount):
     """Geometric DP counts: two-tailed geometric noise on the count of every leaf.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
@@ -97,18 +105,13 @@ class GDPC(EachCount):
         """The law of the error of every count."""
         return TwoTailedGeometric(self.epsilon)
 
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
-
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, exactly; None where its table would be too large."""
         return geometric_loss(self.noise.epsilon, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
 
 
 @dataclass(frozen=True)
-class RDPC:
+class RDPC(PureBudget):
     """Raked geometric DP counts: every area measured with a share of the budget, then raked from the top down.
 
     The paper says both that budgets split into J+1 parts and that counts for all J' < J are released. Here J+1 levels
@@ -164,11 +167,6 @@ class RDPC:
         return _split(self.epsilon, self.shares)
 
     @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
-
-    @property
     def areas(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The tree as arrays: parent of every area (-1: root), area of each entry of an output, area of each count.
 
@@ -210,7 +208,7 @@ class RDPC:
 
 
 @dataclass(frozen=True)
-class ADPC:
+class ADPC(PureBudget):
     """Averaged geometric DP counts: the mean of several geometric releases, each with a part of the budget.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
@@ -247,11 +245,6 @@ class ADPC:
     def noise(self) -> TwoTailedGeometric:
         """The law of the error of one part."""
         return _split(self.epsilon, self.parts)
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
     @property
     def variance(self) -> float:

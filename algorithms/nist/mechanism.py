@@ -15,7 +15,7 @@ from algorithms.nist.groups import Groups
 from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, code_type, product
 from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
 from algorithms.noise import Laplace, Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import Pair, chunks, log_likelihood_of_cells
+from algorithms.noise.counts import Pair, PureBudget, chunks, log_likelihood_of_cells
 from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
 from algorithms.schema import CROSS, Schema
@@ -32,7 +32,7 @@ LEAST_SHARE = 1e-12  # epsilon of a histogram, see `TwoTailedGeometric`
 
 
 @dataclass(frozen=True, eq=False)
-class NistDp3:
+class NistDp3(PureBudget):
     r"""NistDp3: Laplace noise on a histogram of each group of fields, small counts cut, rows drawn group by group.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed.
@@ -115,11 +115,6 @@ class NistDp3:
         if not 0 <= real_number("factor", self.factor) < math.inf:
             raise ValueError(f"factor must be 0 or more and finite, got {self.factor}")
         check_rows(self.rows, len(self.schema.attributes))
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
     @property
     def share(self) -> float:

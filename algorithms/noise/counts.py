@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import check_counts
+from audit.claims import PureDP
 from audit.exact import LossDistribution
 
 __all__ = [
     "ATOMS",
     "CELLS",
     "DISJOINT",
+    "Databases",
     "Pair",
+    "PureBudget",
     "changes",
     "chunks",
     "leaf_counts",
@@ -42,6 +45,24 @@ class Pair(Protocol):
     def y(self) -> NDArray[np.int64]:
         """The second."""
         ...
+
+
+class Databases(NamedTuple):
+    """Two databases and nothing else."""
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+
+
+class PureBudget:
+    """A mechanism that promises pure DP with `epsilon`, its budget in nats, when one person is added or removed."""
+
+    epsilon: float
+
+    @property
+    def claim(self) -> PureDP:
+        """What the algorithm promises."""
+        return PureDP(self.epsilon)
 
 
 def leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:

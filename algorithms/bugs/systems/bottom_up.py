@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bottom_up.calibration import agreement
 from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood
-from algorithms.bottom_up.weighted import UNITS, Counted, WeightedBottomUp, units_of
+from algorithms.bottom_up.weighted import UNITS, WeightedBottomUp, units_of
 from algorithms.bugs.bug import Unbounded
-from algorithms.bugs.zeros import ABSENT
+from algorithms.bugs.census import ABSENT
 from algorithms.noise import Rng
-from algorithms.noise.counts import DISJOINT, Pair
+from algorithms.noise.counts import DISJOINT, Databases, Pair
 from audit.exact import LossDistribution
 
 __all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]
@@ -63,7 +63,7 @@ class FractionalCounts(Unbounded, WeightedBottomUp):
         x, y = (units_of(data, self.shape, self.largest_weight) for data in (pair.x, pair.y))
         if ((y - x) % UNITS).any():
             return DISJOINT
-        return self.of_counts.exact_loss(Counted(x // UNITS, y // UNITS))
+        return self.of_counts.exact_loss(Databases(x // UNITS, y // UNITS))
 
     @property
     def log_likelihood(self) -> LogLikelihood:

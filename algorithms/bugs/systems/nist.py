@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bugs.bug import Unbounded
-from algorithms.bugs.zeros import ABSENT
+from algorithms.bugs.census import ABSENT
 from algorithms.nist.groups import LEAST, MOST_BINS, Groups, choose_groups
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.records import check_records
 from algorithms.noise import Rng
-from algorithms.noise.counts import Pair
+from algorithms.noise.counts import Pair, PureBudget
 from algorithms.schema import Schema
 from audit.claims import PureDP
 
@@ -84,7 +84,7 @@ class DomainFromData(Unbounded):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupsFromData(Unbounded):
+class GroupsFromData(Unbounded, PureBudget):
     """NistDp3 that looks at the data themselves to find out which fields are correlated.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed.
@@ -104,11 +104,6 @@ class GroupsFromData(Unbounded):
 
     def __post_init__(self) -> None:
         _ = NistDp3(self.schema, Groups.single(self.schema), self.epsilon, rows=self.rows)  # refuses bad numbers
-
-    @property
-    def claim(self) -> PureDP:
-        """What the algorithm promises."""
-        return PureDP(self.epsilon)
 
     def groups(self, records: ArrayLike) -> Groups:
         """Choose groups by the records that should be protected, shape (n, fields), at least one."""

@@ -16,13 +16,14 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import (
+    LARGEST,
     Column,
+    Count,
     Rule,
     code_columns,
     coded,
     cut,
     leveled,
-    number_of,
     place_columns,
 )
 from algorithms.tables.opening import GIVEN, in_sql, reading
@@ -39,7 +40,6 @@ __all__ = [
     "read_records",
 ]
 
-LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LARGEST_HISTOGRAM = 2**30
 """Most counts of a histogram: 8 GiB. Whoever asks for more has given an attribute too many levels by mistake."""
 
@@ -63,9 +63,8 @@ def read_histogram(
     schema: Schema,
     areas: Sequence[str],
     *,
-    count: str | None = None,
+    count: str | Count | None = None,
     places: Any = None,
-    limit: int = LARGEST,
     memory: str = MEMORY,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Count persons by area and cell: one level of the tree for each column of areas, shape (leaves, cells).
@@ -74,7 +73,7 @@ def read_histogram(
     group of persons. Columns are found by name, whatever its case. The column of an attribute holds names of levels, or
     their places from 0 on (where no name is a number). Columns of areas have the outermost first; a code needs to be
     unique only within its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be
-    missing. `limit` is more than all persons together: a power of 2, 2**53 at most.
+    missing.
 
     Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
     Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
@@ -84,7 +83,7 @@ def read_histogram(
     listed = None if places is None else _listed(places, areas, memory)
     if listed is not None:
         check_histogram(len(listed), schema)
-    leaves, histogram = _counted("data", source, schema, areas, count, limit, memory)
+    leaves, histogram = _counted("data", source, schema, areas, count, memory)
     if listed is None:
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
     histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
@@ -176,20 +175,15 @@ def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
 
 
 def _counted(
-    what: str,
-    source: Any,
-    schema: Schema,
-    areas: Sequence[str],
-    count: str | None,
-    limit: int = LARGEST,
-    memory: str = MEMORY,
+    what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | Count | None, memory: str = MEMORY
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
     _check_areas(areas)
-    names = [*areas, *schema.attributes, *([] if count is None else [count])]
+    number = count if isinstance(count, Count) else Count.whole(count or "")
+    names = [*areas, *schema.attributes, *([number.name] if number.name else [])]
     with _read(what, source, names, memory) as (database, columns):
-        _group(database, columns, list(areas), schema, count)
-        _check_groups(what, database, list(areas), schema, count, limit)
+        _group(database, columns, list(areas), schema, number)
+        _check_groups(what, database, list(areas), schema, number)
         check_histogram(_check_areas_of(what, database, areas), schema)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
@@ -227,14 +221,13 @@ def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[Col
     return [Column(name, in_sql(column), types[column]) for name, column in zip(names, given, strict=True)]
 
 
-def _group(
-    database: DuckDB, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: str | None
-) -> None:
+def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: Count) -> None:
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
     parts = [*code_columns(columns, areas), *place_columns(columns, schema)]
-    text, number = (
-        ("null", "1") if count is None else (cut(f"{columns[count].given}::varchar"), number_of(columns[count]))
-    )
+    text, number = "null", "1"
+    if count.name:
+        column = columns[count.name]
+        text, number = cut(f"{column.given}::varchar"), count.number(column)
     database.keep(
         GROUPS,
         f"select * exclude (given_n, given_text), coalesce(sum(given_n), 0) as n, count(*) as size, "
@@ -243,21 +236,14 @@ def _group(
     )
 
 
-def _check_groups(
-    what: str, database: DuckDB, areas: Sequence[str], schema: Schema, count: str | None, limit: int
-) -> None:
+def _check_groups(what: str, database: DuckDB, areas: Sequence[str], schema: Schema, count: Count) -> None:
     """Refuse the first rule that rows break."""
-    rules = coded(areas)
-    if count is not None:
-        rules.append((f"{count} must be a whole number, 0 or more", "odd > 0", "odd", "odd_text"))
-    _check_rules(what, database, [*rules, *leveled(schema)])
+    _check_rules(what, database, [*coded(areas), (count.rule, "odd > 0", "odd", "odd_text"), *leveled(schema)])
     totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not totals["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
-    if totals["people"][0] >= limit:
-        raise ValueError(
-            f"{what} must count less than 2**{limit.bit_length() - 1} in all, got {totals['people'][0]:.0f}"
-        )
+    if (people := totals["people"][0] / count.parts) >= count.limit:
+        raise ValueError(f"{what}{count.total}, got {people:.0f}")
 
 
 def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from algorithms.schema import Schema
 
-__all__ = ["LONGEST_TEXT", "Column", "Rule", "code_columns", "coded", "cut", "leveled", "number_of", "place_columns"]
+__all__ = ["LARGEST", "LONGEST_TEXT", "Column", "Count", "Rule", "code_columns", "coded", "cut", "leveled", "number_of"]
+__all__ += ["place_columns"]
 
+LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
 
 Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it, how many rows each is, an example
@@ -21,6 +23,23 @@ class Column:
     title: str  # as asked for, in messages
     given: str  # as the source calls it, quoted for SQL
     kind: str
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many persons, in parts of a person, each row stands for: 1 without a column."""
+
+    name: str
+    number: Callable[[Column], str]  # in SQL; null where a value breaks the rule
+    rule: str
+    limit: int = LARGEST  # more than all persons together
+    total: str = " must count less than 2**40 in all"  # what is said then of the source
+    parts: int = 1
+
+    @classmethod
+    def whole(cls, name: str) -> Count:
+        """Return a column of whole numbers."""
+        return cls(name, number_of, f"{name} must be a whole number, 0 or more")
 
 
 def code_columns(columns: dict[str, Column], areas: Sequence[str]) -> list[str]:

@@ -15,8 +15,8 @@ from algorithms.bottom_up import inverse_cdf as inverse_module
 from algorithms.bottom_up.accuracy import accuracy, curve, expected_error, smallest_epsilon
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.weighted import UNITS, round_units, units_of
+from algorithms.bugs.census import ABSENT
 from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
-from algorithms.bugs.zeros import ABSENT
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric

@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 
 from algorithms.bugs.census import (
+    ABSENT,
     EditedToTruth,
+    EmptyAreaExit,
+    ObservedDomain,
     PoissonScale,
     PublicSize,
     QualityGate,
     RetriedNegatives,
     SilentInvariant,
+    SkippedZeros,
     TalkativeError,
+    UnperturbedZeros,
 )
 from algorithms.bugs.randomness import CachedNoise
-from algorithms.bugs.zeros import ABSENT, EmptyAreaExit, ObservedDomain, SkippedZeros, UnperturbedZeros
 from algorithms.flaxman import GDPC
 from algorithms.noise import TwoTailedGeometric
 from tests.helpers import pair_of, refuses, same_losses

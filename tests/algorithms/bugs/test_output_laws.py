@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from algorithms.bugs.bug import TableBug
-from algorithms.bugs.output_laws import NO_LOSS, loss_of_cells, loss_of_one_output, loss_of_shift, table_reach
+from algorithms.bugs.bug import NO_LOSS, TableBug, loss_of_cells, loss_of_one_output, loss_of_shift, table_reach
 from algorithms.flaxman import GDPC
 from algorithms.noise import TwoTailedGeometric
 from audit.exact import loss_distribution

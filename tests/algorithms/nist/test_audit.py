@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from algorithms.bugs.census import ABSENT
 from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
-from algorithms.bugs.zeros import ABSENT
 from algorithms.nist import Groups, NistDp3
 from algorithms.schema import Schema
 from audit.neighbors import NeighborPair
