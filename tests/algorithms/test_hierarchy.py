@@ -159,7 +159,7 @@ def test_a_ragged_tree_with_leaves_at_three_depths():
     tree = Hierarchy.from_parents([3, 3, 1, -1, 1, 4], ["a", "b", "ba", "all", "bb", "bba"])
     assert repr(tree) == "Hierarchy(1 > 2 > 2 > 1 areas, 3 leaves)"
     assert tree.labels == ("all", "a", "b", "ba", "bb", "bba")
-    assert [tree.label(i) for i in range(3)] == ["a", "b / ba", "b / bb / bba"]
+    assert [tree.name(node) for node in range(6)] == ["all", "a", "b", "b / ba", "b / bb", "b / bb / bba"]
     assert tree.totals([5, 7, 11]).tolist() == [23, 5, 18, 7, 11, 11]
     assert tree.rake([20, 4, 6, 1, 2, 99]).tolist() == [20, 8, 12, 4, 8, 8]
     assert tree.rake([20, 4, 6, -1, 1, 99]).tolist() == [20, 8, 12, 6, 6, 6]
@@ -207,97 +207,73 @@ def test_a_tree_and_what_is_raked_stay_as_they_are():
 
 # Refusals
 
-
-@pytest.mark.parametrize(
-    ("parents", "error", "message"),
-    [
-        ([], ValueError, r"parents must be a list of at least one node, got shape \(0,\)"),
-        ([[-1]], ValueError, r"parents must be a list of at least one node, got shape \(1, 1\)"),
-        ([-1.0, 0.0], TypeError, "parents must be integers, got dtype float64"),
-        (["-1"], TypeError, "parents must be integers"),
-        ([True], TypeError, "parents must be integers, got dtype bool"),
-        ([0, 0], ValueError, r"a tree has exactly one root \(parent -1\), got 0"),
-        ([-1, -1], ValueError, r"a tree has exactly one root \(parent -1\), got 2"),
-        ([-1, 2], ValueError, r"node 1 is an orphan: its parent 2 is not a node of 0\.\.1"),
-        ([-1, -2], ValueError, "node 1 is an orphan: its parent -2"),
-        ([-1, 1], ValueError, "node 1 lies on or under a cycle"),
-        ([-1, 2, 3, 1], ValueError, "node 1 lies on or under a cycle"),
-        ([-1, 0, 3, 4, 3], ValueError, "node 2 lies on or under a cycle"),
-    ],
-)
-def test_parents_make_one_tree(parents, error, message):
-    with pytest.raises(error, match=message):
-        Hierarchy.from_parents(parents)
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ([], "codes need at least one column and one row, got none"),
-        ([[]], "codes need at least one column and one row, got none"),
-        ([["a", "b"], ["a"]], r"columns of codes must have one length, got \[1, 2\]"),
-        ([["a", "a"]], "row 1 repeats the leaf a"),
-        ([["a", "b", "a"], ["1", "1", "1"]], "row 2 repeats the leaf a / 1"),
-    ],
-)
-def test_codes_name_every_leaf_once(columns, message):
-    with pytest.raises(ValueError, match=message):
-        Hierarchy.from_codes(*columns)
-
-
-@pytest.mark.parametrize("name", ["fanout", "depth"])
-def test_regular_trees_are_of_whole_numbers(name):
-    given = {"fanout": 2, "depth": 2}
-    refuses(ValueError, f"{name} must be at least 1, got 0", Hierarchy.regular, **{**given, name: 0})
-    for value in (2.0, True, "2"):
-        told = f"{name} must be an integer, got {value!r}"
-        refuses(TypeError, told, Hierarchy.regular, **{**given, name: value})
+PARENTS = {
+    "parents must be a list of at least one node, got shape (0,)": [],
+    "parents must be a list of at least one node, got shape (1, 1)": [[-1]],
+    "a tree has exactly one root (parent -1), got 0": [0, 0],
+    "a tree has exactly one root (parent -1), got 2": [-1, -1],
+    "node 1 is an orphan: its parent 2 is not a node of 0..1": [-1, 2],
+    "node 1 is an orphan: its parent -2 is not a node of 0..1": [-1, -2],
+    "node 1 lies on or under a cycle: its ancestors never reach the root": [-1, 1],
+    "node 2 lies on or under a cycle: its ancestors never reach the root": [-1, 0, 3, 4, 3],
+}
+CODES_OF = {
+    "codes need at least one column and one row, got none": [[]],
+    "columns of codes must have one length, got [1, 2]": [["a", "b"], ["a"]],
+    "row 1 repeats the leaf a": [["a", "a"]],
+    "row 2 repeats the leaf a / 1": [["a", "b", "a"], ["1", "1", "1"]],
+}
+PAIR, DEEP = Hierarchy.regular(2, 1), Hierarchy.regular(2, 2)
+LEAVES = "must have one entry for each of 2 leaves, got shape"
+VALUES = {
+    **{message: (Hierarchy.from_parents, parents) for message, parents in PARENTS.items()},
+    **{message: (Hierarchy.from_codes, *columns) for message, columns in CODES_OF.items()},
+    "codes need at least one column and one row, got none ": (Hierarchy.from_codes,),
+    "labels must name every node: got 1 labels for 2 nodes": (Hierarchy.from_parents, [-1, 0], ["all"]),
+    "fanout must be at least 1, got 0": (Hierarchy.regular, 0, 2),
+    "depth must be at least 1, got 0": (Hierarchy.regular, 2, 0),
+    **{f"level must be in 0..2, got {place}": (DEEP.level, place) for place in (-1, 3)},
+    **{f"leaf must be in 0..3, got {place}": (DEEP.path, place) for place in (-1, 4)},
+    **{f"node must be in 0..6, got {place}": (DEEP.name, place) for place in (-1, 7)},
+    **{f"values {LEAVES} {np.shape(wrong)}": (PAIR.totals, wrong) for wrong in (5, [1], [[1], [2]])},
+    **{f"counts {LEAVES} {np.shape(wrong)}": (PAIR.check_counts, wrong) for wrong in (5, [1], [[1], [2]])},
+    **{
+        f"noisy must have one entry for each of 3 areas, got shape {np.shape(wrong)}": (PAIR.rake, wrong)
+        for wrong in (5, [1, 2], [[1, 2, 3, 4]])
+    },
+}
+TYPES = {
+    "parents must be integers, got dtype float64": (Hierarchy.from_parents, [-1.0, 0.0]),
+    "parents must be integers, got dtype <U2": (Hierarchy.from_parents, ["-1"]),
+    "parents must be integers, got dtype bool": (Hierarchy.from_parents, [True]),
+    **{f"fanout must be an integer, got {value!r}": (Hierarchy.regular, value, 2) for value in (2.0, True, "2")},
+    "depth must be an integer, got 2.0": (Hierarchy.regular, 2, 2.0),
+}
 
 
-def test_there_is_no_such_level_leaf_or_node():
-    tree = Hierarchy.regular(2, 2)
-    for name, most, functions in (
-        ("level", 2, (tree.level, tree.ancestors)),
-        ("leaf", 3, (tree.path, tree.label)),
-        ("node", 6, (tree.name,)),
-    ):
-        for place in (-1, most + 1):
-            for function in functions:
-                refuses(ValueError, f"{name} must be in 0..{most}, got {place}", function, place)
+@pytest.mark.parametrize("message", [*VALUES, *TYPES])
+def test_what_makes_no_tree_or_does_not_fit_one_is_refused(message):
+    refuses(ValueError if message in VALUES else TypeError, message.strip(), *(VALUES | TYPES)[message])
 
 
-def test_values_and_labels_fit_the_tree():
-    tree = Hierarchy.regular(2, 1)
-    told = "labels must name every node: got 1 labels for 2 nodes"
-    refuses(ValueError, told, Hierarchy.from_parents, [-1, 0], ["all"])
-    for wrong in (5, [1], [[1], [2]]):
-        with pytest.raises(ValueError, match="values must have one entry for each of 2 leaves, got shape"):
-            tree.totals(wrong)
-        with pytest.raises(ValueError, match="counts must have one entry for each of 2 leaves, got shape"):
-            tree.check_counts(wrong)
-    for wrong in (5, [1, 2], [[1, 2, 3, 4]]):
-        with pytest.raises(ValueError, match="noisy must have one entry for each of 3 areas, got shape"):
-            tree.rake(wrong)
+COUNTS = {
+    "whole numbers of people, got 1.5": [1.5, 2],
+    "whole numbers of people, got nan": [1, math.nan],
+    "whole numbers of people, got inf": [1, math.inf],
+    "not be negative, got -1": [-1, 2],
+    "add up to less than 2**53, got 9007199254740992": [2**53 - 1, 1],
+    "add up to less than 2**53, got 18446744073709551616": np.array([2**64 - 1, 0], np.uint64),
+    "whole numbers of people, got dtype bool": [True, False],
+    "whole numbers of people, got dtype object": [None, 1],
+}
 
 
-@pytest.mark.parametrize(
-    ("counts", "error", "message"),
-    [
-        ([True, False], TypeError, "counts must be whole numbers of people, got dtype bool"),
-        ([None, 1], TypeError, "counts must be whole numbers of people, got dtype object"),
-        ([1.5, 2], ValueError, r"counts must be whole numbers of people, got 1\.5"),
-        ([1, math.nan], ValueError, "counts must be whole numbers of people, got nan"),
-        ([1, math.inf], ValueError, "counts must be whole numbers of people, got inf"),
-        ([-1, 2], ValueError, "counts must not be negative, got -1"),
-        ([2**53 - 1, 1], ValueError, r"counts must add up to less than 2\*\*53, got 9007199254740992"),
-        (np.array([2**64 - 1, 0], np.uint64), ValueError, r"counts must add up to less than 2\*\*53"),
-    ],
-)
-def test_counts_are_numbers_of_people(counts, error, message):
-    with pytest.raises(error, match=message):
-        check_counts(counts)
-    with pytest.raises(error, match=message):
-        Hierarchy.regular(2, 1).check_counts(np.array([counts, counts]))
+@pytest.mark.parametrize("words", COUNTS)
+def test_counts_are_numbers_of_people(words):
+    error = TypeError if "dtype" in words else ValueError
+    message = f"counts must be {words}" if words.startswith("whole") else f"counts must {words}"
+    refuses(error, message, check_counts, COUNTS[words])
+    refuses(error, message, PAIR.check_counts, np.array([COUNTS[words]] * 2))
 
 
 def test_counts_come_back_as_integers():
@@ -311,14 +287,9 @@ def test_counts_come_back_as_integers():
 
 @pytest.mark.parametrize("noisy", [[12, 0.5, 1], [12, math.nan, 1], [math.inf, 1, 1], [12, 1e-320, 0]])
 def test_only_whole_numbers_are_raked(noisy):
-    with pytest.raises(ValueError, match="noisy must hold whole numbers"):
-        Hierarchy.regular(2, 1).rake(noisy)
-
-
-def test_every_area_has_the_name_of_its_path():
-    tree = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"])
-    assert [tree.name(node) for node in range(tree.n_nodes)] == ["total", "A", "B", "A / 1", "A / 2", "B / 1"]
-    assert [tree.label(leaf) for leaf in range(tree.n_leaves)] == ["A / 1", "A / 2", "B / 1"]
+    refuses(
+        ValueError, "noisy must hold whole numbers: their sums are 1 or more, or hold no proportion", PAIR.rake, noisy
+    )
 
 
 def test_children_stand_side_by_side_and_a_cut_has_the_leaves_above_it():

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from algorithms.schema import Schema
 
-__all__ = ["LARGEST", "LONGEST_TEXT", "Column", "Count", "Rule", "code_columns", "coded", "cut", "leveled", "number_of"]
-__all__ += ["place_columns"]
+__all__ = ["LARGEST", "Column", "Count", "Rule", "code_columns", "coded", "cut", "leveled", "place_columns"]
 
 LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
