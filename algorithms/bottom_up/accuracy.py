@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.bottom_up.mechanism import BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise.margins import inside
 from algorithms.noise.quadrature import mean_magnitude
 from audit.arguments import whole_number
 
@@ -96,8 +97,7 @@ def accuracy(
     (0.8509, 0.9949, 0.999968)
     """
     whole_number("replicates", replicates, least=2)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+    inside(confidence)
     counted = mechanism.of_counts
     exact = mechanism.counts(data)
     table = exact.reshape(len(exact), -1)

@@ -39,6 +39,8 @@ BITS: dict[str, Shown] = {
     "sum_error": "number",
 }
 
+SHOWN: tuple[Shown, Shown] = ("share", "number")  # of tables with a column for each law
+
 Noise = TwoTailedGeometric | Rounded
 
 
@@ -96,58 +98,29 @@ def compute(state: State) -> dict[str, Result]:
 @cache
 def sheet() -> Sheet:
     """Return the sheet; its published state has an epsilon of 1, and the pilot's fourteen tables."""
+    whole = Group(label="counts.whole", rows=_rows("counts/{}/all"))
+    pilot = Group(
+        label="counts.ons",
+        rows=_rows("counts/ons/{}"),
+        inputs=(f"{ONS}/tables", f"{ONS}/delta"),
+        results=tuple(Total(key=f"{ONS}/{name}", label=f"counts.ons.{name}") for name in ("epsilon", "kept_delta")),
+    )
+    printed = Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED))))
+    chosen = Row(place="counts/sum/all", label="counts.sum.asked")
+    numbers = (chosen, *_numbered("counts/sum/cells_{}", CELLS))
+    sums = Group(label="counts.sum.rows", rows=numbers, inputs=(f"{ALL}/cells",))
+    row = Row(place=BOTTOM_UP, label="counts.bottom_up.row")
+    drawn = Group(label="counts.bottom_up.rows", rows=(row,), inputs=(f"{BOTTOM_UP}/bits",))
+    shares, errors = (_columns("counts", dict.fromkeys(LAWS, shown)) for shown in SHOWN)
     tables = (
-        Table(
-            label="counts.one",
-            rows="counts.law",
-            columns=_columns("counts", NOISE),
-            groups=(
-                Group(label="counts.whole", rows=_rows("counts/{}/all")),
-                Group(
-                    label="counts.ons",
-                    rows=_rows("counts/ons/{}"),
-                    inputs=(f"{ONS}/tables", f"{ONS}/delta"),
-                    results=(
-                        Total(key=f"{ONS}/epsilon", label="counts.ons.epsilon"),
-                        Total(key=f"{ONS}/kept_delta", label="counts.ons.kept_delta"),
-                    ),
-                ),
-            ),
-        ),
-        Table(
-            label="counts.pilot",
-            rows="counts.epsilon",
-            columns=_columns("counts", {law: "share" for law in LAWS}),
-            groups=(
-                Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED)))),
-            ),
-        ),
-        Table(
-            label="counts.sum",
-            rows="counts.cells",
-            columns=_columns("counts", {law: "number" for law in LAWS}),
-            groups=(
-                Group(
-                    label="counts.sum.rows",
-                    rows=(
-                        Row(place="counts/sum/all", label="counts.sum.asked"),
-                        *_numbered("counts/sum/cells_{}", CELLS),
-                    ),
-                    inputs=(f"{ALL}/cells",),
-                ),
-            ),
-        ),
+        Table(label="counts.one", rows="counts.law", columns=_columns("counts", NOISE), groups=(whole, pilot)),
+        Table(label="counts.pilot", rows="counts.epsilon", columns=shares, groups=(printed,)),
+        Table(label="counts.sum", rows="counts.cells", columns=errors, groups=(sums,)),
         Table(
             label="counts.bottom_up",
             rows="counts.bottom_up.of",
             columns=_columns("counts.bottom_up", BITS),
-            groups=(
-                Group(
-                    label="counts.bottom_up.rows",
-                    rows=(Row(place=BOTTOM_UP, label="counts.bottom_up.row"),),
-                    inputs=(f"{BOTTOM_UP}/bits",),
-                ),
-            ),
+            groups=(drawn,),
         ),
     )
     return Sheet(

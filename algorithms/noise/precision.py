@@ -5,24 +5,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.noise.drawing import Floats
+from audit.arguments import positive_number
 
 __all__ = ["OnIntegers", "OnReals", "minus_half_square", "on_integers", "parameter", "pick", "standardize"]
 
 
 def parameter(name: str, value: Any, *, at_least: float, at_most: float = math.inf) -> float:
     """Return a parameter of a law as a float, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
-    if not 0 < number < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {number}")
+    number = positive_number(name, value)
     if not at_least <= number <= at_most:
         raise ValueError(f"{name} must be from {at_least} to {at_most}, got {number}")
     return number

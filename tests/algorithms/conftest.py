@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
+
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
@@ -25,3 +27,18 @@ def desk(tmp_path, monkeypatch):
                 Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
 
     return write
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Replace samplers by one that keeps the wild noise it hands out, each with the parameter of its law, in order."""
+    handed = []
+
+    def sample(self, size, rng):
+        noise = rng.normal(0, 3, size) if isinstance(self, Laplace) else rng.integers(-30, 31, size)
+        handed.append((*vars(self).values(), noise))
+        return noise.copy()
+
+    for law in (DiscreteGaussian, Laplace, TwoTailedGeometric):
+        monkeypatch.setattr(law, "sample", sample)
+    return handed

@@ -24,20 +24,6 @@ TREE = Hierarchy.regular(2, 2)
 EVERY = [GDPC(0.5), RDPC(0.5, TREE), RDPC(0.5, TREE, output="all"), ADPC(0.5), ADPC(0.5, 7), GaussianCounts(0.5)]
 
 
-@pytest.fixture
-def scripted(monkeypatch):
-    """Replace the sampler by one that records the law asked for and the noise handed out, wild enough to be visible."""
-    given_out = []
-
-    def sample(self, size, rng):
-        noise = rng.integers(-30, 31, size)
-        given_out.append((self.epsilon, noise.copy()))
-        return noise
-
-    monkeypatch.setattr(TwoTailedGeometric, "sample", sample)
-    return given_out
-
-
 def fit(values, log_pmf):
     """P-value of the chi-square test of whole numbers against a law."""
     values = values.astype(np.int64)
