@@ -32,20 +32,20 @@ def check_counts(counts: ArrayLike) -> Index:
     ValueError
         If one is negative or not whole, or a total reaches 2**53.
     """
-    given = np.asarray(counts)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"counts must be whole numbers of people, got dtype {given.dtype}")
-    if given.dtype.kind == "f" and given.size:
-        odd = given[~(np.isfinite(given) & (given == np.floor(given)))]
+    array = np.asarray(counts)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"counts must be whole numbers of people, got dtype {array.dtype}")
+    if array.dtype.kind == "f" and array.size:
+        odd = array[~(np.isfinite(array) & (array == np.floor(array)))]
         if odd.size:
             raise ValueError(f"counts must be whole numbers of people, got {odd[0]}")
-    if given.size and given.min() < 0:
-        raise ValueError(f"counts must not be negative, got {given.min()}")
-    if given.size and float(given.max()) * given.shape[-1] >= LARGEST_EXACT:  # else no total can reach it
-        total = given.sum(axis=-1, dtype=np.float64).max()
+    if array.size and array.min() < 0:
+        raise ValueError(f"counts must not be negative, got {array.min()}")
+    if array.size and float(array.max()) * array.shape[-1] >= LARGEST_EXACT:  # else no total can reach it
+        total = array.sum(axis=-1, dtype=np.float64).max()
         if total >= LARGEST_EXACT:
             raise ValueError(f"counts must add up to less than 2**53, got {total:.0f}")
-    return given.astype(np.int64, copy=False)
+    return array.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,12 +96,12 @@ class Hierarchy:
         >>> tree.totals([5, 7, 1])
         array([13, 12,  1,  5,  7,  1])
         """
-        given = np.asarray(parents)
-        if given.ndim != 1 or given.size == 0:
-            raise ValueError(f"parents must be a list of at least one node, got shape {given.shape}")
-        if given.dtype.kind not in "iu":
-            raise TypeError(f"parents must be integers, got dtype {given.dtype}")
-        above = given.astype(np.int64)
+        numbers = np.asarray(parents)
+        if numbers.ndim != 1 or numbers.size == 0:
+            raise ValueError(f"parents must be a list of at least one node, got shape {numbers.shape}")
+        if numbers.dtype.kind not in "iu":
+            raise TypeError(f"parents must be integers, got dtype {numbers.dtype}")
+        above = numbers.astype(np.int64)
         n = above.size
         names = tuple(str(i) for i in range(n)) if labels is None else tuple(str(label) for label in labels)
         if len(names) != n:
@@ -306,10 +306,10 @@ class Hierarchy:
         ValueError
             If the last axis is not the leaves, a count is negative, or a total would reach 2**53.
         """
-        given = np.asarray(counts)
-        if given.ndim == 0 or given.shape[-1] != self.n_leaves:
-            raise ValueError(f"counts must have one entry for each of {self.n_leaves} leaves, got shape {given.shape}")
-        return check_counts(given)
+        array = np.asarray(counts)
+        if array.ndim == 0 or array.shape[-1] != self.n_leaves:
+            raise ValueError(f"counts must have one entry for each of {self.n_leaves} leaves, got shape {array.shape}")
+        return check_counts(array)
 
     def totals(self, values: ArrayLike) -> NDArray[np.int64] | NDArray[np.float64]:
         """Add the values of the leaves, shape (..., n_leaves), up to every area, the root first: (..., n_nodes).
@@ -319,12 +319,12 @@ class Hierarchy:
         ValueError
             If the last axis is not the leaves.
         """
-        given = np.asarray(values)
-        if given.ndim == 0 or given.shape[-1] != self.n_leaves:
-            raise ValueError(f"values must have one entry for each of {self.n_leaves} leaves, got shape {given.shape}")
+        array = np.asarray(values)
+        if array.ndim == 0 or array.shape[-1] != self.n_leaves:
+            raise ValueError(f"values must have one entry for each of {self.n_leaves} leaves, got shape {array.shape}")
         # Totals outgrow the narrow type in which counts may be stored.
-        out = np.zeros((*given.shape[:-1], self.n_nodes), np.float64 if given.dtype.kind == "f" else np.int64)
-        out[..., self.leaves] = given
+        out = np.zeros((*array.shape[:-1], self.n_nodes), np.float64 if array.dtype.kind == "f" else np.int64)
+        out[..., self.leaves] = array
         for j in range(self.depth, 0, -1):
             parents, starts, _ = self._families[j - 1]
             out[..., parents] = np.add.reduceat(out[..., self.level(j)], starts, axis=-1)
@@ -355,16 +355,16 @@ class Hierarchy:
         array([[12.,  8.,  4.],
                [12.,  6.,  6.]])
         """
-        given = np.asarray(noisy)
-        if given.ndim == 0 or given.shape[-1] != self.n_nodes:
-            raise ValueError(f"noisy must have one entry for each of {self.n_nodes} areas, got shape {given.shape}")
-        out = given.astype(np.float64)
-        if given.dtype.kind == "f" and not (np.isfinite(out) & (out == np.rint(out))).all():
+        array = np.asarray(noisy)
+        if array.ndim == 0 or array.shape[-1] != self.n_nodes:
+            raise ValueError(f"noisy must have one entry for each of {self.n_nodes} areas, got shape {array.shape}")
+        out = array.astype(np.float64)
+        if array.dtype.kind == "f" and not (np.isfinite(out) & (out == np.rint(out))).all():
             raise ValueError("noisy must hold whole numbers: their sums are 1 or more, or hold no proportion")
         for j in range(1, self.depth + 1):
             parents, starts, sizes = self._families[j - 1]
             children = out[..., self.level(j)]
-            sums = np.add.reduceat(given[..., self.level(j)], starts, axis=-1)
+            sums = np.add.reduceat(array[..., self.level(j)], starts, axis=-1)
             above = out[..., parents]
             lost = sums <= 0
             ratio = above / np.where(lost, 1, sums)

@@ -242,11 +242,11 @@ def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     >>> halves(np.arange(6, dtype=np.uint8))
     (array([0, 4, 5], dtype=uint8), array([1, 2, 3], dtype=uint8))
     """
-    given = np.asarray(records)
-    if given.ndim == 0 or len(given) < 2:
-        raise ValueError(f"records must be at least 2, got shape {given.shape}")
-    order = np.random.default_rng(HALVES).permutation(len(given))
-    return given[np.sort(order[::2])], given[np.sort(order[1::2])]
+    array = np.asarray(records)
+    if array.ndim == 0 or len(array) < 2:
+        raise ValueError(f"records must be at least 2, got shape {array.shape}")
+    order = np.random.default_rng(HALVES).permutation(len(array))
+    return array[np.sort(order[::2])], array[np.sort(order[1::2])]
 
 
 def _fanout(people: int, levels: int, people_per_leaf: float) -> int:

@@ -145,14 +145,14 @@ class System:
         needed = [name for name, one in takes.items() if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
         if missing := [name for name in needed if name not in options]:
             raise ValueError(f"{self.name} needs --{missing[0]} with data of your own, as `plaudit release` does")
-        found = self.own(data, **options)
-        sizes = [np.size(system.pair().x) for system in (self, found)]
-        return replace(found, runs=min(self.runs, max(FEWEST, self.runs * sizes[0] // sizes[1])))
+        described = self.own(data, **options)
+        sizes = [np.size(system.pair().x) for system in (self, described)]
+        return replace(described, runs=min(self.runs, max(FEWEST, self.runs * sizes[0] // sizes[1])))
 
     def command(self, name: str) -> Callable[..., int]:
         """Return the function of a command, imported now."""
-        found: Callable[..., int] = named(self.commands[name])
-        return found
+        function: Callable[..., int] = named(self.commands[name])
+        return function
 
     def check_installed(self) -> None:
         """Refuse, with an ImportError of one line, to run without the extra that it needs."""
@@ -218,8 +218,8 @@ def counting(
     if settings:
         about = f"{about.removesuffix('.')} ({', '.join(f'{key}={value!r}' for key, value in settings.items())})."
     pairs = {data: partial(_one_person_more, data) for data in sorted(EXTRACTS, reverse=True)}
-    told: dict[str, Any] = {"about": about, "commands": commands, "group": group}
-    return System(name=name, build=build, pairs=pairs, of_counts=True, below=below, **told)
+    common: dict[str, Any] = {"about": about, "commands": commands, "group": group}
+    return System(name=name, build=build, pairs=pairs, of_counts=True, below=below, **common)
 
 
 def as_it_is(mechanism: Any) -> Callable[[], Any]:

@@ -215,29 +215,29 @@ class Schema:
             If there is no such attribute or level.
         """
         mask = np.ones(self.shape, np.bool_)
-        for axis, (name, given) in enumerate(self.attributes.items()):
+        for axis, (name, known) in enumerate(self.attributes.items()):
             if name in levels:
                 wanted = [levels[name]] if isinstance(levels[name], str) else list(levels[name])
-                if unknown := [level for level in wanted if level not in given]:
-                    raise ValueError(f"level of {name} must be one of {', '.join(given)}, got {unknown[0]!r}")
+                if unknown := [level for level in wanted if level not in known]:
+                    raise ValueError(f"level of {name} must be one of {', '.join(known)}, got {unknown[0]!r}")
                 along = [1] * axis + [-1] + [1] * (mask.ndim - axis - 1)
-                mask &= np.isin(given, wanted).reshape(along)
+                mask &= np.isin(known, wanted).reshape(along)
         if unknown := [name for name in levels if name not in self.attributes]:
             raise ValueError(f"attribute must be one of {', '.join(self.attributes)}, got {unknown[0]!r}")
         return mask.reshape(-1)
 
 
-def _edges(name: str, given: Any, levels: Mapping[str, Sequence[str]]) -> tuple[float, ...]:
+def _edges(name: str, beginnings: Any, levels: Mapping[str, Sequence[str]]) -> tuple[float, ...]:
     if name not in levels:
         raise ValueError(f"edges must be of {', '.join(levels)}, got {name!r}")
-    if isinstance(given, str) or any(isinstance(edge, bool) or not isinstance(edge, Real) for edge in given):
-        raise TypeError(f"edges of {name} must be numbers, got {given!r}")
+    if isinstance(beginnings, str) or any(isinstance(edge, bool) or not isinstance(edge, Real) for edge in beginnings):
+        raise TypeError(f"edges of {name} must be numbers, got {beginnings!r}")
     try:
-        edges = tuple(map(float, given))
+        edges = tuple(map(float, beginnings))
     except OverflowError:  # a whole number that float64 does not reach
         edges = (math.inf,)
     if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
-        raise ValueError(f"edges of {name} must be finite and increase, got {reprlib.repr(list(given))}")
+        raise ValueError(f"edges of {name} must be finite and increase, got {reprlib.repr(list(beginnings))}")
     if len(edges) != len(levels[name]):
         raise ValueError(f"edges of {name} must be one a level, {len(levels[name])}, got {len(edges)}")
     return edges
@@ -271,8 +271,8 @@ def read_specification(path: str | os.PathLike[str]) -> Schema:
     Levels that nobody has belong into the list, too. A list that was made from the data tells who is in them: the
     mechanism `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
     """
-    given = read_named(path, "specification")
-    attributes = given.get("attributes") if isinstance(given, dict) else None
+    content = read_named(path, "specification")
+    attributes = content.get("attributes") if isinstance(content, dict) else None
     if not isinstance(attributes, dict):
         raise ValueError(f'specification must have "attributes" with the levels of each, got {os.fspath(path)}')
     levels, edges = {}, {}
@@ -318,11 +318,11 @@ def _listed_levels(attribute: str, values: Any) -> list[str]:
     if isinstance(values, list) and all(type(value) in (str, int) for value in values):
         return [str(value) for value in values]
     if isinstance(values, dict) and len(values) == 1:
-        (kind, given) = next(iter(values.items()))
-        if kind == "maxval" and type(given) is int and 0 <= given < MOST_LEVELS:
-            return [str(value) for value in range(given + 1)]
-        if kind == "edges" and _numbers(given):
-            named = [repr(edge).removesuffix(".0") for edge in given]
+        (kind, setting) = next(iter(values.items()))
+        if kind == "maxval" and type(setting) is int and 0 <= setting < MOST_LEVELS:
+            return [str(value) for value in range(setting + 1)]
+        if kind == "edges" and _numbers(setting):
+            named = [repr(edge).removesuffix(".0") for edge in setting]
             return [*(f"{low} to less than {high}" for low, high in pairwise(named)), f"{named[-1]} or more"]
     raise ValueError(
         f'levels of {attribute} must be a list of names, {{"maxval": number}} with a number below {MOST_LEVELS:,}, or '
@@ -330,5 +330,5 @@ def _listed_levels(attribute: str, values: Any) -> list[str]:
     )
 
 
-def _numbers(given: Any) -> bool:
-    return isinstance(given, list) and bool(given) and all(type(edge) in (int, float) for edge in given)
+def _numbers(edges: Any) -> bool:
+    return isinstance(edges, list) and bool(edges) and all(type(edge) in (int, float) for edge in edges)

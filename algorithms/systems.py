@@ -73,16 +73,16 @@ def run(command: str, arguments: list[str]) -> int:
     app = typer.Typer(**OPTIONS, help=ABOUT[command])
     app.callback()(lambda: None)
     offered = {name: system for name, system in systems().items() if command in system.commands}
-    asked = next(iter(arguments), "")
+    chosen = next(iter(arguments), "")
     commands: dict[str, Callable[[], Callable[..., int]]]  # made when they are needed: options take long enough to read
     commands = {name: partial(system.command, command) for name, system in offered.items()}
     if command == "explore":
         commands |= {sheet.name: sheet.command for sheet in sheets() if sheet.name not in offered}
-    for name in [asked] if asked in commands else sorted(commands):
+    for name in [chosen] if chosen in commands else sorted(commands):
         app.command(name)(commands[name]())
     try:
-        if asked in offered and command == "release" and "--help" not in arguments:
-            offered[asked].check_installed()
+        if chosen in offered and command == "release" and "--help" not in arguments:
+            offered[chosen].check_installed()
         typed = typer.main.get_command(app)
         with typed.make_context(f"plaudit {command}", [*arguments] or ["--help"]) as context:
             code = typed.invoke(context)

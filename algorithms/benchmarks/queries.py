@@ -14,14 +14,14 @@ __all__ = ["check_answers", "check_generator", "check_pair", "unique_rows"]
 
 def check_answers(queries: ArrayLike) -> NDArray[np.float64]:
     """Return the answers of one database as floats, shape (queries,), or say what is wrong with them."""
-    given = np.atleast_1d(np.asarray(queries))
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"queries must be answered by real numbers, got dtype {given.dtype}")
-    if given.ndim != 1 or given.size == 0:
-        raise ValueError(f"queries must be one answer each, at least one, got shape {given.shape}")
-    if not np.isfinite(given).all():
-        raise ValueError(f"queries must have finite answers, got {given[~np.isfinite(given)][0]}")
-    return given.astype(np.float64)
+    answers = np.atleast_1d(np.asarray(queries))
+    if answers.dtype.kind not in "iuf":
+        raise TypeError(f"queries must be answered by real numbers, got dtype {answers.dtype}")
+    if answers.ndim != 1 or answers.size == 0:
+        raise ValueError(f"queries must be one answer each, at least one, got shape {answers.shape}")
+    if not np.isfinite(answers).all():
+        raise ValueError(f"queries must have finite answers, got {answers[~np.isfinite(answers)][0]}")
+    return answers.astype(np.float64)
 
 
 def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

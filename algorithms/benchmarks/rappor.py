@@ -61,10 +61,10 @@ class OneTimeRAPPOR:
 
     def bloom(self, value: Any) -> NDArray[np.bool_]:
         """Return the filter of a value, one whole number: True where a hash function points, shape (bits,)."""
-        given = check_answers(value)
-        if given.size != 1 or given[0] != np.floor(given[0]):
-            raise ValueError(f"value must be one whole number, got {given.tolist()}")
-        digest = hashlib.md5(str(int(given[0])).encode(), usedforsecurity=False).digest()
+        answers = check_answers(value)
+        if answers.size != 1 or answers[0] != np.floor(answers[0]):
+            raise ValueError(f"value must be one whole number, got {answers.tolist()}")
+        digest = hashlib.md5(str(int(answers[0])).encode(), usedforsecurity=False).digest()
         pointed = np.zeros(self.bits, bool)
         pointed[[byte % self.bits for byte in digest[: self.hashes]]] = True
         return pointed

@@ -133,14 +133,14 @@ def curve(
     return [accuracy(replace(mechanism, epsilon=epsilon), data, rng, **options) for epsilon in sorted(epsilons)]
 
 
-def smallest_epsilon(found: Sequence[Accuracy], target: float, *, norm: Literal["l1", "l2"] = "l1") -> float:
+def smallest_epsilon(accuracies: Sequence[Accuracy], target: float, *, norm: Literal["l1", "l2"] = "l1") -> float:
     """Return the smallest epsilon tried from which on the lower end of the interval reaches an accuracy below 1."""
     if not target < 1:
         raise ValueError(f"target must be below 1, got {target}")
     if norm not in ("l1", "l2"):
         raise ValueError(f"norm must be l1 or l2, got {norm!r}")
     best = None
-    for one in sorted(found, key=lambda one: one.epsilon, reverse=True):
+    for one in sorted(accuracies, key=lambda one: one.epsilon, reverse=True):
         if (one.l1 if norm == "l1" else one.l2).interval[0] < target:
             break
         best = one.epsilon

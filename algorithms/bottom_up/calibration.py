@@ -51,12 +51,12 @@ class PublishedTotals:
     def __post_init__(self) -> None:
         for name, value in (("level", self.level), ("tolerance", self.tolerance)):
             whole_number(f"{name} of published totals", value, least=0)
-        given = np.asarray(self.totals)
-        if given.dtype.kind not in "iuf":
-            raise TypeError(f"published totals must be numbers, got dtype {given.dtype}")
-        if given.ndim != 1 or given.size == 0:
-            raise ValueError(f"published totals must be one for each area of a level, got shape {given.shape}")
-        totals = given.astype(np.float64)
+        array = np.asarray(self.totals)
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"published totals must be numbers, got dtype {array.dtype}")
+        if array.ndim != 1 or array.size == 0:
+            raise ValueError(f"published totals must be one for each area of a level, got shape {array.shape}")
+        totals = array.astype(np.float64)
         known = totals[~np.isnan(totals)]
         wrong = known[(known < 0) | (known >= LARGEST_EXACT) | (known != np.floor(known))]
         if wrong.size:
@@ -136,17 +136,17 @@ def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) ->
     cells = noisy.shape[2]
     out = noisy.astype(np.float64)
     out[:, ~agreed.reported] = np.nan
-    kept = np.flatnonzero(agreed.consistent)
-    leaves = np.flatnonzero(np.isin(agreed.area, kept))
-    if not kept.size:
+    areas = np.flatnonzero(agreed.consistent)
+    leaves = np.flatnonzero(np.isin(agreed.area, areas))
+    if not areas.size:
         return out
     order = leaves[np.argsort(agreed.area[leaves], kind="stable")]  # siblings side by side
-    families = np.bincount(np.searchsorted(kept, agreed.area[order]), minlength=kept.size) * cells
-    parent = np.concatenate([[-1], np.zeros(kept.size, np.int64), np.repeat(np.arange(kept.size) + 1, families)])
-    ends = np.array([0, 1, 1 + kept.size, parent.size])
+    families = np.bincount(np.searchsorted(areas, agreed.area[order]), minlength=areas.size) * cells
+    parent = np.concatenate([[-1], np.zeros(areas.size, np.int64), np.repeat(np.arange(areas.size) + 1, families)])
+    ends = np.array([0, 1, 1 + areas.size, parent.size])
     tree = Hierarchy(parent, ends, np.arange(ends[2], parent.size), ("",) * parent.size)
-    totals = published.totals[kept].astype(np.int64)
-    known = np.broadcast_to(np.concatenate([[totals.sum()], totals]), (len(noisy), 1 + kept.size))
+    totals = published.totals[areas].astype(np.int64)
+    known = np.broadcast_to(np.concatenate([[totals.sum()], totals]), (len(noisy), 1 + areas.size))
     raked = tree.rake(np.concatenate([known, noisy[:, order].reshape(len(noisy), -1)], axis=1))
     out[:, order] = raked[:, ends[2] :].reshape(len(noisy), order.size, cells)
     return out

@@ -68,13 +68,13 @@ def read_published(
 
     The level is that of the last column of areas, the root without any; areas without a row have no published total.
     """
-    with _columns("totals", source, [count], optional=areas) as (database, quoted, given):
+    with _columns("totals", source, [count], optional=areas) as (database, quoted, names):
         present = [name in quoted for name in areas]
         level = sum(present)
-        if not level and len(given) > 1:
+        if not level and len(names) > 1:
             raise ValueError(
                 f"totals must have columns of areas ({', '.join(areas)}), or {count} alone for all together, "
-                f"got {reprlib.repr(given)}"
+                f"got {reprlib.repr(names)}"
             )
         if not all(present[:level]):
             raise ValueError(

@@ -122,14 +122,14 @@ class InverseCdf:
 
     def logpmf(self, k: ArrayLike) -> Floats:
         """Return the log probability of `k` as it is computed; minus infinity where no uniform leads."""
-        given = np.asarray(k, dtype=np.float64)
-        size = np.abs(given)
-        possible = (given == np.floor(given)) & (size <= self.reach)
+        values = np.asarray(k, dtype=np.float64)
+        size = np.abs(values)
+        possible = (values == np.floor(values)) & (size <= self.reach)
         place = np.where(possible, size, 0).astype(np.int64)
         with np.errstate(divide="ignore"):
             mass = np.log(self.counts[place] * np.where(place == 0, 2, 1) * 2.0**-self.bits)
-        found: Floats = np.where(np.isnan(given), np.nan, np.where(possible, mass, -np.inf))[()]
-        return found
+        log_p: Floats = np.where(np.isnan(values), np.nan, np.where(possible, mass, -np.inf))[()]
+        return log_p
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""

@@ -125,14 +125,14 @@ class BottomUp(PureBudget):
         ValueError
             If one is negative or not whole, they have another shape, or they add up to 2**53.
         """
-        given = np.asarray(data)
-        if given.ndim not in (1, 2) or given.size == 0:
-            raise ValueError(f"counts must have shape (leaves,) or (leaves, cells), got {given.shape}")
-        if self.tree is not None and len(given) != self.tree.n_leaves:
-            raise ValueError(f"counts must have a row for each of {self.tree.n_leaves} leaves, got {len(given)}")
-        if self.schema is not None and given.shape[1:] != (self.schema.cells,):
-            raise ValueError(f"counts must have {self.schema.cells} cells in each area, got shape {given.shape}")
-        return check_counts(given.reshape(-1)).reshape(given.shape)
+        array = np.asarray(data)
+        if array.ndim not in (1, 2) or array.size == 0:
+            raise ValueError(f"counts must have shape (leaves,) or (leaves, cells), got {array.shape}")
+        if self.tree is not None and len(array) != self.tree.n_leaves:
+            raise ValueError(f"counts must have a row for each of {self.tree.n_leaves} leaves, got {len(array)}")
+        if self.schema is not None and array.shape[1:] != (self.schema.cells,):
+            raise ValueError(f"counts must have {self.schema.cells} cells in each area, got shape {array.shape}")
+        return check_counts(array.reshape(-1)).reshape(array.shape)
 
     def exact(self, data: ArrayLike) -> Integers:
         """Return what a release would be without noise, of its shape; areas that are not reported have theirs too."""
@@ -172,10 +172,10 @@ class BottomUp(PureBudget):
         ValueError
             If there is not a row for each leaf.
         """
-        given = np.asarray(noisy)
-        if given.ndim < 2:
-            raise ValueError(f"noisy must have shape (..., leaves, cells), got {given.shape}")
-        totals = self._areas(given.shape[-2]).totals(np.moveaxis(given, -2, -1))
+        cells = np.asarray(noisy)
+        if cells.ndim < 2:
+            raise ValueError(f"noisy must have shape (..., leaves, cells), got {cells.shape}")
+        totals = self._areas(cells.shape[-2]).totals(np.moveaxis(cells, -2, -1))
         return np.moveaxis(totals, -1, -2)
 
     def margins(self, noisy: ArrayLike) -> Mapping[str, Integers | Floats]:
@@ -205,9 +205,9 @@ class BottomUp(PureBudget):
             raise ValueError(f"noisy must have {self.schema.cells} cells in each area, got {tables.shape[-1]}")
         sides, names = self.schema.shape, list(self.schema.attributes)
         cube, margins = tables.reshape(*tables.shape[:-1], *sides), {}
-        for kept in chain.from_iterable(combinations(range(len(sides)), number) for number in range(len(sides) + 1)):
-            name = DETAILED if len(kept) == len(sides) else CROSS.join(names[axis] for axis in kept) or TOTAL
-            added = cube.sum(axis=tuple(axis - len(sides) for axis in range(len(sides)) if axis not in kept))
+        for axes in chain.from_iterable(combinations(range(len(sides)), number) for number in range(len(sides) + 1)):
+            name = DETAILED if len(axes) == len(sides) else CROSS.join(names[axis] for axis in axes) or TOTAL
+            added = cube.sum(axis=tuple(axis - len(sides) for axis in range(len(sides)) if axis not in axes))
             margins[name] = added.reshape(*tables.shape[:-1], -1)
         return margins
 
@@ -232,8 +232,8 @@ class BottomUp(PureBudget):
         return self._log_likelihood if known and self.published is None else None
 
     def _log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:
-        given, exact = np.asarray(outputs), np.asarray(counts).reshape(-1)
-        columns = given.reshape(len(given), -1) if given.ndim else given
+        array, exact = np.asarray(outputs), np.asarray(counts).reshape(-1)
+        columns = array.reshape(len(array), -1) if array.ndim else array
         return log_likelihood_of_cells(columns, exact, lambda noisy, true: self.law.logpmf(noisy - true))
 
     def _areas(self, leaves: int) -> Hierarchy:

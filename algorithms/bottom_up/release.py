@@ -189,12 +189,12 @@ def release(
 
 def _rows(schema: Schema, query: str, names: NDArray[Any], table: NDArray[Any]) -> Frame:
     """Return the rows of one margin of some areas, those not reported left out."""
-    kept = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
-    sides = [len(levels) if name in kept else 1 for name, levels in schema.attributes.items()]
+    named = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
+    sides = [len(levels) if name in named else 1 for name, levels in schema.attributes.items()]
     places = np.unravel_index(np.arange(table.shape[1]), sides)
     columns: dict[str, Any] = {"AREA": np.repeat(names, table.shape[1])}
     for (name, levels), place in zip(schema.attributes.items(), places, strict=True):
-        words = np.array(levels if name in kept else [""], dtype=object)
+        words = np.array(levels if name in named else [""], dtype=object)
         columns[name] = np.tile(words[place], len(names))
     columns["COUNT"] = table.reshape(-1)
     return Frame(columns).where(~np.isnan(columns["COUNT"]))

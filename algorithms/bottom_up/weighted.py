@@ -167,12 +167,12 @@ def check_largest_weight(weight: object) -> None:
 
 def units_of(records: Any, shape: tuple[int, ...], largest: float) -> Integers:
     """Add up the weights of records, shape (n, 2), cell by cell in 2**-20 people, exactly: shape `shape`."""
-    given = np.asarray(records)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"records must be numbers, got dtype {given.dtype}")
-    if given.ndim != 2 or given.shape[1] != 2:
-        raise ValueError(f"records must have two columns, cell and weight, got shape {given.shape}")
-    cells, weights = given.astype(np.float64).T
+    array = np.asarray(records)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"records must be numbers, got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"records must have two columns, cell and weight, got shape {array.shape}")
+    cells, weights = array.astype(np.float64).T
     size = math.prod(shape)
     wrong = cells[~((cells >= 0) & (cells < size) & (cells == np.floor(cells)))]
     if wrong.size:

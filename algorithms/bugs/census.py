@@ -182,8 +182,8 @@ class RetriedNegatives(TableBug):
         return released
 
     def _log_law(self, outputs: Integers, count: int) -> Floats:
-        kept = math.log(self.noise.sf(-count - 1))
-        return np.where(outputs >= 0, self.noise.logpmf(outputs - count) - kept, -np.inf)
+        passed = math.log(self.noise.sf(-count - 1))
+        return np.where(outputs >= 0, self.noise.logpmf(outputs - count) - passed, -np.inf)
 
 
 class PublicSize(TableBug):

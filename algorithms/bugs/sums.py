@@ -111,9 +111,9 @@ class NaNSurvivesClipping(Bug):
         return loss_of_one_output(*(0.0 if math.isnan(total) else float(noise.logpmf(total)) for total in (x, y)))
 
     def _sum(self, values: ArrayLike) -> float:
-        given = _values(values)
-        _whole_values(given[~np.isnan(given)])  # refuses anything but whole numbers
-        return float(np.clip(given, 0, self.bound).sum())
+        array = _values(values)
+        _whole_values(array[~np.isnan(array)])  # refuses anything but whole numbers
+        return float(np.clip(array, 0, self.bound).sum())
 
 
 class ReorderedSum(TotalBug):
@@ -127,10 +127,10 @@ class ReorderedSum(TotalBug):
 
     def total(self, data: ArrayLike) -> int:
         """Return the whole part of the sum of shares, shape (people,), clipped and added up in their order."""
-        given = _values(data)
-        if np.isnan(given).any():
-            raise ValueError(f"shares must not be NaN, got {int(np.isnan(given).sum())} of {given.size}")
-        running = np.add.accumulate(np.clip(given, 0, 1).astype(HALF), dtype=HALF)
+        shares = _values(data)
+        if np.isnan(shares).any():
+            raise ValueError(f"shares must not be NaN, got {int(np.isnan(shares).sum())} of {shares.size}")
+        running = np.add.accumulate(np.clip(shares, 0, 1).astype(HALF), dtype=HALF)
         return int(running[-1]) if running.size else 0
 
 
@@ -220,17 +220,17 @@ def _largest(values: Integers) -> int:
 
 def _values(values: ArrayLike) -> Floats:
     """Return one number a person, shape (people,), or say what is wrong with them; NaN is let through."""
-    given = np.asarray(values)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"values must be numbers, got dtype {given.dtype}")
-    if given.ndim != 1:
-        raise ValueError(f"values must be one a person, got shape {given.shape}")
-    return given.astype(np.float64)
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"values must be numbers, got dtype {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"values must be one a person, got shape {array.shape}")
+    return array.astype(np.float64)
 
 
 def _whole_values(values: ArrayLike) -> Integers:
-    given = _values(values)
-    bad = ~(np.isfinite(given) & (given == np.floor(given)) & (given >= 0) & (given < 2**31))
+    array = _values(values)
+    bad = ~(np.isfinite(array) & (array == np.floor(array)) & (array >= 0) & (array < 2**31))
     if bad.any():
-        raise ValueError(f"values must be whole numbers from 0 to 2**31 - 1, got {given[bad][0]}")
-    return given.astype(np.int64)
+        raise ValueError(f"values must be whole numbers from 0 to 2**31 - 1, got {array[bad][0]}")
+    return array.astype(np.int64)

@@ -50,9 +50,9 @@ def compute(state: State) -> dict[str, Result]:
     Noise is rounded to whole numbers; ``sigma`` is its standard deviation before rounding, ``margin`` the exact margin
     of error, ``error`` the mean absolute error.
     """
-    given: dict[str, Any] = dict(state)
-    epsilon, delta = float(given[f"{ALL}/epsilon"]), float(given[f"{ALL}/delta"])
-    confidence, cells = float(given[f"{ALL}/confidence"]), int(given[f"{ALL}/cells"])
+    inputs: dict[str, Any] = dict(state)
+    epsilon, delta = float(inputs[f"{ALL}/epsilon"]), float(inputs[f"{ALL}/delta"])
+    confidence, cells = float(inputs[f"{ALL}/confidence"]), int(inputs[f"{ALL}/cells"])
     noises = {law: _noise(law, epsilon, delta) for law in LAWS}
     results: dict[str, Result] = {}
     for law, noise in noises.items():
@@ -62,7 +62,7 @@ def compute(state: State) -> dict[str, Result]:
             results[f"counts/sum/cells_{number}/{law}"] = mean_error(noise, number)
         results[f"counts/sum/all/{law}"] = mean_error(noise, cells)
 
-    share, pilot_delta = epsilon / int(given[f"{ONS}/tables"]), float(given[f"{ONS}/delta"])
+    share, pilot_delta = epsilon / int(inputs[f"{ONS}/tables"]), float(inputs[f"{ONS}/delta"])
     scale = classical_scale(share, pilot_delta)
     results |= {f"{ONS}/epsilon": share, f"{ONS}/kept_delta": GaussianDP(1 / scale).delta_at(share)}
     pilot: dict[str, Noise] = {
@@ -77,7 +77,7 @@ def compute(state: State) -> dict[str, Result]:
             probability = unchanged_probability(law, published, delta=PILOT_DELTA)  # type: ignore[arg-type]
             results[f"counts/pilot/epsilon_{place}/{law}"] = probability
 
-    inverse = InverseCdf(epsilon, int(given[f"{BOTTOM_UP}/bits"]))
+    inverse = InverseCdf(epsilon, int(inputs[f"{BOTTOM_UP}/bits"]))
     results |= {
         f"{BOTTOM_UP}/unchanged": math.exp(float(inverse.logpmf(0))),
         f"{BOTTOM_UP}/reach": inverse.reach,

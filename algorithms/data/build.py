@@ -180,8 +180,8 @@ def census_income(read: Read) -> bytes:
     columns = dict(zip(INCOME_FIELDS, zip(*records, strict=True), strict=True))
     columns["income"] = tuple(value.rstrip(".") for value in columns["income"])  # the end of a record
     codes = np.empty((len(records), len(attributes)), np.uint8)
-    for number, (field, given) in enumerate(attributes.items()):
-        levels = given if isinstance(given, list) else map(str, range(given["maxval"] + 1))
+    for number, (field, values) in enumerate(attributes.items()):
+        levels = values if isinstance(values, list) else map(str, range(values["maxval"] + 1))
         place = {level: code for code, level in enumerate(levels)}
         unknown = {value.strip() for value in columns[field]} - set(place)
         check(not unknown, f"{field} must have a value of the specification, got {sorted(unknown)}")

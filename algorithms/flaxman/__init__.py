@@ -68,7 +68,7 @@ class EachCount(ABC):
 
         Minus infinity where an output is impossible.
         """
-        return log_likelihood_of_cells(outputs, counts, lambda given, exact: self.noise.logpmf(given - exact))
+        return log_likelihood_of_cells(outputs, counts, lambda cells, exact: self.noise.logpmf(cells - exact))
 
 
 @dataclass(frozen=True)
@@ -186,14 +186,14 @@ class RDPC(PureBudget):
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), or (size, areas) for all."""
         exact = self._totals(counts)
-        kept, depth = slice(None) if self.output == "all" else _in_a_row(self.tree.leaves), self.tree.depth + 1
+        leaves, depth = slice(None) if self.output == "all" else _in_a_row(self.tree.leaves), self.tree.depth + 1
         released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
         for rows in chunks(size, exact.size):
             # One person is in one area of each level that reaches down to her leaf.
             noisy = add_noise(
                 exact, self.noise, rows.stop - rows.start, rng, query="all areas", sensitivity=(depth, math.sqrt(depth))
             )
-            released[rows] = self.tree.rake(noisy)[:, kept]
+            released[rows] = self.tree.rake(noisy)[:, leaves]
         return released
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
@@ -326,9 +326,9 @@ class ADPC(PureBudget):
         log_law = self.logpmf_sum(np.arange(reach + moved + 1))
         s = np.arange(-reach, reach + moved + 1)
         log_p, log_q = log_law[np.abs(s)], log_law[np.abs(s - moved)]  # on y every error is `moved` higher
-        kept = np.maximum(log_p, log_q) >= rare
+        likely = np.maximum(log_p, log_q) >= rare
         bound = shift * self.epsilon
-        return loss_from_logs(log_p[kept], log_q[kept], supremum=bound, infimum=-bound)
+        return loss_from_logs(log_p[likely], log_q[likely], supremum=bound, infimum=-bound)
 
     def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability of each of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
@@ -337,15 +337,15 @@ class ADPC(PureBudget):
         """
         return log_likelihood_of_cells(outputs, counts, self._log_law_of_cells)
 
-    def _log_law_of_cells(self, given: NDArray[np.float64], exact: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _log_law_of_cells(self, cells: NDArray[np.float64], exact: NDArray[np.int64]) -> NDArray[np.float64]:
         with np.errstate(over="ignore", invalid="ignore"):
-            total = np.rint(given * self.parts)
-            possible = np.isfinite(total) & (total / self.parts == given)
+            total = np.rint(cells * self.parts)
+            possible = np.isfinite(total) & (total / self.parts == cells)
         s = np.abs(np.where(possible, total, 0) - exact * self.parts)
         # Errors repeat: a table of their law is shorter than the list of them, unless noise is very wide.
         most = s.max(initial=0)
         log_law = self.logpmf_sum(np.arange(most + 1))[s.astype(np.int64)] if most < s.size else self.logpmf_sum(s)
-        return np.where(possible, log_law, np.where(np.isnan(given), np.nan, -np.inf))
+        return np.where(possible, log_law, np.where(np.isnan(cells), np.nan, -np.inf))
 
 
 def _split(epsilon: float, parts: int) -> TwoTailedGeometric:

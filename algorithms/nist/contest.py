@@ -26,14 +26,14 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
         lines = read_bytes(Path(name)).decode(errors="replace").splitlines()  # labels do not matter
     except OSError as error:
         raise ValueError(f"codebook must be a file that can be read, got {name} ({error.strerror})") from error
-    found: dict[str, dict[str, None]] = {}
+    fields: dict[str, dict[str, None]] = {}
     field: dict[str, None] = {}
     for line in lines:
         if begins := _FIELD.match(line):
-            field = found.setdefault(begins[1], {})
+            field = fields.setdefault(begins[1], {})
         elif code := _CODE.match(line):
             field[code[1].lstrip("0") or "0"] = None  # a value may stand under two headings
-    listed = {name: tuple(values) for name, values in found.items() if values}
+    listed = {name: tuple(values) for name, values in fields.items() if values}
     if not listed:
         raise ValueError(f"codebook must list fields and their values as IPUMS does, got none in {name}")
     return listed
@@ -52,15 +52,15 @@ def read_contest(
     Public are these files only as far as they are not made from the data to be protected: ``maxval`` and ``count`` of
     the contest's ``colorado-specs.json`` are what was found in the records of Colorado, which are public.
     """
-    given = read_named(specifications, "specifications")
-    if not isinstance(given, dict) or not given or not all(isinstance(field, dict) for field in given.values()):
-        raise ValueError(f"specifications must be an object of one field or more, got {reprlib.repr(given)}")
+    fields = read_named(specifications, "specifications")
+    if not isinstance(fields, dict) or not fields or not all(isinstance(field, dict) for field in fields.values()):
+        raise ValueError(f"specifications must be an object of one field or more, got {reprlib.repr(fields)}")
     special = None if bins is None else read_specification(bins)
     own = {} if special is None else dict(special.attributes)
-    if unknown := sorted(set(own) - set(given)):
+    if unknown := sorted(set(own) - set(fields)):
         raise ValueError(f"bins must be of fields of the specifications, got {unknown[0]!r}")
     listed = read_codebook(codebook)
-    levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, field) for name, field in given.items()}
+    levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, field) for name, field in fields.items()}
     return Schema(levels, edges={} if special is None else dict(special.edges))
 
 

@@ -78,17 +78,17 @@ class Groups:
     max_bins: int | None = None
 
     def __post_init__(self) -> None:
-        given: Any = self.fields
-        if isinstance(given, str) or not all(
-            isinstance(group, list | tuple) and all(isinstance(name, str) for name in group) for group in given
+        groups: Any = self.fields
+        if isinstance(groups, str) or not all(
+            isinstance(group, list | tuple) and all(isinstance(name, str) for name in group) for group in groups
         ):
-            raise TypeError(f"groups must be lists of names of fields, got {given!r}")
-        if not given or not all(given):
-            raise ValueError("groups must each have a field, and there must be one at least, got " + repr(given))
-        names = [name for group in given for name in group]
+            raise TypeError(f"groups must be lists of names of fields, got {groups!r}")
+        if not groups or not all(groups):
+            raise ValueError("groups must each have a field, and there must be one at least, got " + repr(groups))
+        names = [name for group in groups for name in group]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"groups must have each field once, got {twice[0]!r} twice")
-        object.__setattr__(self, "fields", tuple(map(tuple, given)))
+        object.__setattr__(self, "fields", tuple(map(tuple, groups)))
 
     @classmethod
     def single(cls, schema: Schema) -> Groups:

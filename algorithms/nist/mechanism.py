@@ -159,8 +159,8 @@ class NistDp3(PureBudget):
 
     def histogram(self, records: NDArray[Any], group: int) -> NDArray[np.int64]:
         """Count records by the bins of a group, exactly, shape (bins,)."""
-        found = bins_of(records, self.columns[group], self.schema.shape)
-        return np.bincount(found, minlength=self.bins[group]).astype(np.int64, copy=False)
+        places = bins_of(records, self.columns[group], self.schema.shape)
+        return np.bincount(places, minlength=self.bins[group]).astype(np.int64, copy=False)
 
     def measure(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
         """Count records by the bins of a group with noise, `size` times: shape (size, bins)."""
@@ -191,12 +191,12 @@ class NistDp3(PureBudget):
     def fit(self, records: ArrayLike, rng: Rng) -> Fitted:
         """Measure every group of records, shape (n, fields), once, and cut: the release, from which rows are made."""
         exact = check_records(records, self.schema)
-        kept, counts = [], []
+        filled, counts = [], []
         for group in range(len(self.groups)):
-            found = self.cut(self.measure(exact, group, 1, rng)[0], group)
-            kept.append(np.flatnonzero(found))
-            counts.append(found[kept[-1]])
-        return Fitted(self.schema, self.groups, tuple(kept), tuple(counts), self.rows)
+            histogram = self.cut(self.measure(exact, group, 1, rng)[0], group)
+            filled.append(np.flatnonzero(histogram))
+            counts.append(histogram[filled[-1]])
+        return Fitted(self.schema, self.groups, tuple(filled), tuple(counts), self.rows)
 
     @overload
     def stage(self, name: Literal["measurements"], *, only: Chosen = None) -> MeasurementStage: ...
@@ -296,12 +296,12 @@ class CountedStage(HistogramStage):
 
     def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
         bins, chance = self.nist.bins[group], np.random.default_rng() if isinstance(rng, str) else rng
-        found = np.empty((size, bins), np.int64)
+        histograms = np.empty((size, bins), np.int64)
         for part in chunks(size, max(bins, self.nist.rows), AT_ONCE):
             drawn = draw_bins(super()._one(records, group, part.stop - part.start, rng), self.nist.rows, chance)
             drawn += bins * np.arange(len(drawn))[:, np.newaxis]
-            found[part] = np.bincount(drawn.reshape(-1), minlength=len(drawn) * bins).reshape(-1, bins)
-        return found
+            histograms[part] = np.bincount(drawn.reshape(-1), minlength=len(drawn) * bins).reshape(-1, bins)
+        return histograms
 
 
 STAGES = {"measurements": MeasurementStage, "thresholded": HistogramStage, "counted": CountedStage}

@@ -19,29 +19,29 @@ LARGEST_GROUP = 2**22
 
 def check_records(records: ArrayLike, schema: Schema, *, name: str = "records") -> NDArray[Any]:
     """Return records, shape (n, fields), the same array where it was one, or refuse them. There may be none."""
-    given, fields = np.asarray(records), len(schema.attributes)
-    if given.ndim != 2 or given.shape[1] != fields:
-        raise ValueError(f"{name} must have one column for each of {fields} fields, got shape {given.shape}")
-    if not given.size:
-        return given.astype(np.uint8)  # an empty list has no integer type
-    if given.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be codes, whole numbers from 0 on, got dtype {given.dtype}")
-    wrong = (given.max(axis=0) >= np.array(schema.shape)) | (given.min(axis=0) < 0)
+    codes, fields = np.asarray(records), len(schema.attributes)
+    if codes.ndim != 2 or codes.shape[1] != fields:
+        raise ValueError(f"{name} must have one column for each of {fields} fields, got shape {codes.shape}")
+    if not codes.size:
+        return codes.astype(np.uint8)  # an empty list has no integer type
+    if codes.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be codes, whole numbers from 0 on, got dtype {codes.dtype}")
+    wrong = (codes.max(axis=0) >= np.array(schema.shape)) | (codes.min(axis=0) < 0)
     if wrong.any():
         place = int(np.argmax(wrong))
-        column, levels = given[:, place], schema.shape[place]
+        column, levels = codes[:, place], schema.shape[place]
         code = column[(column < 0) | (column >= levels)][0]
         raise ValueError(f"codes of {list(schema.attributes)[place]} must be from 0 to {levels - 1}, got {code}")
-    return given
+    return codes
 
 
 def bins_of(records: NDArray[Any], columns: Sequence[int], shape: Sequence[int]) -> NDArray[np.int64]:
     """Return the bin of each record in the cross table of some columns, the last of them running fastest."""
-    found = np.zeros(len(records), np.int64)
+    bins = np.zeros(len(records), np.int64)
     for column in columns:
-        found *= shape[column]
-        found += records[:, column].astype(np.int64, copy=False)  # the sum of int64 and uint64 would be a float
-    return found
+        bins *= shape[column]
+        bins += records[:, column].astype(np.int64, copy=False)  # the sum of int64 and uint64 would be a float
+    return bins
 
 
 def code_type(schema: Schema) -> np.dtype[Any]:

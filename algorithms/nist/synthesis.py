@@ -37,10 +37,10 @@ class Fitted:
         """Return the codes of some bins of a group, in the order of its fields, shape (bins, its fields)."""
         names = self.groups.fields[group]
         shape = [len(self.schema.attributes[name]) for name in names]
-        found = np.empty((bins.size, len(names)), code_type(self.schema))
+        columns = np.empty((bins.size, len(names)), code_type(self.schema))
         for column, codes in enumerate(np.unravel_index(bins, shape)):
-            found[:, column] = codes
-        return found
+            columns[:, column] = codes
+        return columns
 
     def synthesize(self, rows: int | None = None, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """Make synthetic rows, shape (rows, fields): as many as the mechanism was made for, unless given.

@@ -65,7 +65,7 @@ def marginal_distance(
     >>> marginal_distance(equal, equal, schema, rng=rng), marginal_distance(equal, apart, schema, rng=rng)
     (0.0, 1.0)
     """
-    both = [check_records(given, schema) for given in (first, second)]
+    both = [check_records(records, schema) for records in (first, second)]
     if not all(map(len, both)):
         raise ValueError(f"databases must have one record at least, got {len(both[0])} and {len(both[1])}")
     fields = len(schema.attributes)
@@ -73,7 +73,7 @@ def marginal_distance(
     if whole_number("ways", ways, least=1) > fields:
         raise ValueError(f"ways must be at most {fields}, got {ways}")
     sets = _sets(fields, ways, marginals, rng)
-    by_column = [np.asfortranarray(given) for given in both]
+    by_column = [np.asfortranarray(records) for records in both]
     return math.fsum(_distance(by_column, schema, columns) for columns in sets) / len(sets)
 
 
@@ -81,16 +81,16 @@ def _sets(fields: int, ways: int, marginals: int, rng: np.random.Generator) -> l
     """Return different sets of fields, all of them or random ones."""
     if math.comb(fields, ways) <= marginals:
         return list(combinations(range(fields), ways))
-    found: dict[tuple[int, ...], None] = {}
-    while len(found) < marginals:
-        found[tuple(sorted(rng.choice(fields, ways, replace=False).tolist()))] = None
-    return list(found)
+    sets: dict[tuple[int, ...], None] = {}
+    while len(sets) < marginals:
+        sets[tuple(sorted(rng.choice(fields, ways, replace=False).tolist()))] = None
+    return list(sets)
 
 
 def _distance(both: list[NDArray[np.int64]], schema: Schema, columns: tuple[int, ...]) -> float:
     cells = product(schema.shape, columns)
     if cells <= TABULATED:
-        counts = [np.bincount(bins_of(given, columns, schema.shape), minlength=cells) for given in both]
+        counts = [np.bincount(bins_of(records, columns, schema.shape), minlength=cells) for records in both]
     else:
         counts = _counts_of_those_that_occur(both, columns)
     p, q = (count / count.sum() for count in counts)
@@ -101,7 +101,7 @@ def _counts_of_those_that_occur(both: list[NDArray[np.int64]], columns: tuple[in
     """Count cells that either database has, numbering them anew with every field: no number outgrows the records."""
     place = np.zeros(sum(map(len, both)), np.int64)
     for column in columns:
-        codes = np.concatenate([given[:, column] for given in both]).astype(np.int64)
+        codes = np.concatenate([records[:, column] for records in both]).astype(np.int64)
         place = np.unique(place * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
     split, cells = len(both[0]), int(place.max()) + 1
     return [np.bincount(part, minlength=cells) for part in (place[:split], place[split:])]

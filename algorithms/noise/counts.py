@@ -67,10 +67,10 @@ class PureBudget:
 
 def leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
     """Return the counts of one database as int64, shape (leaves,): the areas of a tree that has no levels between."""
-    given = np.atleast_1d(np.asarray(counts))
-    if given.ndim != 1 or given.size == 0:
-        raise ValueError(f"counts must be one entry for each leaf, got shape {given.shape}")
-    return check_counts(given)
+    array = np.atleast_1d(np.asarray(counts))
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"counts must be one entry for each leaf, got shape {array.shape}")
+    return check_counts(array)
 
 
 def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
@@ -97,14 +97,14 @@ def log_likelihood_of_cells(
     noun: str = "leaves",
 ) -> NDArray[np.float64]:
     """Add up the log-probabilities of the cells of each output, shape (runs,), without a copy of all outputs."""
-    exact, given = leaf_counts(counts), np.asarray(outputs)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"outputs must be numbers, got dtype {given.dtype}")
-    if given.ndim != 2 or given.shape[1] != exact.size:
-        raise ValueError(f"outputs must have one column for each of {exact.size} {noun}, got shape {given.shape}")
-    total = np.empty(len(given))
-    for rows in chunks(len(given), exact.size):
-        total[rows] = log_law(given[rows].astype(np.float64), exact).sum(axis=1)
+    exact, array = leaf_counts(counts), np.asarray(outputs)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"outputs must be numbers, got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != exact.size:
+        raise ValueError(f"outputs must have one column for each of {exact.size} {noun}, got shape {array.shape}")
+    total = np.empty(len(array))
+    for rows in chunks(len(array), exact.size):
+        total[rows] = log_law(array[rows].astype(np.float64), exact).sum(axis=1)
     return total
 
 

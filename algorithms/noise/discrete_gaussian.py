@@ -119,10 +119,10 @@ class DiscreteGaussian(OnIntegers):
                 exponent *= root
                 exponent *= exponent
                 rng.standard_exponential(out=dice)
-                kept = magnitude[dice >= exponent][: out.size - done]
-                kept *= signs(rng, kept.size)
-                out[done : done + kept.size] = kept
-                done += kept.size
+                accepted = magnitude[dice >= exponent][: out.size - done]
+                accepted *= signs(rng, accepted.size)
+                out[done : done + accepted.size] = accepted
+                done += accepted.size
 
         return fill
 

@@ -97,8 +97,8 @@ def gaussian_loss(mu: float) -> LossDistribution:
         whole = p - np.log(-np.expm1(-step))
         upper, lower = whole + np.log(-np.expm1(-over)), whole - over + np.log(-np.expm1(over - step))
     log_p = np.logaddexp(np.append(lower, -np.inf), np.append(-np.inf, upper))
-    kept = np.isfinite(log_p)
-    return LossDistribution(ends[kept], log_p[kept], supremum=math.inf, infimum=-math.inf)
+    finite = np.isfinite(log_p)
+    return LossDistribution(ends[finite], log_p[finite], supremum=math.inf, infimum=-math.inf)
 
 
 def _log_between(z: Floats) -> Floats:

@@ -67,8 +67,8 @@ class Laplace(OnReals):
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`: whole changes share a grid, others have one each."""
-        if (shifts == np.rint(shifts)).all() and (found := laplace_loss(1 / self.scale, [int(d) for d in shifts])):
-            return [found]
+        if (shifts == np.rint(shifts)).all() and (law := laplace_loss(1 / self.scale, [int(d) for d in shifts])):
+            return [law]
         losses = [laplace_loss(float(shift) / self.scale, [1]) for shift in shifts]
         return [loss for loss in losses if loss is not None]
 

@@ -17,13 +17,13 @@ TIE = 1e-9  # remainders closer than this are equal: those of equal values diffe
 
 def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
     """Scale the parts of each parent, shape (families, parts), so that they add up to it, to rounding."""
-    above, given = np.asarray(parents, np.float64), np.asarray(values, np.float64)
-    _check_families(above, given)
-    sums = given.sum(axis=1)
+    above, parts = np.asarray(parents, np.float64), np.asarray(values, np.float64)
+    _check_families(above, parts)
+    sums = parts.sum(axis=1)
     if (above[sums == 0] > 0).any():
         raise ValueError(f"parts of {above[(sums == 0) & (above > 0)][0]:g} must not all be 0")
     ratio: Floats = np.divide(above, sums, out=np.zeros_like(sums), where=sums > 0)
-    return given * ratio[:, np.newaxis]
+    return parts * ratio[:, np.newaxis]
 
 
 def maximum_remainder(
@@ -34,23 +34,23 @@ def maximum_remainder(
     Every value is rounded down, and what is then missing goes, one each, to the largest remainders; which of equal ones
     is drawn at random, so that no part is favored by its place (without a generator the first). No value moves by 1.
     """
-    above, given = np.asarray(parents), np.asarray(values, np.float64)
-    _check_families(above, given)
+    above, parts = np.asarray(parents), np.asarray(values, np.float64)
+    _check_families(above, parts)
     totals = above.astype(np.int64)
     if (odd := above[totals != above]).size:
         raise ValueError(f"parents must be whole numbers, got {odd[0]}")
-    sums = given.sum(axis=1)
+    sums = parts.sum(axis=1)
     _check_sums(totals, sums, np.abs(sums - totals) <= 1e-6 * np.maximum(totals, 1))
-    out = np.floor(given).astype(np.int64)
+    out = np.floor(parts).astype(np.int64)
     missing = totals - out.sum(axis=1)
-    _check_sums(totals, sums, (missing >= 0) & (missing <= given.shape[1]))  # a millionth may be whole persons
+    _check_sums(totals, sums, (missing >= 0) & (missing <= parts.shape[1]))  # a millionth may be whole persons
     some = np.flatnonzero(missing > 0)
-    remainders = given[some] - out[some]
+    remainders = parts[some] - out[some]
     remainders = np.rint(remainders / TIE)
     if rng is not None:
         remainders += rng.random(remainders.shape)
     order = np.argsort(-remainders, axis=1, kind="stable")
-    up = np.arange(given.shape[1]) < missing[some, np.newaxis]
+    up = np.arange(parts.shape[1]) < missing[some, np.newaxis]
     raised = np.zeros(order.shape, np.int64)
     np.put_along_axis(raised, order, up.astype(np.int64), axis=1)
     out[some] += raised

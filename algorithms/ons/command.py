@@ -115,7 +115,7 @@ def _assigned(option: str, texts: list[str], columns: list[str]) -> tuple[list[A
     """Split AREA:QUERY or AREA:QUERY=SHARE."""
     from algorithms.ons.tables import Table
 
-    found, shares = [], []
+    parsed, shares = [], []
     for text in texts:
         place, _, rest = text.partition(":")
         query, equals, share = rest.partition("=")
@@ -124,6 +124,6 @@ def _assigned(option: str, texts: list[str], columns: list[str]) -> tuple[list[A
         if place.strip() not in ("total", *columns) or not query.strip():
             where = ", ".join(("total", *columns))
             raise ValueError(f"{option} is written as AREA:QUERY, AREA one of {where}, got {text!r}")
-        found.append(Table(("total", *columns).index(place.strip()), query.strip()))
+        parsed.append(Table(("total", *columns).index(place.strip()), query.strip()))
         shares.append(share.strip())
-    return found, shares
+    return parsed, shares

@@ -62,19 +62,19 @@ class NoisyTables(ABC):
         """
         losses = []
         for before, after, noise in zip(self.exact_tables(pair.x), self.exact_tables(pair.y), self.noises, strict=True):
-            if (found := self._losses(noise, before, after)) is None:
+            if (laws := self._losses(noise, before, after)) is None:
                 return None
-            losses += found
+            losses += laws
         return compose_losses(losses)
 
     def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> Floats:
         """Return the log-probability, or density, of outputs, shape (runs, counts) given a histogram: shape (runs,)."""
-        given, exact = np.asarray(outputs, np.float64), self.exact_tables(histogram)
+        array, exact = np.asarray(outputs, np.float64), self.exact_tables(histogram)
         sizes = [counts.size for counts in exact]
-        if given.ndim != 2 or given.shape[1] != sum(sizes):
-            raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {given.shape}")
-        parts = np.split(given, np.cumsum(sizes)[:-1], axis=1)
-        total = np.zeros(len(given))
+        if array.ndim != 2 or array.shape[1] != sum(sizes):
+            raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {array.shape}")
+        parts = np.split(array, np.cumsum(sizes)[:-1], axis=1)
+        total = np.zeros(len(array))
         for noise, noisy, counts in zip(self.noises, parts, exact, strict=True):
             total += self._log_law(noise, noisy, counts.reshape(-1)).sum(axis=1)
         return total
@@ -230,12 +230,12 @@ def check_shares(what: str, names: Sequence[str], shares: Sequence[Share]) -> tu
         return (Fraction(1, len(names)),) * len(names)
     if len(shares) != len(names):
         raise ValueError(f"shares must be one for each of {len(names)} {what}, got {len(shares)}")
-    found = tuple(exact_share(name, share) for name, share in zip(names, shares, strict=True))
-    if 0 in found:
-        raise ValueError(f"share of {names[found.index(Fraction(0))]} must be above 0, got 0")
-    if sum(found) != 1:
-        raise ValueError(f"shares of {what} must add up to 1, got {sum(found)}")
-    return found
+    fractions = tuple(exact_share(name, share) for name, share in zip(names, shares, strict=True))
+    if 0 in fractions:
+        raise ValueError(f"share of {names[fractions.index(Fraction(0))]} must be above 0, got 0")
+    if sum(fractions) != 1:
+        raise ValueError(f"shares of {what} must add up to 1, got {sum(fractions)}")
+    return fractions
 
 
 def divided_noise(
@@ -248,12 +248,12 @@ def divided_noise(
     rounded: bool = True,
 ) -> tuple[CountNoise, ...]:
     """Return the noise of every named part of a budget, or say of which too little is left."""
-    found = []
+    noises = []
     for name, share in zip(names, shares, strict=True):
         part = float(Fraction(share))
         try:
-            found.append(CountNoise(law, epsilon * part, delta * part, rounded))
+            noises.append(CountNoise(law, epsilon * part, delta * part, rounded))
         except ValueError as error:
             budget = f"epsilon {epsilon:g}" + f" and delta {delta:g}" * bool(delta)
             raise ValueError(f"{budget} with a share of {share} must leave {name} enough: {error}") from None
-    return tuple(found)
+    return tuple(noises)

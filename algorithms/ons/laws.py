@@ -160,11 +160,11 @@ class CountNoise:
         if self.law == "laplace":
             tail = math.log(math.sinh(self.epsilon / 2)) if self.epsilon < 1000 else self.epsilon / 2 - math.log(2)
             at_zero = math.log(-math.expm1(-self.epsilon / 2))
-            found = np.where(magnitude == 0, at_zero, tail - self.epsilon * magnitude)
+            log_p = np.where(magnitude == 0, at_zero, tail - self.epsilon * magnitude)
         else:
-            found = _log_cells(magnitude, self.scale)
+            log_p = _log_cells(magnitude, self.scale)
         possible = np.isfinite(errors) & (errors == np.rint(errors))
-        return np.where(possible | np.isnan(errors), found, -np.inf)
+        return np.where(possible | np.isnan(errors), log_p, -np.inf)
 
     def log_below(self, errors: Floats) -> Floats:
         """Return the log-probability of an error of at most that, both tails in full: what values raised to 0 share."""

@@ -120,14 +120,14 @@ class Release(Published):
         """Return the attributes and groupings of a table with their levels, in the order of the schema."""
         schema = self.mechanism.schema
         names = [word.strip() for word in table.query.split("*")]
-        found: dict[str, Sequence[str]] = {}
+        columns: dict[str, Sequence[str]] = {}
         for attribute, levels in schema.attributes.items():
             if attribute in names or table.query == "detailed":
-                found[attribute] = levels
+                columns[attribute] = levels
             for name, grouping in schema.groupings.items():
                 if name in names and grouping.attribute == attribute:
-                    found[name] = list(grouping.groups)
-        return found
+                    columns[name] = list(grouping.groups)
+        return columns
 
     def _table_rows(self, table: Table, counts: NDArray[Any]) -> Iterator[Sequence[Any]]:
         tree, groups = self.mechanism.tree, list(product(*self._named(table).values()))

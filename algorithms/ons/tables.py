@@ -52,9 +52,9 @@ class Domain:
     schema: Schema
 
     def __post_init__(self) -> None:
-        given: tuple[object, object] = (self.tree, self.schema)
-        if not isinstance(given[0], Hierarchy) or not isinstance(given[1], Schema):
-            kinds = " and ".join(type(value).__name__ for value in given)
+        pair: tuple[object, object] = (self.tree, self.schema)
+        if not isinstance(pair[0], Hierarchy) or not isinstance(pair[1], Schema):
+            kinds = " and ".join(type(value).__name__ for value in pair)
             raise TypeError(f"tree and schema must be a Hierarchy and a Schema, got {kinds}")
         shallow = self.tree.leaves[self.tree.leaves < self.tree.offsets[-2]]
         if shallow.size:
@@ -62,20 +62,20 @@ class Domain:
 
     def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
         """Return people by leaf and cell, shape (leaves, cells), integers without a copy, or refuse them."""
-        given, shape = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
-        if given.dtype.kind not in "iuf":
-            raise TypeError(f"histogram must hold whole numbers of people, got dtype {given.dtype}")
-        if given.shape != shape:
-            raise ValueError(f"histogram must have the shape (leaves, cells) = {shape}, got {given.shape}")
-        if given.dtype.kind == "f":
-            fractions = given[~(np.isfinite(given) & (given == np.rint(given)))]
+        array, shape = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"histogram must hold whole numbers of people, got dtype {array.dtype}")
+        if array.shape != shape:
+            raise ValueError(f"histogram must have the shape (leaves, cells) = {shape}, got {array.shape}")
+        if array.dtype.kind == "f":
+            fractions = array[~(np.isfinite(array) & (array == np.rint(array)))]
             if fractions.size:
                 raise ValueError(f"histogram must hold whole numbers of people, got {fractions[0]}")
-        if given.min() < 0:
-            raise ValueError(f"histogram must not be negative, got {given.min()}")
-        if (people := given.sum(dtype=np.float64)) >= LARGEST:
+        if array.min() < 0:
+            raise ValueError(f"histogram must not be negative, got {array.min()}")
+        if (people := array.sum(dtype=np.float64)) >= LARGEST:
             raise ValueError(f"histogram must count less than 2**40 people, got {people:.0f}")
-        return given.astype(np.int64) if given.dtype.kind == "f" else given
+        return array.astype(np.int64) if array.dtype.kind == "f" else array
 
     def query(self, table: Table) -> Query:
         """Return the query of a table."""

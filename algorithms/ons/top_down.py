@@ -115,15 +115,15 @@ class OnsTopDown:
     @cached_property
     def _members(self) -> tuple[Counts, ...]:
         """For each level below the first the groups in each group of the level above: shape (groups above, parts)."""
-        found = []
+        members = []
         for above, level in pairwise(self.levels):
             coarse, fine = self.domain.query(above).groups, self.domain.query(level).groups
             inside = np.unique(np.stack([coarse, fine]), axis=1)  # a group that is in two would stand twice
             sizes = np.bincount(inside[0])
             if level.level < above.level or inside.shape[1] > self.domain.query(level).size or np.ptp(sizes):
                 raise ValueError(f"each level must divide the one above it evenly, got {level} below {above}")
-            found.append(inside[1].reshape(len(sizes), -1))
-        return tuple(found)
+            members.append(inside[1].reshape(len(sizes), -1))
+        return tuple(members)
 
     @property
     def claim(self) -> PureDP | ApproxDP:
@@ -166,11 +166,11 @@ class OnsTopDown:
         people: NDArray[Any] = np.rint(self._floored(exact[0], 0, size, rng)).astype(np.int64)
         for place in range(1, len(exact)):
             is_rounded = rounded or place < len(exact) - 1
-            found = np.empty((size, *exact[place].shape), np.int64 if is_rounded else np.float64)
+            divided = np.empty((size, *exact[place].shape), np.int64 if is_rounded else np.float64)
             for parent, children in self._families(place):
                 values = self._floored(exact[place][children], place, size, rng)
-                found[:, children] = self._divided(people[:, parent], values, place, ties if is_rounded else None)
-            people = found
+                divided[:, children] = self._divided(people[:, parent], values, place, ties if is_rounded else None)
+            people = divided
         return self.domain.by_leaf(people)
 
     def _floored(self, exact: Counts, place: int, size: int, rng: Rng) -> Floats:
@@ -271,11 +271,11 @@ class LevelStage(NoisyTables):
         """Return losses of a level: without noise on zeros, a count that is 0 on one database has a law of its own."""
         changed = before != after
         lonely = changed & ((before == 0) | (after == 0)) & (not self.top_down.perturb_zeros)
-        found = [self._loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)]
+        zeros = [self._loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)]
         if not (others := changed & ~lonely).any():
-            return found
+            return zeros
         losses = super()._losses(noise, before[others], after[others])
-        return None if losses is None else found + losses
+        return None if losses is None else zeros + losses
 
     @staticmethod
     def _loss_of_zero(noise: CountNoise, before: int, after: int) -> LossDistribution:

@@ -51,9 +51,9 @@ class Spark:
         self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
         self._frames: dict[str, Any] = {}
         with self._one_line_errors():
-            given = session or _at_work(master)
-            self._own = given is None and SparkContext._active_spark_context is None  # which other threads may use
-            self._session = given or _new_session(master)
+            lent = session or _at_work(master)
+            self._own = lent is None and SparkContext._active_spark_context is None  # which other threads may use
+            self._session = lent or _new_session(master)
 
     def read(self, name: str, source: Any) -> dict[str, str]:
         """Name a CSV or Parquet file, an in-memory frame, or a Spark data frame; return the type of each column."""
@@ -106,8 +106,8 @@ class Spark:
             pieces = []
             for name, columns in frames.items():
                 chosen = [
-                    f"cast({_quoted(given)} as {TYPES[kind]}) as {_quoted(column)}"
-                    for column, (given, kind) in columns.items()
+                    f"cast({_quoted(source)} as {TYPES[kind]}) as {_quoted(column)}"
+                    for column, (source, kind) in columns.items()
                 ]
                 part = f"cast(coalesce(pmod(try_cast({_quoted(columns[key][0])} as bigint), {parts}), 0) as int)"
                 rows = self._frames[name].selectExpr(f"{part} as PART", *chosen)

@@ -58,8 +58,8 @@ class DomainFromData(Unbounded):
         for group in range(len(self.nist.groups)):
             noisy, there = self.nist.measure(exact, group, size, rng), self._there(exact, group)
             cut = self.nist.factor * self.nist.scale * math.log10(max(1, there.sum()))  # of the bins that there are
-            kept = np.where(noisy < cut, 0, np.rint(noisy)).astype(np.int64)
-            parts.append(np.where(there, kept, ABSENT))
+            counts = np.where(noisy < cut, 0, np.rint(noisy)).astype(np.int64)
+            parts.append(np.where(there, counts, ABSENT))
         return np.concatenate(parts, axis=1)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:

@@ -131,12 +131,12 @@ def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str
         if isinstance(source, str | os.PathLike) and str(source).endswith(".parquet"):  # says so: nothing is unpacked
             check_number(GIVEN)
         # In as few bytes as will do: what was given is kept where it is no level.
-        kept = ", ".join(
+        selected = ", ".join(
             f"p{j}::{SMALLEST[codes.itemsize]} as p{j}, if(p{j} is null, x{j}, null) as x{j}" for j in places
         )
         database.keep(
             GROUPS,
-            f"select {kept}, 1::utinyint as n, 1::utinyint as size "
+            f"select {selected}, 1::utinyint as n, 1::utinyint as size "
             f"from (select {', '.join(place_columns(columns, schema))} from {GIVEN} limit {most + 1})",
         )
         check_number(GROUPS)
@@ -215,10 +215,10 @@ def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[Col
     """Find the columns by name, whatever its case."""
     known = {name.upper(): name for name in types}
     for name in names:  # DuckDB renames the second of two columns of one name
-        if again := [given for key, given in known.items() if re.fullmatch(rf"{re.escape(name.upper())}_\d+", key)]:
+        if again := [actual for key, actual in known.items() if re.fullmatch(rf"{re.escape(name.upper())}_\d+", key)]:
             raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
-    given = [known[name.upper()] for name in names]
-    return [Column(name, in_sql(column), types[column]) for name, column in zip(names, given, strict=True)]
+    actual = [known[name.upper()] for name in names]
+    return [Column(name, in_sql(column), types[column]) for name, column in zip(names, actual, strict=True)]
 
 
 def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: Count) -> None:

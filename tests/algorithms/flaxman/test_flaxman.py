@@ -140,8 +140,7 @@ def test_adpc_is_tabulated_where_one_count_changes():
         assert (same.maximum, same.delta_at(0)) == (0, 0)
 
 
-@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (3.0, 3), (2.0, 1), (4.0, 8)])
-@pytest.mark.parametrize("people", [1, 2])
+@pytest.mark.parametrize(("epsilon", "parts", "people"), [(1.0, 4, 1), (3.0, 3, 2), (2.0, 1, 1), (4.0, 8, 2)])
 def test_adpc_of_two_counts_is_brute_force_over_both(epsilon, parts, people):
     mechanism = ADPC(epsilon, parts)
     reach = math.ceil(50 / mechanism.noise.epsilon)
