@@ -56,8 +56,8 @@ def read_units(
         valid = f"{number} > 0 and {number} <= {float(largest)!r}"
         return f"case when {valid} then floor({number} * {UNITS} + 0.5)::bigint end"
 
-    rule, total = f"{weight} must be above 0 and at most the largest weight {largest:g}", f": {weight} must add up to"
-    count = Count(weight, units, rule, MOST, f"{total} less than 2**33", UNITS)
+    rule = f"{weight} must be above 0 and at most the largest weight {largest:g}"
+    count = Count(weight, units, rule, MOST, (f": {weight} must add up to", ""), UNITS)
     return read_histogram(source, schema, areas, count=count, places=places, memory=memory)
 
 

@@ -179,8 +179,8 @@ def _counted(
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
     _check_areas(areas)
-    number = count if isinstance(count, Count) else Count.whole(count or "")
-    names = [*areas, *schema.attributes, *([number.name] if number.name else [])]
+    number = count if isinstance(count, Count) else Count.whole(count)
+    names = [*areas, *schema.attributes, *([] if number.name is None else [number.name])]
     with _read(what, source, names, memory) as (database, columns):
         _group(database, columns, list(areas), schema, number)
         _check_groups(what, database, list(areas), schema, number)
@@ -225,7 +225,7 @@ def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], s
     """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
     parts = [*code_columns(columns, areas), *place_columns(columns, schema)]
     text, number = "null", "1"
-    if count.name:
+    if count.name is not None:
         column = columns[count.name]
         text, number = cut(f"{column.given}::varchar"), count.number(column)
     database.keep(
@@ -243,7 +243,8 @@ def _check_groups(what: str, database: DuckDB, areas: Sequence[str], schema: Sch
     if not totals["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
     if (people := totals["people"][0] / count.parts) >= count.limit:
-        raise ValueError(f"{what}{count.total}, got {people:.0f}")
+        rule, end = count.total
+        raise ValueError(f"{what}{rule} less than 2**{count.limit.bit_length() - 1}{end}, got {people:.0f}")
 
 
 def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:

@@ -26,17 +26,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Count:
-    """How many persons, in parts of a person, each row stands for: 1 without a column."""
+    """How many persons, in parts of a person, each row stands for: one where no column is named."""
 
-    name: str
+    name: str | None
     number: Callable[[Column], str]  # in SQL; null where a value breaks the rule
     rule: str
     limit: int = LARGEST  # more than all persons together
-    total: str = " must count less than 2**40 in all"  # what is said then of the source
+    total: tuple[str, str] = (" must count", " in all")  # around the limit, in what is said then of the source
     parts: int = 1
 
     @classmethod
-    def whole(cls, name: str) -> Count:
+    def whole(cls, name: str | None) -> Count:
         """Return a column of whole numbers."""
         return cls(name, number_of, f"{name} must be a whole number, 0 or more")
 

@@ -88,6 +88,8 @@ def test_margins_are_the_least_that_cover_and_errors_add_up_slower_than_counts(e
     found = results(
         {"counts/all/all/epsilon": epsilon, "counts/all/all/confidence": confidence, "counts/all/all/cells": cells}
     )
+    margin = found["counts/geometric/all/margin"]
+    assert margin == 0 or 2 * TwoTailedGeometric(epsilon).sf(margin - 1) > 1 - confidence
     for law in ("geometric", "laplace", "gaussian"):
         place = f"counts/{law}/all"
         assert found[f"{place}/covers"] >= confidence - 1e-12

@@ -71,6 +71,8 @@ def test_columns_are_those_asked_for_once_and_of_their_kind(given):
         read_histogram(source, SCHEMA, [])
     with pytest.raises(ValueError, match=r"^data must have one column n, got n_1 besides$"):
         read_histogram(source, SCHEMA, ["area"], count="n")
+    with pytest.raises(ValueError, match=r"^data must have the columns area, sex, ;  missing, got "):
+        read_histogram(source, SCHEMA, ["area"], count="")
 
 
 def test_a_count_is_a_number_or_its_digits(tmp_path):
