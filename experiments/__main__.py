@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -111,18 +110,18 @@ def check(
 @app.command()
 def papers() -> int:
     """Write docs/papers.md: every item of the five papers, where it is here, and how close."""
-    print(_write_papers())
+    _write_papers()
+    print(PAPERS)
     return HOLDS
 
 
-def _write_papers() -> Path:
+def _write_papers() -> None:
     from experiments.papers.index import load_papers, page  # it imports what experiments of the pilot do
 
     papers = load_papers()
     for item in (item for paper in papers for item in paper.items):
         item.check()
-    write_atomically(PAPERS, page(papers, cache(lambda part: load_part(part, FIGURES))))
-    return PAPERS
+    write_atomically(PAPERS, page(papers, lambda part: load_part(part, FIGURES)))
 
 
 def _known(names: list[str]) -> list[str]:
@@ -176,9 +175,9 @@ def limitations() -> str:
         "Written by `python -m experiments draw`; do not edit. Every report has the same list. What plaudit protects, "
         "and from whom, stands in [THREAT_MODEL.md](THREAT_MODEL.md).",
     ]
-    for one in LIMITS:
-        shown = f"Shown by [{one.experiment}](figures/README.md#{one.experiment})."
-        lines += [f"## {one.what.rstrip('.')}", f"{one.why} **What helps:** {one.helps} {shown}"]
+    for limit in LIMITS:
+        shown = f"Shown by [{limit.experiment}](figures/README.md#{limit.experiment})."
+        lines += [f"## {limit.what.rstrip('.')}", f"{limit.why} **What helps:** {limit.helps} {shown}"]
     return "\n\n".join(lines) + "\n"
 
 
@@ -191,14 +190,13 @@ def _report(name: str, folder: Path) -> bool:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error is one line and exit code 2."""
-    given = sys.argv[1:] if arguments is None else arguments
-    debug = given[:1] == ["--debug"]
-    sys.exit(finished(lambda: _run(given), "experiments", debug=debug))
+    words = sys.argv[1:] if arguments is None else arguments
+    sys.exit(finished(lambda: _run(words), "experiments", debug=words[:1] == ["--debug"]))
 
 
-def _run(given: list[str]) -> int:
-    code = run_typed(typer.main.get_command(app), "python -m experiments", given or ["--help"])
-    return code if given else USAGE
+def _run(words: list[str]) -> int:
+    code = run_typed(typer.main.get_command(app), "python -m experiments", words or ["--help"])
+    return code if words else USAGE
 
 
 @app.callback()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from audit import AuditResult, measure_loss
+from audit import AuditResult, LossDistribution, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check, down, violations
@@ -55,6 +55,25 @@ def kept(result: AuditResult) -> dict[str, Any]:
         "lower_bound": plain_number(result.measured.budget),
         "witness": None if result.support is None else result.support["probability"],
     }
+
+
+def group_pair(known: Any, people: int = 1) -> NeighborPair:
+    """Return the databases of a benchmark, `people` times as far apart as neighbors are."""
+    y = known.x + people * (known.y - known.x)
+    return NeighborPair.declared(known.x, y, "add_remove", distance=people)
+
+
+def exact_law(mechanism: Any, pair: Any) -> LossDistribution:
+    """Return the exact law of the loss of a pair, or of changes, that has one: few counts change, by few people."""
+    law: LossDistribution | None = mechanism.exact_loss(pair)
+    assert law is not None
+    return law
+
+
+def largest_loss(mechanism: Any, pair: NeighborPair) -> float:
+    """Return the largest loss of a pair by its exact law, of both orders of the two databases."""
+    law = exact_law(mechanism, pair)
+    return max(law.maximum, law.reverse().maximum)
 
 
 def opened(saved: dict[str, Any]) -> AuditResult:

@@ -19,7 +19,7 @@ from algorithms.population import load
 from audit import NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
-from experiments.audits import all_or_none, kept, median, none_above, repeat
+from experiments.audits import all_or_none, kept, largest_loss, median, none_above, repeat
 from experiments.drawing import bar_key, head, line_key, own_keys, page, spread, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
@@ -27,7 +27,7 @@ EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (
 TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
 TAILS = (0.01, 0.1, 1.0)
 FINEST, DRAWN, SAMPLE = "county x race", "as drawn", "weighted sample"
-LEVELS = {"state": 1, "county": 2, FINEST: 3}
+LEVELS, NORMS = {"state": 1, "county": 2, FINEST: 3}, ("l1", "l2")
 REPLICATES, AUDITS, TARGET = 200, 20, 0.99
 SHARE, LIGHTEST, HEAVIEST = 0.25, 2.0, 6.0  # a long form of one person in four, adjusted for those who did not answer
 EXACT, INVERSE = "exact sampler", "inverse distribution function"
@@ -83,9 +83,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     own = np.random.default_rng(sampling)
     records, sample = long_form(counts, own), WeightedBottomUp(1.0, HEAVIEST, counts.shape, tree)
     curves[f"{FINEST}, {SAMPLE}"] = curve(sample, records, own, level=LEVELS[FINEST], **options)
-    told = states.astype(float)
-    told[1], told[2] = np.nan, told[2] + 1  # the second state's total is not published, the third's is another
-    shown = replace(held, published=PublishedTotals(1, told))(counts, 1, rng)[0]
+    totals = states.astype(float)
+    totals[1], totals[2] = np.nan, totals[2] + 1  # the second state's total is not published, the third's is another
+    shown = replace(held, published=PublishedTotals(1, totals))(counts, 1, rng)[0]
     known = cases(tree, counts)
     refused = ""
     silent, pair = known[UNDECLARED]
@@ -93,13 +93,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         BottomUp(1.0, silent.tree, published=silent.published).exact_loss(pair)
     except ValueError as error:
         refused = str(error)
-    chosen: dict[str, dict[str, float | None]] = {DRAWN: {}, SAMPLE: {}}
-    for words, found in chosen.items():
-        for norm in ("l1", "l2"):
-            try:
-                found[norm] = smallest_epsilon(curves[f"{FINEST}, {words}"], TARGET, norm=norm)
-            except ValueError:  # no epsilon of the quick form
-                found[norm] = None
     return {
         "people": int(counts.sum()),
         "records": len(records),
@@ -109,8 +102,10 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "mean_square": float(np.square(counts.astype(float)).mean()),
         "replicates": options["replicates"],
         "epsilons": list(epsilons),
-        "curves": {name: [_plain(one) for one in found] for name, found in curves.items()},
-        "chosen": chosen,
+        "curves": {name: [_plain(accuracy) for accuracy in own] for name, own in curves.items()},
+        "chosen": {
+            words: {norm: _smallest(curves[f"{FINEST}, {words}"], norm) for norm in NORMS} for words in (DRAWN, SAMPLE)
+        },
         "reported": {
             tree.name(node): float(np.mean(~np.isnan(shown[tree.ancestors(1) == node])))
             for node in range(*tree.level(1).indices(tree.n_nodes))
@@ -122,18 +117,20 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     }
 
 
-def _plain(found: Accuracy) -> dict[str, Any]:
-    norms = {
-        name: {
-            "error": norm.error,
-            "deviation": float(norm.errors.std(ddof=1)) / norm.scale,
-            "accuracy": norm.accuracy,
-            "interval": list(norm.interval),
-            "expected": norm.expected_accuracy,
-        }
-        for name, norm in (("l1", found.l1), ("l2", found.l2))
-    }
-    return {"epsilon": found.epsilon, **norms}
+def _smallest(accuracies: list[Accuracy], norm: Any) -> float | None:
+    try:
+        return smallest_epsilon(accuracies, TARGET, norm=norm)
+    except ValueError:  # no epsilon of the quick form
+        return None
+
+
+def _plain(accuracy: Accuracy) -> dict[str, Any]:
+    row: dict[str, Any] = {"epsilon": accuracy.epsilon}
+    for name in NORMS:
+        norm = getattr(accuracy, name)
+        row[name] = {"error": norm.error, "deviation": float(norm.errors.std(ddof=1)) / norm.scale}
+        row[name] |= {"accuracy": norm.accuracy, "interval": list(norm.interval), "expected": norm.expected_accuracy}
+    return row
 
 
 def _inverse(epsilon: float) -> dict[str, Any]:
@@ -165,18 +162,11 @@ def _audited(
     known: dict[str, Any], streams: list[np.random.SeedSequence], times: int, jobs: int
 ) -> dict[str, dict[str, Any]]:
     settings = [(*known[name], SIZES[name]) for name in SIZES]
-    found = repeat(_audit, settings, streams[: len(SIZES)], times, jobs=jobs, words="audits of bottom-up")
+    audits = repeat(_audit, settings, streams[: len(SIZES)], times, jobs=jobs, words="audits of bottom-up")
     rows = {}
-    for (name, (mechanism, pair)), runs in zip(known.items(), found, strict=True):
-        law = mechanism.exact_loss(pair)
-        assert law is not None  # one count changes
-        rows[name] = {
-            "pair": pair.label,
-            "size": SIZES[name],
-            "promise": mechanism.claim.epsilon,
-            "loss": plain_number(max(law.maximum, law.reverse().maximum)),
-            "runs": runs,
-        }
+    for (name, (mechanism, pair)), runs in zip(known.items(), audits, strict=True):
+        about = {"pair": pair.label, "size": SIZES[name], "promise": mechanism.claim.epsilon}
+        rows[name] = {**about, "loss": plain_number(largest_loss(mechanism, pair)), "runs": runs}
     return rows
 
 
@@ -186,7 +176,7 @@ def _audit(mechanism: Any, pair: NeighborPair, size: int, stream: np.random.Seed
 
 def check(numbers: Numbers) -> Checks:
     for name, rows in numbers["curves"].items():
-        for norm in ("l1", "l2"):
+        for norm in NORMS:
             accuracies = [row[norm]["accuracy"] for row in rows]
             drawn = "calibrated" not in name
             words = f"{name}, {norm}: accuracy {'rises to' if drawn else 'ends at'} {accuracies[-1]:.6f}, expected 1"
@@ -199,9 +189,7 @@ def check(numbers: Numbers) -> Checks:
         high = [row for row in numbers["curves"][f"{FINEST}, {words}"] if row["l1"]["accuracy"] > 0]
         above = all(row["l2"]["accuracy"] > row["l1"]["accuracy"] for row in high)
         yield Check(f"{FINEST}, {words}: L2 accuracy is above L1 accuracy wherever the latter is above 0", above)
-    whole, sample = (_missing(numbers, words) for words in (DRAWN, SAMPLE))
-    factor = np.median(sample / whole)
-    yield between("L1 accuracy missing to one, weighted sample / whole count", float(factor), 5.5, 6.5)
+    yield between("L1 accuracy missing to one, weighted sample / whole count", _factor(numbers), 5.5, 6.5)
     exact = [row["l1"]["error"] for row in numbers["curves"]["state, calibrated"]]
     yield between("error of calibrated state totals (people)", max(exact), 0, 1e-6)
     shares = list(numbers["reported"].values())
@@ -218,8 +206,11 @@ def check(numbers: Numbers) -> Checks:
     yield near("exact sampler, exact loss", exact_loss, numbers["audits"][EXACT]["promise"], 1e-9)
 
 
-def _missing(numbers: Numbers, words: str) -> NDArray[np.float64]:
-    return np.array([1 - row["l1"]["accuracy"] for row in numbers["curves"][f"{FINEST}, {words}"]])
+def _factor(numbers: Numbers) -> float:
+    """Return how many times as much L1 accuracy is missing to one in the weighted sample; the median of epsilons."""
+    drawn, sample = (numbers["curves"][f"{FINEST}, {words}"] for words in (DRAWN, SAMPLE))
+    missing = [np.array([1 - row["l1"]["accuracy"] for row in rows]) for rows in (sample, drawn)]
+    return float(np.median(np.divide(*missing)))
 
 
 def _score(norm: dict[str, Any], replicates: int) -> float:
@@ -235,13 +226,15 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         times += ", by a witness" if row["runs"][0]["witness"] else ""
         loss = "infinite" if np.isinf(float(row["loss"])) else f"{float(row['loss']):g}"
         rows.append((name, f"{row['size']:,}", loss, down(median(row["runs"])), times))
-    sample, factor = _takes(numbers, SAMPLE), np.median(_missing(numbers, SAMPLE) / _missing(numbers, DRAWN))
+    sample, factor = _takes(numbers, SAMPLE), _factor(numbers)
     return locals()
 
 
 def _takes(numbers: Numbers, words: str) -> dict[str, str]:
-    found = numbers["chosen"][words]
-    return {name: "more than was tried" if one is None else f"epsilon {one:g}" for name, one in found.items()}
+    return {
+        norm: "more than was tried" if epsilon is None else f"epsilon {epsilon:g}"
+        for norm, epsilon in numbers["chosen"][words].items()
+    }
 
 
 def draw(numbers: Numbers) -> Figure:

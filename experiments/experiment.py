@@ -6,7 +6,7 @@ import importlib
 import json
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +23,17 @@ from audit.results.provenance import provenance
 
 CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
 FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_misses`
-QUESTIONS = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
-NAMES = tuple(QUESTIONS)
+HERE = Path(__file__).parent
 Numbers = dict[str, Any]
+
+
+def load_data(name: str) -> dict[str, Any]:
+    """Return what a TOML file of this package holds."""
+    return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+QUESTIONS = load_data("questions.toml")
+NAMES = tuple(QUESTIONS)
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ WORDING: dict[str, Callable[[Any], Any]] = {
 
 
 class _Wording(Formatter):
-    """Templates whose fields may end in functions: "{bounds|min|down}"."""
+    """Fills templates whose fields may end in functions: "{bounds|min|down}"."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         path, *functions = field_name.split("|")
@@ -84,6 +92,11 @@ class _Wording(Formatter):
         for function in functions:
             value = WORDING[function](value)
         return value, used
+
+
+def worded(template: str, named: Mapping[str, Any]) -> str:
+    """Return a template with what its fields name."""
+    return _Wording().vformat(template, (), named)
 
 
 @dataclass(frozen=True)
@@ -109,16 +122,15 @@ class Part:
 
     def finding(self, numbers: Numbers) -> str:
         """Return what was found, in 60 words: the answer first, for whom, and at which confidence."""
-        return self._worded([self.answer], numbers)[0]
+        return worded(self.answer, self._named(numbers))
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         """Return the numbers behind the finding."""
-        heads, note = self._worded([self.heads, self.note], numbers)
-        return MarkdownTable(heads.split(" | "), self.functions.facts(numbers)["rows"], note)
+        named = self._named(numbers)
+        return MarkdownTable(worded(self.heads, named).split(" | "), named["rows"], worded(self.note, named))
 
-    def _worded(self, templates: Sequence[str], numbers: Numbers) -> list[str]:
-        named = vars(self.functions) | {"numbers": numbers} | self.functions.facts(numbers)
-        return [_Wording().vformat(template, (), named) for template in templates]
+    def _named(self, numbers: Numbers) -> dict[str, Any]:
+        return {**vars(self.functions), "numbers": numbers, **self.functions.facts(numbers)}
 
 
 @dataclass(frozen=True)
@@ -131,8 +143,8 @@ class Experiment:
 
     def run(self, *, quick: bool, seed: int, jobs: int) -> Numbers:
         """Return the numbers: of several parts by their names."""
-        found = {part.name: part.functions.run(quick=quick, seed=seed, jobs=jobs) for part in self.parts}
-        return found if len(found) > 1 else found[self.name]
+        numbers = {part.name: part.functions.run(quick=quick, seed=seed, jobs=jobs) for part in self.parts}
+        return numbers if len(numbers) > 1 else numbers[self.name]
 
     def of_parts(self, numbers: Numbers) -> Iterator[tuple[Part, Numbers]]:
         """Yield every part with its numbers."""
@@ -175,12 +187,13 @@ def find_part(name: str) -> Part:
 def load_part(name: str, folder: Path) -> Numbers:
     """Return the saved numbers of a part."""
     experiment = experiment_of(name)
-    return dict(experiment.of_parts(load_numbers(experiment.name, folder)))[find_part(name)]
+    numbers = load_numbers(experiment.name, folder)
+    return next(own for part, own in experiment.of_parts(numbers) if part.name == name)
 
 
 def published(name: str) -> Any:
     """Return numbers that others published: `published.json` has them with their sources."""
-    return json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))[name]["rows"]
+    return json.loads((HERE / "published.json").read_text(encoding="utf-8"))[name]["rows"]
 
 
 def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int) -> Path:

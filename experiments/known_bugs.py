@@ -20,7 +20,7 @@ from algorithms.population import load
 from audit import Attack, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
-from experiments.audits import bounds, kept, none_above, run_all
+from experiments.audits import bounds, group_pair, kept, none_above, run_all
 from experiments.drawing import BOX, bar, bare_rows, beside, column, extent, foot, keys, line_key, page
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, violations
 
@@ -63,10 +63,8 @@ def cases() -> list[Case]:
         found.append(Case(BUGS, name, bug.mechanism, pair, bug.loss, bug.size, bug.found))
     known = benchmarks()
     for name, (size, people) in FAULTY_SIZES.items():
-        one = known[name]
-        pair = NeighborPair.declared(one.x, one.x + people * (one.y - one.x), "add_remove", distance=people)
-        how = "witness" if name == "ReportNoisyMax4" else "counts"
-        found.append(Case(FAULTY, name, one.mechanism, pair, one.loss, size, how))
+        faulty, how = known[name], "witness" if name == "ReportNoisyMax4" else "counts"
+        found.append(Case(FAULTY, name, faulty.mechanism, group_pair(faulty, people), faulty.loss, size, how))
     tree, (communes, people_of) = Hierarchy.regular(3, 2), load("morocco")
     small, large = NeighborPair.add_people(COUNTS, 0), NeighborPair.add_people(people_of, 0)
     for name, mechanism, pair, loss, size in (
@@ -77,11 +75,11 @@ def cases() -> list[Case]:
         ("GaussianCounts", GaussianCounts(0.5), small, 0.5, SMALL),
     ):
         found.append(Case(CORRECT, name, mechanism, pair, loss, size, "never"))
-    for name, one in known.items():
-        if one.sound:
-            pair = NeighborPair.declared(one.x, one.y, "add_remove")
-            found.append(Case(CORRECT, name, one.mechanism, pair, one.loss, CORRECT_SIZE, "never"))
-    return found
+    return found + [
+        Case(CORRECT, name, sound.mechanism, group_pair(sound), sound.loss, CORRECT_SIZE, "never")
+        for name, sound in known.items()
+        if sound.sound
+    ]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -110,12 +108,10 @@ def audited(case: Case, streams: list[np.random.SeedSequence]) -> dict[str, Any]
 
 def _audit(case: Case, stream: np.random.SeedSequence) -> dict[str, Any]:
     """Return what one audit says; a refusal is told in its own words."""
-    claim = case.mechanism.claim
+    attack = Attack() if case.group == BUGS else LAWS
+    options: dict[str, Any] = {"attack": attack, "size": case.size, "confidence": CONFIDENCE, "rng": stream}
     try:
-        attack = Attack() if case.group == BUGS else LAWS
-        result = measure_loss(
-            case.mechanism, case.pair, claim, attack=attack, size=case.size, confidence=CONFIDENCE, rng=stream
-        )
+        result = measure_loss(case.mechanism, case.pair, case.mechanism.claim, **options)
     except ValueError as error:
         return {"verdict": "refused", "lower_bound": None, "witness": None, "event": str(error)}
     return {**kept(result), "event": result.event}
@@ -149,13 +145,12 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     bad = [row for row in numbers["rows"] if row["group"] != CORRECT]
     good = [audit for row in numbers["rows"] if row["group"] == CORRECT for audit in row["audits"]]
     always = sum(all(caught(row, audit) for audit in row["audits"]) for row in bad)
-    ways = {
-        "counts": "counting runs",
-        "witness": "a witness in the exact law alone",
-        "refused": "a refusal: runs are not independent",
-    }
     rows = []
-    for how, words in ways.items():
+    for how, words in (
+        ("counts", "counting runs"),
+        ("witness", "a witness in the exact law alone"),
+        ("refused", "a refusal: runs are not independent"),
+    ):
         kind = [row for row in numbers["rows"] if row["expected"] == how]
         found = [caught(row, audit) for row in kind for audit in row["audits"]]
         rows.append((words, str(len(kind)), f"{sum(found)} of {len(found)}"))

@@ -19,6 +19,7 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_event_lower
 from audit.claims import Claim
 from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
+from experiments.audits import exact_law
 from experiments.drawing import CIRCLE, beside, foot, line_key, name_rows, page, strip
 from experiments.experiment import Checks, Numbers, between, down, few_misses, near
 
@@ -44,8 +45,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit geometric and discrete Gaussian noise, each in 100 seeds (quick: 20) of 200,000 runs."""
     pair = NeighborPair.add_people([COUNT], 0)
     geometric, gaussian = GDPC(EPSILON), GaussianCounts(RHO)
-    law = gaussian.exact_loss(pair)
-    assert law is not None  # one person changes one count
+    law = exact_law(gaussian, pair)
     mu = _exact_mu(law)
     questions: dict[str, tuple[GDPC | GaussianCounts, Claim, float]] = {
         "pure": (geometric, geometric.claim, EPSILON),
@@ -68,9 +68,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _exact_mu(law: LossDistribution) -> float:
     """Return the least mu of Gaussian privacy of a pair whose losses are symmetric: some upper tail reaches it."""
     order = np.argsort(-law.loss)
-    tail_p, tail_q = (
-        np.logaddexp.accumulate(log_mass) for log_mass in (law.log_p[order], (law.log_p - law.loss)[order])
-    )
+    tail_p, tail_q = (np.logaddexp.accumulate(mass[order]) for mass in (law.log_p, law.log_p - law.loss))
     half = tail_q <= math.log(0.5)  # the other half mirrors it
     return float(np.max(special.ndtri_exp(tail_p[half]) - special.ndtri_exp(tail_q[half])))
 
@@ -82,12 +80,11 @@ def _rho_of_one_event(
     options: dict[str, Any] = {"event": Event.at_least(0, COUNT + 1), "size": SIZE, "confidence": CONFIDENCE}
     readings: dict[str, list[float]] = {"converted": [], "family": [], "event": []}
     for rng in streams:
-        counts = measure_loss(mechanism, pair, mechanism.claim, rng=rng, n_jobs=jobs, **options).counts
-        x, y = counts["x"], counts["y"]
-        seen = (y["guessed_y"], y["runs"], x["guessed_y"], x["runs"])
-        readings["converted"].append(float(gaussian_lower(*seen, confidence=CONFIDENCE)) ** 2 / 2)
-        readings["family"].append(discrete_gaussian_lower(*seen, confidence=CONFIDENCE))
-        readings["event"].append(renyi_event_lower(*seen, confidence=CONFIDENCE))
+        result = measure_loss(mechanism, pair, mechanism.claim, rng=rng, n_jobs=jobs, **options)
+        counts = [result.counts[side][key] for side in "yx" for key in ("guessed_y", "runs")]
+        readings["converted"].append(float(gaussian_lower(*counts, confidence=CONFIDENCE)) ** 2 / 2)
+        readings["family"].append(discrete_gaussian_lower(*counts, confidence=CONFIDENCE))
+        readings["event"].append(renyi_event_lower(*counts, confidence=CONFIDENCE))
     return readings
 
 
@@ -111,15 +108,15 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     shares = {case: down(np.median(row["bounds"]) / row["exact"]) for case, row in numbers["rows"].items()}
     wrong = np.mean(np.array(numbers["rho"]["converted"]) > RHO)
     words = {"pure": "epsilon", "gaussian": "mu", "zcdp": "rho", "approx": f"epsilon at delta {DELTA:g}"}
-    found = [(words[case], row["exact"], row["bounds"]) for case, row in numbers["rows"].items()]
-    found += [
+    bounds = [(words[case], row["exact"], row["bounds"]) for case, row in numbers["rows"].items()]
+    bounds += [
         ("rho, by the divergence of one event", RHO, numbers["rho"]["event"]),
         ("rho, within the discrete Gaussian family", RHO, numbers["rho"]["family"]),
         ("rho, as half the square of mu: no bound", RHO, numbers["rho"]["converted"]),
     ]
     rows = [
-        (what, f"{truth:.4g}", down(np.median(bounds)), f"{np.mean(np.array(bounds) > truth):.0%}")
-        for what, truth, bounds in found
+        (what, f"{truth:.4g}", down(np.median(own)), f"{np.mean(np.array(own) > truth):.0%}")
+        for what, truth, own in bounds
     ]
     return locals()
 

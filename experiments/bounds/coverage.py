@@ -57,23 +57,21 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    rows = [row for row in numbers["rows"] if row["confidence"] == LEVELS[0]]
-    valid = [row for row in rows if row["group"] != MISTAKES]
-    wrong = [row["misses"] / row["audits"] for row in rows if row["group"] == MISTAKES]
+    at_95 = [row for row in numbers["rows"] if row["confidence"] == LEVELS[0]]
+    valid = [row for row in at_95 if row["group"] != MISTAKES]
+    wrong = [row["misses"] / row["audits"] for row in at_95 if row["group"] == MISTAKES]
     above = sum(row["misses"] > allowed(row) for row in valid)
     nearest = max(valid, key=lambda row: row["misses"] / allowed(row))
-    levels = (LEVELS[1], LEVELS[0], STRICT)
-    lines = []
+    levels, rows = (LEVELS[1], LEVELS[0], STRICT), []
     for group in dict.fromkeys(case.group for case in CASES if case.group != MISTAKES):
-        cells = []
+        own, cells = [row for row in numbers["rows"] if row["group"] == group], []
         for level in levels:
-            own = [row for row in numbers["rows"] if (row["group"], row["confidence"]) == (group, level)]
-            worst = max(own, key=lambda row: row["misses"] / allowed(row), default=None)
+            at_level = (row for row in own if row["confidence"] == level)
+            worst = max(at_level, key=lambda row: row["misses"] / allowed(row), default=None)
             cells.append(f"{worst['misses']} of {worst['audits']:,} ({allowed(worst)})" if worst else "")
-        lines.append((group, str(len({row["case"] for row in numbers["rows"] if row["group"] == group})), *cells))
+        rows.append((group, str(len({row["case"] for row in own})), *cells))
     mistakes = ", ".join(case.words for case in CASES if case.group == MISTAKES)
     limit = allowed(nearest)
-    rows = lines
     return locals()
 
 

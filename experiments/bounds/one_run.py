@@ -35,8 +35,6 @@ LIMITS = {
 }
 REFERENCE = {("GDPC", 0.1, 1): (0.0898, 0.002), ("GDPC", 1.0, 1): (0.989, 0.004)}  # medians of an earlier simulation
 KINDS = {"one_run": ("one release of all areas", BLUE, "o"), "repeated": ("as many runs of one area", PALE, "s")}
-
-
 CASES = tuple(LIMITS)  # the mechanism, its budget, and the people of a group
 
 
@@ -46,25 +44,22 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     rows = []
     for root, (name, epsilon, people) in zip(np.random.SeedSequence(seed).spawn(len(CASES)), CASES, strict=True):
         counts = np.full(tree.n_leaves if name == "RDPC" else AREAS, PEOPLE)
-        few = FEW_SEEDS if name == "RDPC" else SEEDS
-        once, often = (part.spawn(number) for part, number in zip(root.spawn(2), (SEEDS, few), strict=True))
-        if quick:
-            once, often = once[:10], often[:1]
+        times = (10, 1) if quick else (SEEDS, FEW_SEEDS if name == "RDPC" else SEEDS)
+        once, often = (part.spawn(number) for part, number in zip(root.spawn(2), times, strict=True))
         mechanism = RDPC(epsilon, tree) if name == "RDPC" else (GDPC if name == "GDPC" else ADPC)(epsilon)
         canaries, claim = Canaries(counts, people=people), mechanism.claim
         share = SHARE if name == "ADPC" else None
         repeated, pair = _of_one_area(mechanism, counts, people)
-        single = (
-            measure_loss_one_run(mechanism, canaries, claim, share=share, confidence=CONFIDENCE, rng=rng)
+        row: dict[str, Any] = {"algorithm": name, "epsilon": epsilon, "people": people, "areas": counts.size}
+        row["one_run"] = [
+            measure_loss_one_run(
+                mechanism, canaries, claim, share=share, confidence=CONFIDENCE, rng=rng
+            ).measured.budget
             for rng in once
-        )
-        many = (
-            measure_loss(repeated, pair, claim, size=counts.size, confidence=CONFIDENCE, rng=rng, n_jobs=jobs)
-            for rng in often
-        )
-        row = {"algorithm": name, "epsilon": epsilon, "people": people, "areas": counts.size}
-        row["one_run"] = [result.measured.budget for result in single]
-        rows.append({**row, "repeated": [result.measured.budget for result in many]})
+        ]
+        options: dict[str, Any] = {"size": counts.size, "confidence": CONFIDENCE, "n_jobs": jobs}
+        row["repeated"] = [measure_loss(repeated, pair, claim, rng=rng, **options).measured.budget for rng in often]
+        rows.append(row)
     return {"rows": rows}
 
 
@@ -101,16 +96,13 @@ def _people(number: int) -> str:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     medians = {
-        (row["algorithm"], row["epsilon"], row["people"]): down(np.median(row["one_run"])) for row in numbers["rows"]
-    }
-    rows = [
-        (row["algorithm"], f"{row['epsilon']:g}", str(row["people"]), *(down(np.median(row[kind])) for kind in KINDS))
+        (row["algorithm"], f"{row['epsilon']:g}", str(row["people"])): [down(np.median(row[kind])) for kind in KINDS]
         for row in numbers["rows"]
-    ]
-    alone = medians["GDPC", 1.0, 1]
-    group = medians["GDPC", 0.1, 20]
-    leaves = medians["RDPC", 0.1, 80]
-    return locals()
+    }
+    alone, group, leaves = (
+        medians[case][0] for case in (("GDPC", "1", "1"), ("GDPC", "0.1", "20"), ("RDPC", "0.1", "80"))
+    )
+    return {"alone": alone, "group": group, "leaves": leaves, "rows": [(*case, *own) for case, own in medians.items()]}
 
 
 def draw(numbers: Numbers) -> Figure:

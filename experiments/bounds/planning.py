@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from audit.claims import Claim, parse_claim
 from audit.planning import Design
 from audit.results.plots import BLACK, GRAY, plot_plan
 from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page, styles
-from experiments.experiment import Check, Checks, Numbers, between, most_misses
+from experiments.experiment import Check, Checks, Numbers, between, load_data, most_misses
 
 Rng = np.random.Generator
 
@@ -83,37 +82,24 @@ class Case:
         return f"{numbers}{more}{DESIGNS[self.design]}: {self.violation:g} x"
 
 
-CASES = {
-    name: tuple(Case(**row) for row in rows)
-    for name, rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-}
+CASES = {name: tuple(Case(**row) for row in rows) for name, rows in load_data("bounds/planning.toml").items()}
 
 
-@dataclass(frozen=True)
-class Coin:
+# Both answer for each of some databases, which are 0 or 1: an array of shape (size, databases).
+
+
+def coin(truth: Claim, share: float, which: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
     """Answer whether the database is `y`, +1 or -1, or with 0 not at all: right as often as a loss allows."""
-
-    truth: Claim
-    share: float = 1.0
-
-    def __call__(self, asked: ArrayLike, size: int, rng: Rng, /) -> NDArray[np.float64]:
-        """Return answers for each of the databases asked about, 0 or 1, shape (size, databases)."""
-        delta = self.truth.delta if isinstance(self.truth, ApproxDP) else 0.0
-        wrong = (self.share - delta) * float(special.expit(-self.truth.budget))
-        chance = rng.random((size, np.size(asked)))
-        return np.where(chance >= self.share, 0, np.where(chance < wrong, -1, 1)) * (2.0 * np.asarray(asked) - 1)
+    delta = truth.delta if isinstance(truth, ApproxDP) else 0.0
+    wrong = (share - delta) * float(special.expit(-truth.budget))
+    chance = rng.random((size, np.size(which)))
+    return np.where(chance >= share, 0, np.where(chance < wrong, -1, 1)) * (2.0 * np.asarray(which) - 1)
 
 
-@dataclass(frozen=True)
-class Normal:
+def normal(truth: Claim, which: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
     """Answer with one more if the database is `y`, and normal noise that makes it lose just so much."""
-
-    truth: Claim
-
-    def __call__(self, asked: ArrayLike, size: int, rng: Rng, /) -> NDArray[np.float64]:
-        """Return answers for each of the databases asked about, 0 or 1, shape (size, databases)."""
-        shift = self.truth.budget if isinstance(self.truth, GaussianDP) else math.sqrt(2 * self.truth.budget)
-        return np.asarray(asked) + rng.standard_normal((size, np.size(asked))) / shift
+    shift = truth.budget if isinstance(truth, GaussianDP) else math.sqrt(2 * truth.budget)
+    return np.asarray(which) + rng.standard_normal((size, np.size(which))) / shift
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -123,23 +109,21 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     parallel = Parallel(n_jobs=jobs)
     rows = []
     for case, stream in zip(cases, streams, strict=True):
-        kept = case.violation == 1
-        size = plan_size(case.claim, violation=1.2 if kept else case.violation, power=case.power, **case.options)
-        batches = stream.spawn(-(-case.audits // BATCH))
-        seen = parallel(
+        sound = case.violation == 1
+        size = plan_size(case.claim, violation=1.2 if sound else case.violation, power=case.power, **case.options)
+        detected = parallel(
             delayed(_detected)(case, size, min(BATCH, case.audits - BATCH * number), batch)
-            for number, batch in enumerate(batches)
+            for number, batch in enumerate(stream.spawn(-(-case.audits // BATCH)))
         )
         row = {"case": case.words, "kind": case.claim.kind, "violation": case.violation, "power": case.power}
-        row |= {"size": size, "audits": case.audits, "seen": sum(seen)}
-        if not kept:
+        row |= {"size": size, "audits": case.audits, "seen": sum(detected)}
+        if not sound:
             row["planned"] = plan_power(case.claim, size, violation=case.violation, **case.options)
             row["smallest"] = plan_violation(case.claim, size, power=case.power, **case.options)
         rows.append(row)
-    violations = [1.2, 1.5] if quick else list(VIOLATIONS)
-    curves = []
+    violations, curves = [1.2, 1.5] if quick else list(VIOLATIONS), []
     for promise in CURVES[:3] if quick else CURVES:
-        sizes = [plan_size(parse_claim(promise), violation=worse) for worse in violations]
+        sizes = [plan_size(parse_claim(promise), violation=violation) for violation in violations]
         curves.append({"promise": promise, "violations": violations, "sizes": sizes})
     return {"rows": rows, "curves": curves, "quick": quick}
 
@@ -151,25 +135,24 @@ def _detected(case: Case, size: int, audits: int, root: np.random.SeedSequence) 
 def _audit(case: Case, size: int, root: np.random.SeedSequence) -> bool:
     claim = case.claim
     truth = claim.at(case.violation * claim.budget).group(case.distance)
-    normal = isinstance(claim, GaussianDP | ZCDP)
-    answer = Normal(truth) if normal else Coin(truth, case.share)
+    gaussian = isinstance(claim, GaussianDP | ZCDP)
+    answer = partial(normal, truth) if gaussian else partial(coin, truth, case.share)
     common: dict[str, Any] = {"confidence": CONFIDENCE_HERE, "rng": root}
     if case.design == "one_run":
 
         def release(counts: ArrayLike, runs: int, rng: Rng, /) -> NDArray[np.float64]:
-            asked = (np.asarray(counts) - COUNT) / case.distance
-            shown = answer(asked, runs, rng)
-            return COUNT + case.distance * (shown if normal else (shown + 1) / 2)
+            answers = answer((np.asarray(counts) - COUNT) / case.distance, runs, rng)
+            return COUNT + case.distance * (answers if gaussian else (answers + 1) / 2)
 
         canaries = Canaries(np.full(size, COUNT), people=case.distance)
         return measure_loss_one_run(release, canaries, claim, **common).verdict == "violated"
 
-    def count(asked: ArrayLike, runs: int, rng: Rng, /) -> NDArray[np.float64]:
-        shown = answer(asked, runs, rng)
-        return COUNT + NOISE * shown if normal else shown
+    def count(which: ArrayLike, runs: int, rng: Rng, /) -> NDArray[np.float64]:
+        answers = answer(which, runs, rng)
+        return COUNT + NOISE * answers if gaussian else answers
 
     if case.design == "outputs":
-        x, y = (count(asked, size // 2, np.random.default_rng(part)) for asked, part in enumerate(root.spawn(2)))
+        x, y = (count(which, size // 2, np.random.default_rng(part)) for which, part in enumerate(root.spawn(2)))
         result = measure_loss_from_outputs(x, y, claim, relation="add_remove", distance=case.distance, **common)
         return result.verdict == "violated"
     pair = NeighborPair.declared(0, 1, "add_remove", distance=case.distance)
@@ -207,34 +190,23 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    rows = [row for row in numbers["rows"] if row["violation"] > 1]
-    apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in rows]
-    first = numbers["curves"][0]
-    small, large = (f"{100 * (first['violations'][place] - 1):.3g}%" for place in (0, -1))
-    sizes = zip(*(curve["sizes"] for curve in numbers["curves"]), strict=True)
-    lines = [
-        (f"{100 * (worse - 1):.3g}%", *(f"{size:,}" for size in row))
-        for worse, row in zip(numbers["curves"][0]["violations"], sizes, strict=True)
-    ]
+    cases = [row for row in numbers["rows"] if row["violation"] > 1]
+    apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in cases]
+    mean_apart, most_apart = np.mean(np.abs(apart)), max(apart, key=abs)
+    curves, first = numbers["curves"], numbers["curves"][0]
+    promises, fewest = " | ".join(curve["promise"] for curve in curves), first["sizes"][-1]
+    excess = [f"{100 * (violation - 1):.3g}%" for violation in first["violations"]]
+    largest = excess[-1]
+    sizes = zip(*(curve["sizes"] for curve in curves), strict=True)
+    rows = [(words, *(f"{size:,}" for size in row)) for words, row in zip(excess, sizes, strict=True)]
     alarms = " and ".join(
         f"{row['seen'] / row['audits']:.1%} ({row['case'].partition(':')[0]})"
         for row in numbers["rows"]
         if row["violation"] == 1
     )
     note = "Power is 0.8, confidence 95%, selection included. Of audits of mechanisms that lose just what they promise "
-    heads = " | ".join(
-        ("runs to detect a loss beyond the promise by", *(curve["promise"] for curve in numbers["curves"]))
-    )
-    named = {
-        "small": small,
-        "large": large,
-        "first": first,
-        "fewest": first["sizes"][-1],
-        "cases": rows,
-        "heads": heads,
-    }
-    named |= {"mean_apart": np.mean(np.abs(apart)), "most_apart": max(apart, key=abs)}
-    return {**named, "note": f"{note}{alarms} report a violation." if alarms else "", "rows": lines}
+    note = f"{note}{alarms} report a violation." if alarms else ""  # the quick form has none
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -21,9 +21,9 @@ from audit.bounds.game import guessing_game_lower
 from audit.bounds.rectangle import two_sample_lower
 from audit.claims import Claim
 from audit.methods import Game
-from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
+from audit.results.plots import BLACK, BLUE, GRAY, PALE
 from experiments.bounds.worst_laws import normal_counts
-from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, own_keys, page
+from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, most_misses, near, up
 
 COUNT = 120
@@ -43,7 +43,6 @@ class Subject(NamedTuple):
     loss: Claim
     group: int
     make: Callable[[float], Mechanism]
-    style: tuple[str, str, str]
 
 
 def leaky_counts(epsilon: float) -> Mechanism:
@@ -57,26 +56,26 @@ def leaky_counts(epsilon: float) -> Mechanism:
 
 
 SUBJECTS = {
-    "pure": Subject(PureDP(0.1), 20, GDPC, SERIES[0]),
-    "approximate": Subject(ApproxDP(0.1, 1e-5), 20, leaky_counts, SERIES[1]),
-    "Gaussian": Subject(GaussianDP(0.1), 15, normal_counts, SERIES[2]),
-    "zero-concentrated": Subject(ZCDP(0.005), 15, GaussianCounts, SERIES[3]),
+    "pure": Subject(PureDP(0.1), 20, GDPC),
+    "approximate": Subject(ApproxDP(0.1, 1e-5), 20, leaky_counts),
+    "Gaussian": Subject(GaussianDP(0.1), 15, normal_counts),
+    "zero-concentrated": Subject(ZCDP(0.005), 15, GaussianCounts),
 }
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Make 40 audits of up to a million runs for each promise (quick: 2 of up to 10,000), and others beside them."""
-    root = np.random.SeedSequence(seed)
-    curves_seed, checked_seed, needed_seed, early_seed = root.spawn(4)
+    curves_seed, checked_seed, needed_seed, early_seed = np.random.SeedSequence(seed).spawn(4)
+    rng = np.random.default_rng(needed_seed)
     pairs = [(name, people) for name, subject in SUBJECTS.items() for people in (1, subject.group)]
     parallel = Parallel(n_jobs=jobs)
     sizes, repeats = (SIZES[:3], 2) if quick else (SIZES, 40)
     streams = iter(curves_seed.spawn(len(pairs) * len(sizes) * repeats))
     tasks = [(*pair, size, 1.0, next(streams)) for pair in pairs for size in sizes for _ in range(repeats)]
-    shown = iter(parallel(delayed(_audit)(*task) for task in tasks))
+    audits = iter(parallel(delayed(_audit)(*task) for task in tasks))
     curves = []
     for name, people in pairs:
-        results = np.array([[next(shown)[:2] for _ in range(repeats)] for _ in sizes])
+        results = np.array([[next(audits)[:2] for _ in range(repeats)] for _ in sizes])
         curve = {"promise": name, "people": people, "sizes": list(sizes)}
         curve["lower_bound"] = np.quantile(results[:, :, 0], (0.05, 0.5, 0.95), axis=1).tolist()
         curves.append({**curve, "detectable": np.median(results[:, :, 1], axis=1).tolist()})
@@ -85,7 +84,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "curves": curves,
         "repeats": repeats,
         "checked": _checked(curves, 5 if quick else 200, checked_seed, parallel),
-        "needed": _needed(200 if quick else 4000, np.random.default_rng(needed_seed)),
+        "needed": [
+            _needed(epsilon, people, 200 if quick else 4000, rng)
+            for epsilon in EPSILONS
+            for people in sorted({1, math.ceil(2 / epsilon)})
+        ],
         "early": _early(2 if quick else 30, most, early_seed, parallel),
         "most": most,
     }
@@ -95,10 +98,10 @@ def _audit(
     name: str, people: int, size: int, factor: float, rng: np.random.SeedSequence, *, told: bool = True
 ) -> tuple[float, float, bool]:
     """Audit `factor` times the promise; return bound and detectable loss / promised, and whether it is violated."""
-    subject = SUBJECTS[name]
-    pair = NeighborPair.add_people([COUNT], 0, people)
-    made, claimed = subject.make(factor * subject.loss.budget), subject.loss.budget
-    mechanism = made if told else partial(made)  # which has no likelihood
+    subject, claimed = SUBJECTS[name], SUBJECTS[name].loss.budget
+    pair, mechanism = NeighborPair.add_people([COUNT], 0, people), subject.make(factor * claimed)
+    if not told:
+        mechanism = partial(mechanism)  # which has no likelihood
     result = measure_loss(mechanism, pair, subject.loss, size=size, confidence=CONFIDENCE_HERE, rng=rng)
     return result.measured.budget / claimed, result.detectable / claimed, result.verdict == "violated"
 
@@ -120,14 +123,8 @@ def _checked(
     return rows
 
 
-def _needed(audits: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return the runs from which on half of all audits of a registered event prove 0.9 of epsilon, by either bound."""
-    settings = [(epsilon, people) for epsilon in EPSILONS for people in sorted({1, math.ceil(2 / epsilon)})]
-    return [_needed_at(epsilon, people, audits, rng) for epsilon, people in settings]
-
-
-def _needed_at(epsilon: float, people: int, audits: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the runs needed at one epsilon.
+def _needed(epsilon: float, people: int, audits: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the runs from which on half of all audits of a registered event prove 0.9 of epsilon, by either bound.
 
     The event is that a geometric count is at least the higher of the two true ones; the game also guesses the other
     database where it is at most the lower one.
@@ -177,17 +174,18 @@ def _fewest(enough: Callable[[int], bool], guess: int) -> int:
 
 def _early(audits: int, most: int, root: np.random.SeedSequence, parallel: Parallel) -> list[dict[str, Any]]:
     """Return the runs that audits make which may stop early, and those of a fixed number planned for the violation."""
+
+    def detected(factor: float, runs: int) -> bool:
+        counts = {"x": {"runs": 0, "guessed_x": 0, "guessed_y": 0}}
+        counts["y"] = {"runs": runs, "guessed_x": 0, "guessed_y": runs}
+        return Game(PureDP(CLAIMED), 1, CONFIDENCE_HERE).detectable(counts, {}) <= factor * CLAIMED
+
     rows = []
     for factor, stream in zip(VIOLATIONS, root.spawn(len(VIOLATIONS)), strict=True):
         results = parallel(delayed(_stopped)(factor, most, rng) for rng in stream.spawn(audits))
-
-        def seen(runs: int, factor: float = factor) -> bool:
-            guessed = {"x": {"runs": 0, "guessed_x": 0, "guessed_y": 0}}
-            guessed["y"] = {"runs": runs, "guessed_x": 0, "guessed_y": runs}
-            return Game(PureDP(CLAIMED), 1, CONFIDENCE_HERE).detectable(guessed, {}) <= factor * CLAIMED
-
-        row = {"factor": factor, "runs": [size for size, _ in results], "violated": sum(found for _, found in results)}
-        rows.append({**row, "planned": None if factor == 1 else _fewest(seen, 100)})
+        runs, violated = zip(*results, strict=True)
+        planned = None if factor == 1 else _fewest(partial(detected, factor), 100)
+        rows.append({"factor": factor, "runs": list(runs), "violated": sum(violated), "planned": planned})
     return rows
 
 
@@ -277,12 +275,8 @@ def draw(numbers: Numbers) -> Figure:
     axes[2].set_ylabel("minimum detectable loss\nbeyond the promise (log scale)")
     for curve in numbers["curves"]:
         _draw_curve(axes, curve)
-    handles: list[Any] = [
-        line_key(name, color=color, linestyle=dashes, marker=marker, markersize=4)
-        for name, color, dashes, marker in ((name, *subject.style) for name, subject in SUBJECTS.items())
-    ]
-    handles.append(bar_key("band: 5 to 95% of audits; line: median", GRAY))
-    foot(figure, handles, ncols=5)
+    handles: list[Any] = [line_key(name, **look) for name, look in styles(SUBJECTS).items()]
+    foot(figure, [*handles, bar_key("band: 5 to 95% of audits; line: median", GRAY)], ncols=5)
     _draw_checked(axes[4], numbers["checked"])
     _draw_early(axes[5], numbers["early"])
     for ax, letter, group in ((axes[6], "g", False), (axes[7], "h", True)):
@@ -294,11 +288,10 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def _draw_curve(axes: list[Axes], curve: dict[str, Any]) -> None:
-    color, dashes, marker = SUBJECTS[curve["promise"]].style
+    style = styles(SUBJECTS, linewidth=1.3)[curve["promise"]]
     group = curve["people"] > 1
     low, median, high = curve["lower_bound"]
-    axes[group].fill_between(curve["sizes"], low, high, color=color, alpha=0.13, linewidth=0)
-    style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "linewidth": 1.3, "linestyle": dashes}
+    axes[group].fill_between(curve["sizes"], low, high, color=style["color"], alpha=0.13, linewidth=0)
     axes[group].plot(curve["sizes"], median, **style)
     axes[2 + group].plot(curve["sizes"], np.array(curve["detectable"]) - 1, **style)
 
@@ -308,7 +301,7 @@ def _draw_checked(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         place += 1 if row["promise"] == last else 1.35
         last = row["promise"]
-        color, _, marker = SUBJECTS[row["promise"]].style
+        color, marker = (styles(SUBJECTS)[last][key] for key in ("color", "marker"))
         margin = 2 * math.sqrt(0.8 * 0.2 / row["audits"])
         ax.fill_betweenx([place - 0.5, place + 0.5], 0.8 - margin, 0.8 + margin, color=GRAY, alpha=0.18, linewidth=0)
         face = color if row["told"] else "white"

@@ -59,11 +59,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     for repetition in range(repetitions):
         for name, mechanism in mechanisms.items():
             x, y = (mechanism(data, RUNS, rng)[:, AREA] for data in (moved.x, moved.y))
-            for event, kept in paper[name].items():
-                found = direct_loss(x, y, counts[AREA], at=ERRORS, event=event)
-                kept["largest"].append(found.value)
+            for event, own in paper[name].items():
+                estimate = direct_loss(x, y, counts[AREA], at=ERRORS, event=event)
+                own["largest"].append(estimate.value)
                 if repetition == 0:
-                    kept["curve"] = found.to_dict()
+                    own["curve"] = estimate.to_dict()
     seconds = (time.perf_counter() - begun) / repetitions
 
     one, groups = {}, {}
@@ -83,7 +83,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 def check(numbers: Numbers) -> Checks:
     for name, events in numbers["paper"].items():
-        largest = {event: float(np.median(kept["largest"])) / EPSILON for event, kept in events.items()}
+        largest = {event: float(np.median(own["largest"])) / EPSILON for event, own in events.items()}
         yield between(f"{name}: largest log-ratio of errors of exactly k / budget", largest["equal"], 4, 30)
         yield between(f"{name}: largest log-ratio of errors of k or more / budget", largest["at_least"], 0, 4)
         curve = events["at_least"]["curve"]

@@ -71,16 +71,14 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    medians = [f"{np.median(values):.4f} ({name})" for name, values in numbers["medians"].items()]
+    middle = ", ".join(f"{np.median(values):.4f} ({name})" for name, values in numbers["medians"].items())
     larger = [np.median(numbers["largest"][name]) / np.median(values) for name, values in numbers["medians"].items()]
     at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
     rows = [
         (name, f"{BUDGETS[name]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
         for name, medians in numbers["medians"].items()
     ]
-    middle = ", ".join(medians)
-    near = np.interp(25, at, exact)
-    far = np.interp(100, at, exact)
+    near, far = (np.interp(people, at, exact) for people in (25, 100))
     return locals()
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from algorithms.flaxman import GDPC
 from audit import NeighborPair, PureDP
 from audit.results.plots import EXACT, PROMISE
-from experiments.audits import audited, opened
+from experiments.audits import audited, exact_law, opened
 from experiments.drawing import bar, beside, extent, foot, keys, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, between, down
 
@@ -40,8 +40,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         }
         for case, rng in zip(stated, stream.spawn(3), strict=True):
             pair, claim = stated[case]
-            exact = mechanism.exact_loss(pair)
-            assert exact is not None  # one person or two is a small table
+            exact = exact_law(mechanism, pair)
             row = {"epsilon": epsilon, "case": case, "exact": exact.maximum, "chance": float(exact.probability[-1])}
             runs = size // 4 if quick else size
             rows.append({**row, "audit": audited(mechanism, pair, claim, size=runs, rng=rng, jobs=jobs)})
@@ -84,12 +83,10 @@ def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(2.7)
     for place, case in enumerate(CASES):
         rows = [row for row in numbers["rows"] if row["case"] == case]
-        audits = [opened(row["audit"]) for row in rows]
-        shares = [audit.measured.budget / row["epsilon"] for audit, row in zip(audits, rows, strict=True)]
+        audits, shares = [opened(row["audit"]) for row in rows], _shares(numbers, case).values()
         bar(ax, place, min(shares), violated=all(audit.verdict == "violated" for audit in audits))
         extent(ax, shares, place)
-        promised = [audit.claim.budget / row["epsilon"] for audit, row in zip(audits, rows, strict=True)]
-        ax.plot([promised[0]] * 2, [place - 0.45, place + 0.45], **PROMISE)
+        ax.plot([audits[0].claim.budget / rows[0]["epsilon"]] * 2, [place - 0.45, place + 0.45], **PROMISE)
         ax.plot([row["exact"] / row["epsilon"] for row in rows], [place] * len(rows), **EXACT, zorder=4)
         beside(ax, place, f"{down(min(shares))} to {down(max(shares))}: {audits[0].verdict}", x=1.02, size=8)
     name_rows(ax, list(CASES.values()))

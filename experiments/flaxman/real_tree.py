@@ -93,7 +93,8 @@ def _best(row: dict[str, Any]) -> float:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    shown = ", ".join(f"{down(_best(row))} ({name})" for name, row in numbers["rows"].items())
+    bounds = ", ".join(f"{down(_best(row))} ({name})" for name, row in numbers["rows"].items())
+    exact, runs = numbers["adpc_exact"], opened(numbers["rows"]["GDPC"]["bound"]).size
     rows = [
         (
             name,
@@ -103,8 +104,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for name, row in numbers["rows"].items()
     ]
-    exact = numbers["adpc_exact"]
-    return {"shown": shown, "exact": exact, "runs": opened(numbers["rows"]["GDPC"]["bound"]).size, "rows": rows}
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

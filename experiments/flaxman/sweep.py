@@ -59,11 +59,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         settings = [(name, value) for name, value in settings if name in ("levels", "epsilon") and value in QUICK]
     times = FEW if quick else REPETITIONS
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    asked = [(replace(Setting(), **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
-    found = repeat(_estimated, asked, streams, times, jobs=jobs, words="residual estimates", unit="estimates")
+    made = [(replace(Setting(), **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
+    estimates = repeat(_estimated, made, streams, times, jobs=jobs, words="residual estimates", unit="estimates")
     rows = []
-    for (name, value), kept in zip(settings, found, strict=True):
-        middle = {key: np.median([one[key] for one in kept], axis=0).tolist() for key in kept[0]}
+    for (name, value), own in zip(settings, estimates, strict=True):
+        middle = {key: np.median([estimate[key] for estimate in own], axis=0).tolist() for key in own[0]}
         rows.append({"range": name, "value": value, "estimates": middle})
     return {"rows": rows, "repetitions": times, "paper": vars(Setting())}
 

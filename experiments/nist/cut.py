@@ -28,12 +28,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     factors, epsilons, times = (FACTORS[::4], EPSILONS[2:], 1) if quick else (FACTORS, EPSILONS, RELEASES)
     settings = [(epsilon, factor) for epsilon in epsilons for factor in factors]
     margins, *streams = np.random.SeedSequence(seed).spawn(1 + len(settings))
-    found = repeat(
-        _released, [(*setting, margins) for setting in settings], streams, times, jobs=jobs, words="cuts of NistDp3"
-    )
+    made = [(*setting, margins) for setting in settings]
+    releases = repeat(_released, made, streams, times, jobs=jobs, words="cuts of NistDp3")
     rows: dict[str, dict[str, Any]] = {f"{epsilon:g}": {} for epsilon in epsilons}
-    for (epsilon, factor), kept in zip(settings, found, strict=True):
-        rows[f"{epsilon:g}"][f"{factor:.4g}"] = {key: float(np.median([one[key] for one in kept])) for key in kept[0]}
+    for (epsilon, factor), own in zip(settings, releases, strict=True):
+        middle = {key: float(np.median([release[key] for release in own])) for key in own[0]}
+        rows[f"{epsilon:g}"][f"{factor:.4g}"] = middle
     schema, _, protected = income()
     nist = NistDp3(schema, chosen(), 1.0)
     filled = sum(int((nist.histogram(protected, group) > 0).sum()) for group in range(len(nist.groups)))
@@ -48,16 +48,13 @@ def _released(
     rng = np.random.default_rng(stream)
     nist = NistDp3(schema, chosen(), epsilon, factor=factor, rows=ROWS)
     fitted = nist.fit(protected, rng)
-    exact = [nist.histogram(protected, group) for group in range(len(nist.groups))]
-    noise = sum(int((true[left] == 0).sum()) for true, left in zip(exact, fitted.bins, strict=True))
-    distance = marginal_distance(
-        fitted.synthesize(rng=rng), protected, schema, marginals=MARGINALS, rng=np.random.default_rng(margins)
-    )
+    noise = sum(int((nist.histogram(protected, group)[left] == 0).sum()) for group, left in enumerate(fitted.bins))
+    rows, same = fitted.synthesize(rng=rng), np.random.default_rng(margins)  # the same margins every time
     return {
         "left": float(sum(map(len, fitted.bins))),
         "noise": float(noise),
         "widest": float(fitted.counts[nist.bins.index(max(nist.bins))].sum()),
-        "distance": distance,
+        "distance": marginal_distance(rows, protected, schema, marginals=MARGINALS, rng=same),
     }
 
 
@@ -71,18 +68,16 @@ def check(numbers: Numbers) -> Checks:
     yield Check(f"{words}, expected most", none["noise"] > none["left"] / 2)
     yield between("epsilon 0.3, no cut: total of the most bins / records", none["widest"] / people, 1.3, 2)
     yield between("epsilon 0.3, the default: total of the most bins / records", cut["widest"] / people, 0.8, 1.05)
-    yield Check(
-        f"epsilon 0.3, the default: {cut['noise']:.0f} bins of noise alone, expected at most 30", cut["noise"] <= 30
-    )
+    words = f"epsilon 0.3, the default: {cut['noise']:.0f} bins of noise alone, expected at most 30"
+    yield Check(words, cut["noise"] <= 30)
     words = f"epsilon 0.3: distance {none['distance']:.3f} without the cut, {cut['distance']:.3f} with it"
     yield Check(words, cut["distance"] < none["distance"])
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     none = numbers["rows"]["0.3"][NONE]
-    best = {
-        epsilon: min(rows, key=lambda factor: rows[factor]["distance"]) for epsilon, rows in numbers["rows"].items()
-    }
+    nearest = ((epsilon, min(own, key=lambda f: own[f]["distance"])) for epsilon, own in numbers["rows"].items())
+    factors = ", ".join(f"{factor} at epsilon {epsilon}" for epsilon, factor in nearest)
     rows = [
         (
             {NONE: "no cut"}.get(factor, factor),
@@ -91,7 +86,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for factor, row in numbers["rows"]["0.3"].items()
     ]
-    factors = ", ".join((f"{factor} at epsilon {epsilon}" for epsilon, factor in best.items()))
     return locals()
 
 

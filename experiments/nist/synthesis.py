@@ -22,7 +22,7 @@ from audit import Event, Mechanism, NeighborPair, PureDP, measure_loss
 from audit.events import ThresholdRule, cell
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
-from experiments.audits import all_or_none, bounds, kept, run_all
+from experiments.audits import all_or_none, bounds, exact_law, kept, run_all
 from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, own_keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, near, violations
 
@@ -106,43 +106,35 @@ def regrouping() -> NeighborPair:
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Synthesize 5 times at each of three budgets and audit (quick: once at one, and four groups)."""
     income_seed, audit_seed = np.random.SeedSequence(seed).spawn(2)
-    nist, part = mechanism(), 20 if quick else 1
+    nist, part, times = mechanism(), 4 if quick else 1, 1 if quick else AUDITS
     names = nist.groups.names[:: 5 if quick else 1]
     tasks = [
-        Task(EACH, law, name, SHARE_SIZE // (4 if quick else 1))
+        Task(EACH, law, name, SHARE_SIZE // part)
         for law in LAWS[: 1 if quick else 2]
         for name in names
-        for _ in range(1 if quick else AUDITS)
+        for _ in range(times)
     ]
-    tasks += [
-        Task(what, "laplace", "", JOINT_SIZE // part // (5 if quick or what == SYNTHETIC else 1))
-        for what in ((CUT,) if quick else (MEASURED, CUT, SYNTHETIC))
-    ]
+    joint = {CUT: JOINT_SIZE // 100} if quick else {MEASURED: JOINT_SIZE, CUT: JOINT_SIZE, SYNTHETIC: JOINT_SIZE // 5}
+    tasks += [Task(what, "laplace", "", size) for what, size in joint.items()]
     bugs = (DOMAIN,) if quick else (DOMAIN, GROUPING)
-    tasks += [Task(bug, "laplace", "", BUG_SIZE) for bug in bugs for _ in range(1 if quick else AUDITS)]
+    tasks += [Task(bug, "laplace", "", BUG_SIZE) for bug in bugs for _ in range(times)]
     tasks += [
-        Task(SOUND, LAWS[number % 2], (MEASURED, CUT)[number // 2 % 2], SOUND_SIZE // (4 if quick else 1))
+        Task(SOUND, LAWS[number % 2], (MEASURED, CUT)[number // 2 % 2], SOUND_SIZE // part)
         for number in range(1 if quick else SOUND_AUDITS)
     ]
-    streams = audit_seed.spawn(len(tasks))
-    work = [delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True)]
+    work = [delayed(_audit)(task, own) for task, own in zip(tasks, audit_seed.spawn(len(tasks)), strict=True)]
     audits = run_all(work, jobs, "loss of NistDp3")
-    one = neighbors()
+    pair = neighbors()
     return {
         **_utility(income_seed, quick=quick),
         "audits": audits,
-        "shares": {name: _largest(nist.stage("measurements", only=[name]).exact_loss(one)) for name in names},
+        "shares": {name: exact_law(nist.stage("measurements", only=[name]), pair).maximum for name in names},
         "share": nist.share,
-        "composed": {law: _largest(mechanism(law).stage("measurements").exact_loss(one)) for law in LAWS},
+        "composed": {law: exact_law(mechanism(law).stage("measurements"), pair).maximum for law in LAWS},
         "promise": PROMISE,
         "people": {DOMAIN: from_another_state().label} | ({} if quick else {GROUPING: regrouping().label}),
         "quick": quick,
     }
-
-
-def _largest(law: Any) -> float:
-    assert law is not None  # a handful of bins change
-    return float(law.maximum)
 
 
 def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
@@ -157,9 +149,10 @@ def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
 
     kinds = {"grouped": chosen(), "independent": Groups.single(schema)}
     epsilons = EPSILONS[1:2] if quick else EPSILONS
-    found: dict[str, dict[str, list[float]]] = {kind: {f"{epsilon:g}": [] for epsilon in epsilons} for kind in kinds}
-    uniform = dict.fromkeys(kinds, 0)
-    floor = []
+    distances: dict[str, dict[str, list[float]]] = {
+        kind: {f"{epsilon:g}": [] for epsilon in epsilons} for kind in kinds
+    }
+    uniform, floor = dict.fromkeys(kinds, 0), []
     with progress_bar("rows of NistDp3", seeds * len(epsilons), unit="releases") as advance:
         for stream in streams:
             rng = np.random.default_rng(stream)
@@ -167,14 +160,14 @@ def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
             for epsilon in epsilons:
                 for kind, groups in kinds.items():
                     fitted = NistDp3(schema, groups, epsilon, rows=rows).fit(protected, rng)
-                    found[kind][f"{epsilon:g}"].append(distance(fitted.synthesize(rng=rng)))
+                    distances[kind][f"{epsilon:g}"].append(distance(fitted.synthesize(rng=rng)))
                     uniform[kind] += len(fitted.uniform)
                 advance(1)
     exact = NistDp3(schema, chosen(), NO_NOISE, rows=rows).fit(protected, np.random.default_rng(margins))
     return {
         **{"fields": len(schema.attributes), "records": len(protected), "rows": rows, "max_bins": chosen().max_bins},
         "groups": dict(zip(chosen().names, mechanism().bins, strict=True)),
-        "distance": found,
+        "distance": distances,
         "floor": floor,
         "public": distance(public),
         "noiseless": distance(exact.synthesize(rng=np.random.default_rng(margins))),
@@ -232,9 +225,9 @@ def _agreeing(nist: NistDp3, person: Codes, *, rows: bool) -> Mechanism:
     """Return how much agrees with a person in each group: counts after the cut, or synthetic rows."""
 
     def released(data: Codes, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        found = np.empty((size, len(nist.groups)), np.int64)
+        agreeing = np.empty((size, len(nist.groups)), np.int64)
         for start in range(0, size, AT_A_TIME):
-            part = found[start : start + AT_A_TIME]
+            part = agreeing[start : start + AT_A_TIME]
             if rows:
                 agrees = nist(data, len(part), rng) == person
                 for group, columns in enumerate(nist.columns):
@@ -243,7 +236,7 @@ def _agreeing(nist: NistDp3, person: Codes, *, rows: bool) -> Mechanism:
                 for group in range(len(nist.groups)):
                     place = int(np.flatnonzero(nist.histogram(person[np.newaxis], group))[0])
                     part[:, group] = nist.cut(nist.measure(data, group, len(part), rng), group)[:, place]
-        return found
+        return agreeing
 
     return released
 
@@ -308,9 +301,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     shares = [_shares(numbers, law, group) for law in LAWS for group in numbers["shares"]]
     least = down(min(np.median(own) for own in shares if own.size))
     rows = []
-    for kind, found in numbers["distance"].items():
-        values = ", ".join(f"{np.mean(one):.3f}" for one in found.values())
-        rows.append((f"distance, {kind} fields, epsilon {', '.join(found)}", values))
+    for kind, distances in numbers["distance"].items():
+        means = ", ".join(f"{np.mean(own):.3f}" for own in distances.values())
+        rows.append((f"distance, {kind} fields, epsilon {', '.join(distances)}", means))
     rows.append(("distance, grouped fields without noise", f"{numbers['noiseless']:.3f}"))
     rows.append(("distance, records resampled", f"{np.mean(numbers['floor']):.3f}"))
     for what, audit in _joint(numbers).items():

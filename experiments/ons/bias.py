@@ -39,30 +39,26 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     deaths, runs = all_deaths(quick), 1 if quick else RUNS
     settings = [(variant, epsilon) for variant in (WITH, WITHOUT) for epsilon in EPSILONS]
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    asked = [(deaths, epsilon, variant == WITH) for variant, epsilon in settings]
-    made = repeat(_released, asked, streams, runs, jobs=jobs, words="regions of the pilot", unit="releases")
-    found = np.array(made)
+    made = [(deaths, epsilon, variant == WITH) for variant, epsilon in settings]
+    releases = repeat(_released, made, streams, runs, jobs=jobs, words="regions of the pilot", unit="releases")
     domain = Domain(deaths.tree, deaths.schema)
     cells, regions, areas = domain.tabulate(deaths.histogram, [Table(1, "detailed"), *TOTALS])
     rows: dict[str, dict[str, Any]] = {WITH: {}, WITHOUT: {}}
-    for (variant, epsilon), released in zip(settings, found, strict=True):
-        by_region, by_area = released[:, : len(regions)], released[:, len(regions) :]
+    for (variant, epsilon), own in zip(settings, releases, strict=True):
+        by_region, by_area = np.split(np.array(own), [len(regions)], axis=1)
         rows[variant][f"{epsilon:g}"] = {
-            "regions": dict(zip(_names(deaths, 1), np.median(by_region, axis=0).tolist(), strict=True)),
-            "spread": dict(zip(_names(deaths, 1), by_region.std(axis=0).round(1).tolist(), strict=True)),
-            "areas": dict(zip(_names(deaths, 2), np.median(by_area, axis=0).tolist(), strict=True)),
+            "regions": _named(deaths, 1, np.median(by_region, axis=0)),
+            "spread": _named(deaths, 1, by_region.std(axis=0).round(1)),
+            "areas": _named(deaths, 2, np.median(by_area, axis=0)),
             "totals": by_region.sum(axis=1).tolist(),
         }
     return {
         "runs": runs,
-        "regions": dict(zip(_names(deaths, 1), regions[:, 0].tolist(), strict=True)),
-        "areas": dict(zip(_names(deaths, 2), areas[:, 0].tolist(), strict=True)),
+        "regions": _named(deaths, 1, regions[:, 0]),
+        "areas": _named(deaths, 2, areas[:, 0]),
         "rows": rows,
-        "zeros": dict(zip(_names(deaths, 1), (cells == 0).sum(axis=1).tolist(), strict=True)),
-        "lift": {
-            f"{epsilon:g}": dict(zip(_names(deaths, 1), _lift(cells, epsilon).sum(axis=1).tolist(), strict=True))
-            for epsilon in EPSILONS
-        },
+        "zeros": _named(deaths, 1, (cells == 0).sum(axis=1)),
+        "lift": {f"{epsilon:g}": _named(deaths, 1, _lift(cells, epsilon).sum(axis=1)) for epsilon in EPSILONS},
     }
 
 
@@ -81,9 +77,10 @@ def merged(deaths: Deaths) -> Deaths:
     return Deaths(Hierarchy.from_codes(*map(list, zip(*areas, strict=True))), deaths.schema, histogram)
 
 
-def _names(deaths: Deaths, level: int) -> list[str]:
-    nodes = deaths.tree.level(level)
-    return [deaths.tree.codes(node)[-1] for node in range(nodes.start, nodes.stop)]
+def _named(deaths: Deaths, level: int, numbers: NDArray[Any]) -> dict[str, Any]:
+    """Return the numbers of a level's areas by their codes."""
+    nodes = range(*deaths.tree.level(level).indices(deaths.tree.n_nodes))
+    return dict(zip((deaths.tree.codes(node)[-1] for node in nodes), numbers.tolist(), strict=True))
 
 
 def _released(deaths: Deaths, epsilon: float, zeros: bool, stream: np.random.SeedSequence) -> NDArray[np.int64]:
@@ -129,14 +126,12 @@ def check(numbers: Numbers) -> Checks:
         for epsilon, row in rows[variant].items():
             named = {area: (row["areas"][area], _place(table, area, epsilon)) for area in table}
             ratios = [here / shown for area, (here, shown) in named.items() if area.startswith("E") and shown]
-            words = f"{variant}, epsilon {epsilon}: {len(ratios)} areas of England"
-            yield between(f"{words}, least after / printed", min(ratios), 1 / NEAR, NEAR)
-            yield between(f"{words}, most after / printed", max(ratios), 1 / NEAR, NEAR)
+            where = f"{variant}, epsilon {epsilon}"
+            for what, ratio in (("least", min(ratios)), ("most", max(ratios))):
+                yield between(f"{where}: {len(ratios)} areas of England, {what} after / printed", ratio, 1 / NEAR, NEAR)
             if variant == WITHOUT:
                 most = max(here for area, (here, _) in named.items() if area.startswith("ZC"))
-                yield between(
-                    f"{words[: words.index(':')]}: largest area of Northern Ireland (printed: 37)", most, 0, 50
-                )
+                yield between(f"{where}: largest area of Northern Ireland (printed: 37)", most, 0, 50)
     for region in RARE:
         after = [before[region], *(row["regions"][region] for row in rows[WITH].values())]
         words = " -> ".join(f"{count:,.0f}" for count in after)
@@ -150,8 +145,8 @@ def check(numbers: Numbers) -> Checks:
 
 def _place(table: dict[str, Any], name: str, epsilon: str) -> float | None:
     """Return what is printed of a region or area; None for less than 10."""
-    given: float | None = table[name][1 + EPSILONS.index(float(epsilon))]
-    return given
+    count: float | None = table[name][1 + EPSILONS.index(float(epsilon))]
+    return count
 
 
 def _shown(table: dict[str, Any], name: str, epsilon: str) -> float:
@@ -172,25 +167,24 @@ def _rank(numbers: Numbers, variant: str, epsilon: str) -> float:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    before, last = numbers["regions"], list(numbers["rows"][WITH])[-1]
+    before, epsilons = numbers["regions"], list(numbers["rows"][WITH])
+    last = epsilons[-1]
     after, kept = (numbers["rows"][variant][last]["regions"] for variant in (WITH, WITHOUT))
-    loser = _loser(numbers)
+    code = min(before, key=lambda region: float(after[region] - before[region]))
+    loser, loser_before, loser_after = NAMES[code], before[code], after[code]
     share = 100 * (1 - (kept["NA"] - before["NA"]) / (after["NA"] - before["NA"]))
-    ranks = [_rank(numbers, WITH, epsilon) for epsilon in numbers["rows"][WITH]]
-    epsilons, rows = list(numbers["rows"][WITH]), []
+    ranks, rows = [_rank(numbers, WITH, epsilon) for epsilon in epsilons], []
     for kind, printed in (("regions", PRINTED_REGIONS), ("areas", PRINTED_AREAS)):
-        for name in (*RARE, _loser(numbers)) if kind == "regions" else PRINTED_AREAS[WITH]:
+        for name in (*RARE, code) if kind == "regions" else PRINTED_AREAS[WITH]:
             cells = [NAMES.get(name, name), f"{printed[WITH][name][0] or '<10'} / {numbers[kind][name]}"]
             for variant in (WITH, WITHOUT):
                 for epsilon in epsilons:
                     here = numbers["rows"][variant][epsilon][kind][name]
                     cells.append(f"{_place(printed[variant], name, epsilon) or '<10'} / {here:.0f}")
             rows.append(cells)
-    named = {"last": last, "before": before, "after": after, "ranks": ranks, "share": share, "loser": NAMES[loser]}
-    named |= {"loser_before": before[loser], "loser_after": after[loser]}
-    variants = ("noise on zeros", "zeros kept")
-    named["heads"] = " | ".join(f"{words}, epsilon {epsilon}" for words in variants for epsilon in epsilons)
-    return {**named, "odd_totals": _odd_totals(sum(before.values())), "rows": rows}
+    variants, odd_totals = ("noise on zeros", "zeros kept"), _odd_totals(sum(before.values()))
+    heads = " | ".join(f"{words}, epsilon {epsilon}" for words in variants for epsilon in epsilons)
+    return locals()
 
 
 def _odd_totals(people: int) -> str:
@@ -206,12 +200,6 @@ def _odd_totals(people: int) -> str:
         "The printed totals had other noise than their share says: noise is as large as theirs at epsilon 10 with "
         f"probability {far:.0e}, and as small as theirs at 0.1 with {close:.0e}."
     )
-
-
-def _loser(numbers: Numbers) -> str:
-    before: dict[str, int] = numbers["regions"]
-    after = list(numbers["rows"][WITH].values())[-1]["regions"]
-    return min(before, key=lambda region: float(after[region] - before[region]))
 
 
 def draw(numbers: Numbers) -> Figure:

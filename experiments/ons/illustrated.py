@@ -46,7 +46,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _by_hand(top_down: OnsTopDown, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return exact, noisy, adjusted and rounded counts of every area of every level."""
     above = np.zeros(0, np.int64)
-    found = []
+    levels = []
     for place, exact in enumerate(top_down.exact_levels(PEOPLE)):
         noisy = top_down.noisy(exact, place, 1, rng)[0]
         raised = np.where(noisy <= 0, FLOOR, noisy)
@@ -57,16 +57,14 @@ def _by_hand(top_down: OnsTopDown, rng: np.random.Generator) -> list[dict[str, A
             scaled = adjusted(above, raised.T).T
             whole = maximum_remainder(above, scaled.T, rng).T
         above = whole.reshape(-1)
-        parts = [np.reshape(one, exact.shape) for one in (noisy, scaled, whole)]
-        areas = [
-            {"exact": row.tolist(), **{name: part[area].tolist() for name, part in zip(STEPS, parts, strict=True)}}
-            for area, row in enumerate(exact)
-        ]
-        found.append({"level": WORDS[place], "areas": areas})
-    return found
+        steps = dict(zip(STEPS, (exact, noisy, scaled, whole), strict=True))
+        parts = {name: np.reshape(counts, exact.shape).tolist() for name, counts in steps.items()}
+        areas = [dict(zip(STEPS, own, strict=True)) for own in zip(*parts.values(), strict=True)]
+        levels.append({"level": WORDS[place], "areas": areas})
+    return levels
 
 
-STEPS = ("noisy", "adjusted", "rounded")
+STEPS = ("exact", "noisy", "adjusted", "rounded")
 
 
 def check(numbers: Numbers) -> Checks:
@@ -83,9 +81,8 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    steps = ("exact", "noisy", "adjusted", "rounded")
     rows = [
-        (level["level"], *(", ".join(f"{count:.3g}" for count in area[step]) for step in steps))
+        (level["level"], *(", ".join(f"{count:.3g}" for count in area[step]) for step in STEPS))
         for level in numbers["levels"]
         for area in level["areas"]
     ]
@@ -115,8 +112,8 @@ def _draw_levels(ax: Axes, levels: list[dict[str, Any]]) -> None:
     for row, level in enumerate(levels):
         ax.text(-0.02, -row, level["level"], ha="right", va="center", fontsize=8)
         counts = [
-            (name, [one[step][place] for step in ("exact", *STEPS)])
-            for area, one in enumerate(level["areas"])
+            (name, [steps[step][place] for step in STEPS])
+            for area, steps in enumerate(level["areas"])
             for place, name in enumerate(_names(row, area))
         ]
         for place, (name, steps) in enumerate(counts):

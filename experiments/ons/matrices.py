@@ -37,9 +37,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     settings += [(method, epsilon) for method in (*LAWS, SPREAD) for epsilon in OWN[part]]
     streams = np.random.SeedSequence(seed).spawn(len(settings))
     tasks = [delayed(_matrices)(*setting, runs, quick, own) for setting, own in zip(settings, streams, strict=True)]
-    found = run_all(tasks, jobs, "matrices of the pilot", unit="settings")
+    both = run_all(tasks, jobs, "matrices of the pilot", unit="settings")
     rows = [
-        {"method": method, "epsilon": epsilon, **made} for (method, epsilon), made in zip(settings, found, strict=True)
+        {"method": method, "epsilon": epsilon, **own} for (method, epsilon), own in zip(settings, both, strict=True)
     ]
     return {"rows": rows, "runs": runs, "people": int(all_deaths(quick).histogram.sum())}
 
@@ -62,10 +62,10 @@ def _released(
     if method == "top-down":
         people = OnsTopDown(deaths.tree, deaths.schema, epsilon)(deaths.histogram, 1, rng)[0]
         return domain.tabulate(people, [GOOD, POOR])
-    tables = [GOOD, POOR] if method != SPREAD else [Table(one.level, f"cause*{one.query}") for one in (GOOD, POOR)]
+    tables = [GOOD, POOR] if method != SPREAD else [Table(t.level, f"cause*{t.query}") for t in (GOOD, POOR)]
+    law: Law = "geometric" if method == "geometric" else "laplace"
     made = []
     for table in tables:
-        law: Law = "geometric" if method == "geometric" else "laplace"
         noisy = IndependentNoise(deaths.tree, deaths.schema, epsilon, [table], law=law, nonnegative=True)
         counts = noisy.release(deaths.histogram, 1, rng)[0][0]
         made.append(_without_cause(counts, deaths) if method == SPREAD else counts)
@@ -74,11 +74,9 @@ def _released(
 
 def _without_cause(counts: NDArray[Any], deaths: Deaths) -> NDArray[Any]:
     """Add up causes: attributes of a table run in the order of the schema."""
-    names = list(deaths.schema.attributes)
-    wanted = ["cause", "age", "sex"] + (["month"] if len(counts) < len(deaths.tree.leaves) else [])
-    shape = [len(deaths.schema.attributes[name]) for name in names if name in wanted]
-    axis = 1 + [name for name in names if name in wanted].index("cause")
-    summed: NDArray[Any] = counts.reshape(len(counts), *shape).sum(axis=axis)
+    own = {"cause", "age", "sex"} | ({"month"} if len(counts) < len(deaths.tree.leaves) else set())
+    levels = {name: len(of_name) for name, of_name in deaths.schema.attributes.items() if name in own}
+    summed: NDArray[Any] = counts.reshape(len(counts), *levels.values()).sum(axis=1 + list(levels).index("cause"))
     return summed.reshape(len(counts), -1)
 
 
@@ -92,10 +90,10 @@ def _apart(matrix: ArrayLike, printed: ArrayLike) -> float:
 
 def _fits(numbers: Numbers, name: str) -> dict[str, dict[float, float]]:
     printed = published({"good": "ONS table 6", "poor": "ONS table 7"}[name])
-    found: dict[str, dict[float, float]] = {}
+    fits: dict[str, dict[float, float]] = {}
     for row in numbers["rows"]:
-        found.setdefault(row["method"], {})[row["epsilon"]] = _apart(row[name], printed)
-    return found
+        fits.setdefault(row["method"], {})[row["epsilon"]] = _apart(row[name], printed)
+    return fits
 
 
 def _best(fits: dict[str, dict[float, float]], method: str) -> tuple[float, float]:
@@ -133,13 +131,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     near, own, named = _best(good, method), _best(good, "top-down"), method.replace("laplace", "Laplace")
     rows = []
     for kind in good:
-        nearest = (_best(fits, kind) for fits in (good, poor))
-        rows.append(
-            (
-                kind.replace("laplace", "Laplace"),
-                *(cell for epsilon, apart in nearest for cell in (f"{epsilon:g}", f"{apart:.2f}")),
-            )
-        )
+        best = (_best(fits, kind) for fits in (good, poor))
+        cells = [cell for at, distance in best for cell in (f"{at:g}", f"{distance:.2f}")]
+        rows.append((kind.replace("laplace", "Laplace"), *cells))
     printed, row = np.array(published("ONS table 6"), float), CLASSES.index("51-100")
     kept = [printed, *(_matrix(numbers, kind, _best(good, kind)[0], "good") for kind in ("laplace", "top-down"))]
     told, laplace, topdown = (f"{matrix[row, row] / matrix[row].sum():.0%}" for matrix in kept)

@@ -34,14 +34,14 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     deaths, epsilons, runs = all_deaths(quick), EPSILONS[1:2] if quick else EPSILONS, FEW if quick else RUNS
     settings = list(product(ORDERS, LAWS, epsilons))
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    asked = [(*setting, quick) for setting in settings]
-    found = repeat(_released, asked, streams, runs, jobs=jobs, words="orders of the top-down method", unit="releases")
-    names, before = _names(deaths), _margins(deaths, deaths.histogram)
-    rows = []
-    for (order, law, epsilon), made in zip(settings, found, strict=True):
-        middle = np.median(made, axis=0)
-        rows.append({"order": order, "law": law, "epsilon": epsilon, "after": middle.tolist()})
-    return {"names": names, "before": before.tolist(), "rows": rows, "runs": runs}
+    made = [(*setting, quick) for setting in settings]
+    margins = repeat(_released, made, streams, runs, jobs=jobs, words="orders of the top-down method", unit="releases")
+    rows = [
+        {"order": order, "law": law, "epsilon": epsilon, "after": np.median(own, axis=0).tolist()}
+        for (order, law, epsilon), own in zip(settings, margins, strict=True)
+    ]
+    before = _margins(deaths, deaths.histogram).tolist()
+    return {"names": _names(deaths), "before": before, "rows": rows, "runs": runs}
 
 
 def _names(deaths: Deaths) -> list[list[str]]:
@@ -79,22 +79,18 @@ def check(numbers: Numbers) -> Checks:
     before, regions, rare = _parts(numbers)
     for epsilon in sorted({row["epsilon"] for row in numbers["rows"]}, reverse=True):
         for law in LAWS:
-            own = {order: _own(numbers, order, law, epsilon) for order in ORDERS}
-            where, off = (
+            changes = [_own(numbers, order, law, epsilon) - before for order in ORDERS]
+            where, (other, first) = (
                 f"epsilon {epsilon:g}, {law}",
-                {o: float(np.abs(a - before)[regions].max()) for o, a in own.items()},
+                [float(np.abs(own)[regions].max()) for own in changes],
             )
-            words = f"{where}: regions off by up to {off['geography first']:,.0f} people with geography first"
-            yield Check(
-                f"{words}, {off['demography first']:,.0f} else", off["geography first"] < off["demography first"]
-            )
+            words = f"{where}: regions off by up to {first:,.0f} people with geography first, {other:,.0f} else"
+            yield Check(words, first < other)
             if numbers["runs"] < RUNS:
                 continue  # areas are merged, and few cells of an area are empty
-            gain = {order: float((after - before)[rare].sum()) for order, after in own.items()}
-            words = f"{where}: rare categories gain {gain['geography first']:,.0f} with geography first"
-            yield Check(
-                f"{words}, {gain['demography first']:,.0f} else", gain["geography first"] > gain["demography first"] > 0
-            )
+            other, first = (float(own[rare].sum()) for own in changes)
+            words = f"{where}: rare categories gain {first:,.0f} with geography first, {other:,.0f} else"
+            yield Check(words, first > other > 0)
         for order in ORDERS:
             laplace, gaussian = (_own(numbers, order, law, epsilon) - before for law in LAWS)
             clear = np.abs(laplace) > 0.05 * before
@@ -102,9 +98,8 @@ def check(numbers: Numbers) -> Checks:
             yield between(f"epsilon {epsilon:g}, {order}: clear changes in the same direction", same, 0.9, 1)
         lifts = [float((_own(numbers, "demography first", law, epsilon) - before)[rare].sum()) for law in LAWS]
         words = f"epsilon {epsilon:g}: Gaussian noise lifts rare categories {lifts[1] / lifts[0]:.2f} times as much"
-        yield Check(
-            f"{words}, expected {'above' if epsilon > 1 else 'below'} 1", (lifts[1] > lifts[0]) == (epsilon > 1)
-        )
+        words = f"{words}, expected {'above' if epsilon > 1 else 'below'} 1"
+        yield Check(words, (lifts[1] > lifts[0]) == (epsilon > 1))
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
@@ -117,12 +112,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             after = [_own(numbers, order, law, EPSILON_TOLD)[place].sum() for order in reversed(ORDERS)]
             rows.append((words, law.capitalize(), f"{before[place].sum():,.0f}", *(f"{count:,.0f}" for count in after)))
     names = ", ".join(f"{kind} {name}" for (kind, name), one in zip(numbers["names"], rare, strict=True) if one)
-    region_before = before[smallest]
-    region_first = first[smallest]
-    region_pilot = pilots[smallest]
-    rare_before = before[rare].sum()
-    rare_first = first[rare].sum()
-    rare_pilot = pilots[rare].sum()
+    region_before, region_first, region_pilot = (counts[smallest] for counts in (before, first, pilots))
+    rare_before, rare_first, rare_pilot = (counts[rare].sum() for counts in (before, first, pilots))
     return locals()
 
 

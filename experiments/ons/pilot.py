@@ -64,13 +64,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     }
     settings = [(kind, epsilon) for kind in kinds for epsilon in epsilons]
     *streams, good, poor, timed = np.random.SeedSequence(seed).spawn(len(settings) + 3)
-    found = Parallel(n_jobs=jobs)(
+    released = Parallel(n_jobs=jobs)(
         delayed(_released)(*kinds[kind], epsilon * (len(PILOT_TABLES) if kind == "epsilon a table" else 1), runs, own)
         for (kind, epsilon), own in zip(settings, streams, strict=True)
     )
     by_kind: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
-    for (kind, epsilon), result in zip(settings, found, strict=True):
-        by_kind[kind][f"{epsilon:g}"] = result
+    for (kind, epsilon), own in zip(settings, released, strict=True):
+        by_kind[kind][f"{epsilon:g}"] = own
     domain = Domain(deaths.tree, deaths.schema)
     return {
         "people": int(deaths.histogram.sum()),
@@ -113,13 +113,13 @@ def _released(
 
 
 def _utilities(exact: Sequence[NDArray[np.int64]], tables: Sequence[NDArray[Any]]) -> list[list[float]]:
-    found = [utility(before, after) for before, after in zip(exact, tables, strict=True)]
-    return [[getattr(one, measure) for one in found] for measure in MEASURES]
+    utilities = [utility(before, after) for before, after in zip(exact, tables, strict=True)]
+    return [[getattr(of_table, measure) for of_table in utilities] for measure in MEASURES]
 
 
-def _medians(found: Sequence[list[list[float]]]) -> dict[str, list[float | None]]:
+def _medians(of_runs: Sequence[list[list[float]]]) -> dict[str, list[float | None]]:
     """Return the median over runs of each measure and table; None where Hellinger's distance is not defined."""
-    medians = np.median(found, axis=0)
+    medians = np.median(of_runs, axis=0)
     return {
         measure: [None if math.isnan(value) else float(f"{value:.5g}") for value in row]
         for measure, row in zip(MEASURES, medians, strict=True)
@@ -228,10 +228,8 @@ def _against(numbers: Numbers, kind: str, other: str, epsilon: str) -> NDArray[n
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    at = _first(numbers)
-    ratio, seconds = _against(numbers, "top-down, pilot", "laplace", at), numbers["seconds"]
-    fine, coarse = ratio[GROUPS["areas by three variables"]], ratio[GROUPS["regions by two"]]
-    at, last = _first(numbers), list(numbers["kinds"]["laplace"])[-1]
+    epsilons, seconds = list(numbers["kinds"]["laplace"]), numbers["seconds"]
+    at, last = "1" if "1" in epsilons else epsilons[0], epsilons[-1]
     ratios = [
         _against(numbers, "top-down, pilot", "laplace", at),
         _against(numbers, "top-down, pilot", "epsilon a table", at),
@@ -239,16 +237,10 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         _against(numbers, "top-down, equal", "top-down, pilot", last),
     ]
     brazil = _against(numbers, "Brazil, top-down", "Brazil, laplace", at)
-    worse = (ratio > 1).sum()
-    in_regions = _span(coarse)
-    in_areas = _span(fine)
+    worse = (ratios[0] > 1).sum()
+    in_regions, in_areas = (_span(ratios[0][GROUPS[group]]) for group in ("regions by two", "areas by three variables"))
     rows = [(words, *(_span(ratio[place]) for ratio in ratios)) for words, place in GROUPS.items()]
     return locals()
-
-
-def _first(numbers: Numbers) -> str:
-    kinds = numbers["kinds"]["laplace"]
-    return "1" if "1" in kinds else next(iter(kinds))
 
 
 def _span(values: NDArray[np.float64]) -> str:
@@ -262,12 +254,10 @@ def draw(numbers: Numbers) -> Figure:
     for row, (measure, words) in enumerate((("on_diagonal", "cells in their class"), ("l1", "L1 (people, log scale)"))):
         left, right = axes[2 * row : 2 * row + 2]
         for ax, kind in ((left, "top-down, pilot"), (right, "laplace")):
-            _draw_groups(
-                ax, list(kinds[kind]), np.array([table[measure] for table in kinds[kind].values()], np.float64)
-            )
-        if measure == "l1":
-            left.set_yscale("log")
-            right.set_yscale("log")
+            values = np.array([table[measure] for table in kinds[kind].values()], np.float64)
+            _draw_groups(ax, list(kinds[kind]), values)
+            if measure == "l1":
+                ax.set_yscale("log")
         right.sharey(left)
         left.autoscale(axis="y")
         left.set_ylabel(words)

@@ -17,7 +17,7 @@ from algorithms.ons.tables import Table
 from algorithms.schema import Schema
 from audit import GaussianDP, NeighborPair, measure_loss
 from audit.results.plots import GRAY, PROMISE
-from experiments.audits import all_or_none, median, repeat
+from experiments.audits import all_or_none, exact_law, median, repeat
 from experiments.drawing import head, line_key, own_keys, page, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, published
 
@@ -40,17 +40,17 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         noise = _classical(epsilon).noises[0] if law == "gaussian" else CountNoise(law, epsilon)
         same = int((noise.sample((runs,), np.random.default_rng(stream)) == 0).sum())
         low, high = stats.binomtest(same, runs).proportion_ci(CONFIDENCE)
-        exact = None if law == "gaussian" else noise.exact_loss([1])
+        loss = None if law == "gaussian" else exact_law(noise, [1]).maximum
         row = {"law": law, "epsilon": epsilon, "formula": unchanged_probability(law, epsilon), "runs": runs}
-        rows.append({**row, "same": same, "low": low, "high": high, "loss": None if exact is None else exact.maximum})
+        rows.append({**row, "same": same, "low": low, "high": high, "loss": loss})
     settings = list(product(("classical", "least"), EPSILONS))
-    found = repeat(_audit, settings, audits.spawn(10), times, jobs=jobs, words="scales of Gaussian noise")
+    by_scale = repeat(_audit, settings, audits.spawn(10), times, jobs=jobs, words="scales of Gaussian noise")
     return {
         "rows": rows,
         "curves": {law: [unchanged_probability(law, epsilon) for epsilon in GRID] for law in LAWS},
         "deltas": [deltas(epsilon) for epsilon in GRID],
         "gaussian": [deltas(epsilon) for epsilon in (*EPSILONS, BETWEEN)],
-        "audits": [audit for own in found for audit in own],
+        "audits": [audit for own in by_scale for audit in own],
         "times": times,
     }
 
@@ -61,8 +61,7 @@ def _classical(epsilon: float) -> ClassicalGaussian:
 
 def deltas(epsilon: float) -> dict[str, float]:
     """Return the true delta of the textbook's scale at its epsilon, before and after rounding."""
-    rounded = _classical(epsilon).noises[0].exact_loss([1])
-    assert rounded is not None
+    rounded = exact_law(_classical(epsilon).noises[0], [1])
     before = GaussianDP(1 / classical_scale(epsilon, PILOT_DELTA)).delta_at(epsilon)
     return {"epsilon": epsilon, "before": before, "after": rounded.delta_at(epsilon)}
 
@@ -117,9 +116,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         )
         for row in sorted(numbers["gaussian"], key=lambda row: float(row["epsilon"]))
     ]
-    own = _own(numbers, "classical", EPSILONS[-1])
+    largest, own = EPSILONS[-1], _own(numbers, "classical", EPSILONS[-1])
     least = [audit for audit in numbers["audits"] if audit["scale"] == "least"]
-    largest = EPSILONS[-1]
     proved = down(median(own), 4)
     return locals()
 

@@ -58,11 +58,11 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
     tables, levels = method_1(TABLES_EPSILON), method_2(LEVELS_EPSILON)
     parts: list[Any] = [*tables.components(), *levels.stage("measurements").components()]  # type: ignore[union-attr]
     names = [f"method 1, {table}" for table in tables.tables] + [f"method 2, {level}" for level in levels.levels]
-    shares = [
-        # A small share shows little of one person; a group shows the more of it the larger it is.
-        Task(name, part, own, AMONG, max(1, round(2 / own)), SHARE_SIZE, CUSTOMARY, SEEDS)
-        for name, part, own in zip(names, parts, [part.claim.epsilon for part in parts], strict=True)
-    ]
+    shares = []
+    for name, part in zip(names, parts, strict=True):
+        own = part.claim.epsilon
+        people = max(1, round(2 / own))  # a small share shows little of one person, and the more the larger a group is
+        shares.append(Task(name, part, own, AMONG, people, SHARE_SIZE, CUSTOMARY, SEEDS))
     stages = [Task(f"method 2, {name}", levels.stage(name), LEVELS_EPSILON) for name in STAGES]
     joint = [Task("method 1, all tables", tables, TABLES_EPSILON), *stages]
     joint = [replace(task, size=JOINT_SIZE, confidence=CUSTOMARY) for task in joint]
@@ -79,30 +79,23 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
         Task("noise on zeros: counts of levels", noisy.stage("measurements"), EPSILON, ALONE),
         Task("noise on zeros: synthetic people", noisy, EPSILON, ALONE),
     ]
-    found = {
-        "shares": shares,
-        "joint": joint,
-        "published": published,
-        "zeros": [replace(task, times=SEEDS) for task in zeros],
-    }
+    zeros = [replace(task, times=SEEDS) for task in zeros]
     if not quick:
-        return found
-    some = {"shares": shares[-2:], "joint": joint[:2], "published": published, "zeros": found["zeros"][:1]}
+        return {"shares": shares, "joint": joint, "published": published, "zeros": zeros}
+    some = {"shares": shares[-2:], "joint": joint[:2], "published": published, "zeros": zeros[:1]}
     # One audit each: at 95% confidence one in 20 may exceed the loss.
-    return {
-        key: [replace(task, size=task.size // 4, times=1, confidence=CONFIDENCE) for task in part]
-        for key, part in some.items()
-    }
+    once: dict[str, Any] = {"times": 1, "confidence": CONFIDENCE}
+    return {key: [replace(task, size=task.size // 4, **once) for task in part] for key, part in some.items()}
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit tables and levels 20 times with 40,000 runs each, and more; count who is shown (quick: a few, once)."""
-    asked = tasks(quick)
-    listed = [task for part in asked.values() for task in part]
+    by_kind = tasks(quick)
+    listed = [task for kind in by_kind.values() for task in kind]
     *streams, last = np.random.SeedSequence(seed).spawn(len(listed) + 1)
     settings, times = [(task,) for task in listed], [task.times for task in listed]
-    found = iter(repeat(_audit, settings, streams, times, jobs=jobs, words="loss of the pilot"))
-    rows = {key: [{**_about(task), "audits": next(found)} for task in part] for key, part in asked.items()}
+    audits = iter(repeat(_audit, settings, streams, times, jobs=jobs, words="loss of the pilot"))
+    rows = {key: [{**_about(task), "audits": next(audits)} for task in kind] for key, kind in by_kind.items()}
     return {**rows, "deaths": _deaths(30_000 if quick else None, np.random.default_rng(last)), "quick": quick}
 
 
@@ -111,14 +104,13 @@ def _about(task: Task) -> dict[str, Any]:
     pair = NeighborPair.add_people(FEW.histogram, task.cell, task.people)
     law = task.mechanism.exact_loss(pair) if hasattr(task.mechanism, "exact_loss") else None
     exact = None if law is None else plain_number(max(law.maximum, law.reverse().maximum) / task.people)
-    given = {name: getattr(task, name) for name in ("name", "promise", "people", "size", "expected")}
-    return {**given, "exact": exact}
+    return {name: getattr(task, name) for name in ("name", "promise", "people", "size", "expected")} | {"exact": exact}
 
 
 def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
     pair, claim = NeighborPair.add_people(FEW.histogram, task.cell, task.people), PureDP(task.promise)
-    size, confidence = task.size, task.confidence
-    result = measure_loss(task.mechanism, pair, claim, size=size, confidence=confidence, attack=LAWS, rng=stream)
+    options: dict[str, Any] = {"size": task.size, "confidence": task.confidence, "attack": LAWS, "rng": stream}
+    result = measure_loss(task.mechanism, pair, claim, **options)
     return {**kept(result), "class": event_class(result.event)}
 
 
@@ -130,9 +122,9 @@ def _deaths(people: int | None, rng: np.random.Generator) -> list[dict[str, Any]
     for epsilon, perturb_zeros in product(BUDGETS, (True, False)):
         mechanism = OnsTopDown(deaths.tree, deaths.schema, epsilon, perturb_zeros=perturb_zeros)
         shown = mechanism(deaths.histogram, 1, rng)[0] > 0
-        appear, true = float((shown & alone).sum() / alone.sum()), float((shown & there).sum() / shown.sum())
         row = {"epsilon": epsilon, "perturb_zeros": perturb_zeros, "alone": int(alone.sum())}
-        rows.append({**row, "shown": appear, "true": true})
+        row |= {"shown": float((shown & alone).sum() / alone.sum()), "true": float((shown & there).sum() / shown.sum())}
+        rows.append(row)
     return rows
 
 
@@ -173,14 +165,12 @@ def _sure(numbers: Numbers) -> str:
 def facts(numbers: Numbers) -> dict[str, Any]:
     seen = next(row for row in numbers["deaths"] if not row["perturb_zeros"])
     zeros, least = numbers["zeros"][0]["audits"], down(min(map(_share, numbers["shares"])))
-    rows = [
-        (row["name"], "noise", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), "")
-        for row in numbers["joint"]
-    ]
-    for row in (row for row in numbers["zeros"] if row["name"].startswith("zeros kept") and row["expected"]):
-        times = f"{violations(row['audits'])} of {len(row['audits'])}"
-        what = row["name"].removeprefix("zeros kept: ")
-        rows.append((what, "kept", f"{row['audits'][0]['class']}, {row['size']:,} runs", down(_share(row)), times))
+    rows = []
+    for row in (*numbers["joint"], *(row for row in numbers["zeros"] if row["expected"])):  # zeros kept are found
+        audits, name = row["audits"], row["name"].removeprefix("zeros kept: ")
+        kept = name != row["name"]
+        by, times = f"{audits[0]['class']}, {row['size']:,} runs", f"{violations(audits)} of {len(audits)}"
+        rows.append((name, "kept" if kept else "noise", by, down(_share(row)), times if kept else ""))
     published = [audit for row in numbers["published"] for audit in row["audits"]]
     confidence = _sure(numbers)
     return locals()

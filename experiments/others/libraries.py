@@ -44,6 +44,9 @@ REFUTED = {  # how; every other row keeps its promise
 }
 
 
+Outputs = Callable[[int], tuple[Any, Any]]  # takes the runs over both databases
+
+
 @dataclass(frozen=True)
 class Case:
     """A mechanism in this environment, or outputs of one in another."""
@@ -52,7 +55,7 @@ class Case:
     version: str
     mechanism: str
     claim: Claim
-    outputs: Callable[[int], tuple[Any, Any]]  # takes the runs over both databases
+    outputs: Outputs
     runs: int = RUNS
     lines: int = 1
     seconds: float = 0.0  # of runs that were made elsewhere
@@ -69,11 +72,10 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _row(case: Case, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
     begun = time.perf_counter()
     x, y = case.outputs(SMALL if quick and case.runs == RUNS else case.runs)
-    audits, lookings = {}, stream.spawn(len(LOOKS))
-    for (name, attack), looking in zip(LOOKS.items(), lookings, strict=True):
-        result = measure_loss_from_outputs(
-            x, y, case.claim, relation=case.claim.relation, attack=attack, confidence=CONFIDENCE, rng=looking
-        )
+    audits = {}
+    for (name, attack), own in zip(LOOKS.items(), stream.spawn(len(LOOKS)), strict=True):
+        options: dict[str, Any] = {"attack": attack, "confidence": CONFIDENCE, "rng": own}
+        result = measure_loss_from_outputs(x, y, case.claim, relation=case.claim.relation, **options)
         audits[name] = kept(result) | {"attack": result.attack, "event": result.event}
     return {
         "library": case.library,
@@ -92,9 +94,9 @@ def _of_files() -> list[Case]:
     cases = []
     for name in FILES + OPTIONAL:
         path = OUTPUTS / f"{name}.npz"
-        if not path.exists() and name in OPTIONAL:
-            continue
         if not path.exists():
+            if name in OPTIONAL:
+                continue
             raise FileNotFoundError(f"{path} must hold outputs: run `make libraries`")
         with np.load(path, allow_pickle=False) as saved:
             header = json.loads(str(saved["told"]))
@@ -102,13 +104,13 @@ def _of_files() -> list[Case]:
                 pair = saved[f"x{number}"], saved[f"y{number}"]
                 library = "opendp 0.3.0" if header["library"] == "opendp" else header["library"]
                 claim = parse_claim(row["promise"], row["relation"])
-                case = partial(Case, outputs=partial(_saved, pair), lines=row["lines"], seconds=row["seconds"])
-                cases.append(case(library, header["version"], row["mechanism"], claim))
+                about = {"lines": row["lines"], "seconds": row["seconds"]}
+                cases.append(Case(library, header["version"], row["mechanism"], claim, _saved(pair), **about))
     return cases
 
 
-def _saved(pair: tuple[Any, Any], runs: int) -> tuple[Any, Any]:
-    return pair
+def _saved(pair: tuple[Any, Any]) -> Outputs:
+    return lambda _: pair
 
 
 def _of_opendp() -> list[Case]:
@@ -120,7 +122,7 @@ def _of_opendp() -> list[Case]:
     counts, floats = dp.vector_domain(whole), dp.vector_domain(real)
     keys, rows = dp.map_domain(dp.atom_domain(T=str), whole), (floats, dp.symmetric_distance())
     apart = dp.l01inf_distance(dp.absolute_distance(T=int))
-    each, pure = {"entrywise": True}, dp.max_divergence()
+    each, pure, largest = {"entrywise": True}, dp.max_divergence(), dp.linf_distance(T=float)
     cut = [float(bin) for bin in range(10)]
     made: list[tuple[str, Any, Any, Any, Any, dict[str, Any]]] = [
         ("Laplace, float", dp.m.make_laplace(floats, dp.l1_distance(T=float), 1.0), 0.0, 1.0, 1.0, each),
@@ -128,21 +130,14 @@ def _of_opendp() -> list[Case]:
         ("Gaussian, float", dp.m.make_gaussian(floats, dp.l2_distance(T=float), 2.0), 0.0, 1.0, 1.0, each),
         ("Gaussian, int", dp.m.make_gaussian(counts, dp.l2_distance(T=int), 2.0), 0, 1, 1, each),
         ("randomized response", dp.m.make_randomized_response([1, 2, 3], 0.6), 1, 2, 1, {}),
-        (
-            "noisy max",
-            dp.m.make_noisy_max(floats, dp.linf_distance(T=float), pure, 2.0),
-            [0.0] * 3,
-            [1.0, 0, 1],
-            1.0,
-            {},
-        ),
+        ("noisy max", dp.m.make_noisy_max(floats, largest, pure, 2.0), [0.0] * 3, [1.0, 0, 1], 1.0, {}),
         ("quantile", dp.m.make_private_quantile(*rows, pure, cut, 0.5, 1.0), [1.0, 8], [1.0, 8, 8], 1, {}),
         ("threshold", dp.m.make_laplace_threshold(keys, apart, 1.0, 4), {}, {"a": 1}, (1, 1, 1), {}),
     ]
     cases = []
     for name, measurement, x, y, d_in, options in made:
         mechanism: Any = opendp.mechanism(measurement, d_in, **options)
-        case = partial(Case, outputs=partial(_both, mechanism, x, y), runs=RUNS if options else SMALL)
+        case = partial(Case, outputs=_both(mechanism, x, y), runs=RUNS if options else SMALL)
         cases.append(case("opendp", version("opendp"), name, mechanism.claim))
     return cases
 
@@ -163,18 +158,21 @@ def _of_numpy() -> list[Case]:
     textbook = partial(Case, "textbook", version("numpy"))
     calibrated = partial(Case, "dp-accounting", version("dp-accounting"), "calibrated Gaussian", ApproxDP(1.0, 0.01))
     return [
-        textbook("Laplace", PureDP(1.0), partial(_both, laplace, 0.0, 1.0)),
-        textbook("Gaussian", GaussianDP(1.0), partial(_both, partial(gaussian, 1.0, 99), 0.0, 1.0)),
-        calibrated(partial(_both, partial(gaussian, exact, 3), 0.0, 1.0)),
-        textbook(
-            "Gaussian, epsilon 8", ApproxDP(8.0, 0.1), partial(_both, partial(gaussian, classical, 3), 0.0, 1.0), MANY
-        ),
+        textbook("Laplace", PureDP(1.0), _both(laplace)),
+        textbook("Gaussian", GaussianDP(1.0), _both(partial(gaussian, 1.0, 99))),
+        calibrated(_both(partial(gaussian, exact, 3))),
+        textbook("Gaussian, epsilon 8", ApproxDP(8.0, 0.1), _both(partial(gaussian, classical, 3)), MANY),
     ]
 
 
-def _both(mechanism: Any, x: Any, y: Any, runs: int) -> tuple[Any, Any]:
-    rng = np.random.default_rng(7)
-    return mechanism(x, runs // 2, rng), mechanism(y, runs // 2, rng)
+def _both(mechanism: Any, x: Any = 0.0, y: Any = 1.0) -> Outputs:
+    """Return what runs a mechanism on either of two databases."""
+
+    def outputs(runs: int) -> tuple[Any, Any]:
+        rng = np.random.default_rng(7)
+        return mechanism(x, runs // 2, rng), mechanism(y, runs // 2, rng)
+
+    return outputs
 
 
 def check(numbers: Numbers) -> Checks:
@@ -183,9 +181,9 @@ def check(numbers: Numbers) -> Checks:
         lost = float(row["audits"]["everything"]["lower_bound"])
         words = f"{row['library']} {row['mechanism']}: {found or 'not refuted'}, expected {how or 'not refuted'}"
         yield Check(f"{words}; lower bound {down(lost)} of {_promised(row):g}", found == how)
-    seen = {(row["library"], row["mechanism"]) for row in numbers["rows"]}
-    libraries = {library for library, _ in seen}
-    missing = {(library, name) for library, name in REFUTED.keys() - seen if library in libraries}
+    mechanisms = {(row["library"], row["mechanism"]) for row in numbers["rows"]}
+    libraries = {library for library, _ in mechanisms}
+    missing = {(library, name) for library, name in REFUTED.keys() - mechanisms if library in libraries}
     yield Check(f"{len(missing)} of the mechanisms that are refuted are missing, expected 0", not missing)
 
 
@@ -199,7 +197,7 @@ def _promised(row: dict[str, Any]) -> float:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    kept, bits, any_look = ([row for row in numbers["rows"] if _refuted(row) == how] for how in ("", BITS, ANY))
+    sound, bits, broken = ([row for row in numbers["rows"] if _refuted(row) == how] for how in ("", BITS, ANY))
     rows = []
     for library in dict.fromkeys(row["library"] for row in numbers["rows"]):
         own = [row for row in numbers["rows"] if row["library"] == library]
@@ -209,8 +207,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     most = max((float(row["audits"]["everything"]["lower_bound"]) for row in of_one), default=0.0)
     lines, seconds = ([row[what] for row in numbers["rows"]] for what in ("lines", "seconds"))
     libraries = {row["library"].split()[0] for row in numbers["rows"]} - {"textbook"}
-    named = {"kept": kept, "bits": bits, "any": any_look, "most": most, "libraries": libraries, "lines": lines}
-    return {**named, "seconds": seconds, "rows": rows}
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:

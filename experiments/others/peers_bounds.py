@@ -54,36 +54,25 @@ Bound = Callable[[Asked], float]
 
 def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
     """Return who can be asked: by name, whether it gives a bound, and how."""
-    jax, counts = "jax-privacy", "privacy-estimates"
-    given: Bound = partial(jax_one_run, "epsilon_one_run", rule="given")
-    if one_run and parameter == "epsilon":
-        return {
-            f"{jax}, all thresholds": (BOUND, partial(jax_one_run, "epsilon_one_run", rule="all")),
-            f"{jax}, half chooses": (BOUND, partial(jax_one_run, "epsilon_one_run", rule="half")),
-            f"{jax}, threshold given": (BOUND, given),
+    jax, counts, of_mu = "jax-privacy", "privacy-estimates", parameter == "mu"
+    rules = {"all": "all thresholds", "half": "half chooses", "given": "threshold given"}
+    bounds: dict[str, Bound] = {}
+    estimates: dict[str, Bound] = {}
+    if one_run and of_mu:
+        bounds |= {
+            f"{jax}, f-DP, {words}": partial(jax_one_run, "epsilon_one_run_fdp", rule=r) for r, words in rules.items()
         }
+        rules = {"given": rules["given"]}
     if one_run:
-        return {
-            f"{jax}, f-DP, all thresholds": (BOUND, converted(partial(jax_one_run, "epsilon_one_run_fdp", rule="all"))),
-            f"{jax}, f-DP, half chooses": (BOUND, converted(partial(jax_one_run, "epsilon_one_run_fdp", rule="half"))),
-            f"{jax}, f-DP, threshold given": (
-                BOUND,
-                converted(partial(jax_one_run, "epsilon_one_run_fdp", rule="given")),
-            ),
-            f"{jax}, threshold given": (BOUND, converted(given)),
-        }
-    bounds: dict[str, Bound] = {
-        f"{jax}, all thresholds": partial(jax_rates, rule="all"),
-        f"{jax}, half chooses": partial(jax_rates, rule="half"),
-        f"{counts}, Clopper-Pearson": partial(by_counts, "beta"),
+        bounds |= {f"{jax}, {words}": partial(jax_one_run, "epsilon_one_run", rule=r) for r, words in rules.items()}
+    else:
+        bounds |= {f"{jax}, Gaussian": jax_gaussian} if of_mu else {}
+        bounds |= {f"{jax}, {rules[rule]}": partial(jax_rates, rule=rule) for rule in ("all", "half")}
+        bounds |= {f"{counts}, Clopper-Pearson": partial(by_counts, "beta")}
+        estimates |= {} if of_mu else {f"{counts}, Jeffreys": partial(by_counts, "jeffreys"), RAW: jax_raw}
+    return {name: (BOUND, converted(bound) if of_mu else bound) for name, bound in bounds.items()} | {
+        name: (ESTIMATE, estimate) for name, estimate in estimates.items()
     }
-    if parameter == "epsilon":
-        estimates: dict[str, Bound] = {f"{counts}, Jeffreys": partial(by_counts, "jeffreys"), RAW: jax_raw}
-        return {name: (BOUND, ask) for name, ask in bounds.items()} | {
-            name: (ESTIMATE, ask) for name, ask in estimates.items()
-        }
-    bounds = {f"{jax}, Gaussian": jax_gaussian, **bounds}
-    return {name: (BOUND, converted(ask)) for name, ask in bounds.items()}
 
 
 def jax_scores(asked: Asked) -> tuple[Any, Any]:
@@ -194,8 +183,11 @@ def besides(asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def answers(folder: Path) -> dict[str, Any]:
     """Return what every auditor says of every file of outputs in a folder."""
-    question = read(folder / "asked.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
-    wanted = question.pop("besides")
+    path = folder / "asked.json"
+    if not path.exists():
+        raise SystemExit(f"peers: error: {path} must be there: run `make peers`")
+    question = json.loads(path.read_text(encoding="utf-8"))
+    with_besides = question.pop("besides")
     asked = partial(Asked, **question)
     named = auditors(question["parameter"], question["threshold"] is not None)
     rows: dict[str, Any] = {name: {"kind": kind, "values": [], "seconds": []} for name, (kind, _) in named.items()}
@@ -203,15 +195,15 @@ def answers(folder: Path) -> dict[str, Any]:
     if not files:
         raise SystemExit(f"peers: error: {folder} must hold outputs: run `make peers`")
     for number, path in enumerate(files):
-        given = asked(seed=number, **read(path, loaded))
+        audit = asked(seed=number, **loaded(path))
         for name, (_, bound) in named.items():
             if number == 0:  # what is imported and compiled is no part of a bound
-                bound(given)
+                bound(audit)
             begun = time.process_time()
-            rows[name]["values"].append(bound(given))
+            rows[name]["values"].append(bound(audit))
             rows[name]["seconds"].append(time.process_time() - begun)
     entries = []
-    for what, ask in besides(asked(seed=0, **read(files[0], loaded))) if wanted else ():
+    for what, ask in besides(asked(seed=0, **loaded(files[0]))) if with_besides else ():
         begun = time.process_time()
         try:
             answer: Any = float(ask())
@@ -225,13 +217,6 @@ def loaded(path: Path) -> dict[str, Any]:
     """Return the outputs of one audit."""
     with np.load(path, allow_pickle=False) as saved:
         return {"x": saved["x"], "y": saved["y"]}
-
-
-def read(path: Path, how: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """Return what a file holds, or say what writes it."""
-    if not path.exists():
-        raise SystemExit(f"peers: error: {path} must be there: run `make peers`")
-    return how(path)
 
 
 if __name__ == "__main__":

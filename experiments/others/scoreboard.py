@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from algorithms.flaxman import GDPC
 from audit import Attack, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, BROWN, CYAN, GRAY, GREEN, PURPLE
-from experiments.audits import all_or_none, bounds, kept, median, repeat
+from experiments.audits import all_or_none, bounds, group_pair, kept, median, repeat
 from experiments.drawing import BOX, bare_rows, beside, column, foot, line_key, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, between, down, few_misses, published
 
@@ -75,14 +75,12 @@ def scalars() -> list[Case]:
 
 def known_classics() -> list[Case]:
     """Return the benchmark mechanisms of the literature, and one of them on a group."""
-    found = []
-    for name, one in benchmarks().items():
-        pair = NeighborPair.declared(one.x, one.y, "add_remove")
-        found.append(Case(name, one.mechanism, pair, one.loss, SIZES.get(name, SIZE)))
+    cases = []
+    for name, known in benchmarks().items():
+        cases.append(Case(name, known.mechanism, group_pair(known), known.loss, SIZES.get(name, SIZE)))
         if name == "LaplaceParallel":
-            pair = NeighborPair.declared(one.x, one.x + GROUP * (one.y - one.x), "add_remove", distance=GROUP)
-            found.append(Case(GROUPED, one.mechanism, pair, one.loss, SIZE))
-    return found
+            cases.append(Case(GROUPED, known.mechanism, group_pair(known, GROUP), known.loss, SIZE))
+    return cases
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -91,23 +89,19 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     Where a mechanism offers its likelihood, it is audited without it too, as the others had to: benchmarks once.
     """
     streams = iter(np.random.SeedSequence(seed).spawn(4))
-    tasks = []
+    rows, tasks = [], []
     for panel, cases in (("scalar", scalars()), ("classic", known_classics())):
         for mode, chosen in ((TOLD, [c for c in cases if hasattr(c.mechanism, "log_likelihood")]), (OUTPUTS, cases)):
+            once = panel == "classic" and mode == OUTPUTS
             for case, stream in zip(chosen, next(streams).spawn(len(chosen)), strict=True):
-                audits = _audits(panel, mode, case.name, quick)
-                if not (quick and panel == "classic" and mode == OUTPUTS):
-                    most = SIZE if panel == "classic" and mode == OUTPUTS else case.size
-                    size = case.size // QUICK if quick else min(case.size, most)
-                    tasks.append((panel, mode, case, size, stream, audits))
-    settings = [(mode, case, size) for _, mode, case, size, *_ in tasks]
-    *_, parents, times = zip(*tasks, strict=True)
-    found = repeat(_audit, settings, parents, times, jobs=jobs, words="scoreboard")
-    rows = []
-    for (panel, mode, case, size, *_), own in zip(tasks, found, strict=True):
-        row = {"panel": panel, "name": case.name, "mode": mode, "claim": case.mechanism.claim.budget}
-        rows.append({**row, "loss": plain_number(case.loss), "size": size, "audits": own})
-    return {"rows": rows, "quick": quick}
+                if quick and once:
+                    continue
+                size = case.size // QUICK if quick else min(case.size, SIZE) if once else case.size
+                row = {"panel": panel, "name": case.name, "mode": mode, "claim": case.mechanism.claim.budget}
+                rows.append({**row, "loss": plain_number(case.loss), "size": size})
+                tasks.append(((mode, case, size), stream, _audits(panel, mode, case.name, quick)))
+    audits = repeat(_audit, *zip(*tasks, strict=True), jobs=jobs, words="scoreboard")
+    return {"rows": [{**row, "audits": own} for row, own in zip(rows, audits, strict=True)], "quick": quick}
 
 
 def _audits(panel: str, mode: str, name: str, quick: bool) -> int:
@@ -120,20 +114,11 @@ def _audits(panel: str, mode: str, name: str, quick: bool) -> int:
 
 
 def _audit(mode: str, case: Case, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    mechanism = case.mechanism if mode == TOLD else _OutputsOnly(case.mechanism)
-    claim = case.mechanism.claim
+    mechanism, claim = case.mechanism, case.mechanism.claim
+    if mode == OUTPUTS:
+        mechanism = partial(mechanism)  # which has no likelihood
     result = measure_loss(mechanism, case.pair, claim, attack=LAWS, size=size, confidence=CONFIDENCE, rng=stream)
     return {**kept(result), "seconds": result.seconds}
-
-
-@dataclass(frozen=True)
-class _OutputsOnly:
-    """A mechanism without its likelihood."""
-
-    mechanism: Any
-
-    def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        return self.mechanism(data, size, rng)
 
 
 def ours(numbers: Numbers, name: str) -> dict[str, Any]:
@@ -159,8 +144,8 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _misses(numbers: Numbers) -> tuple[int, int]:
-    found = [(value, float(row["loss"])) for row in numbers["rows"] for value in bounds(row["audits"])]
-    return sum(value > loss for value, loss in found), len(found)
+    above = [value > float(row["loss"]) for row in numbers["rows"] for value in bounds(row["audits"])]
+    return sum(above), len(above)
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
@@ -178,20 +163,17 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     }
     rows = []
     for name, what in words.items():
-        own = ours(numbers, name)
-        rows.append(
-            (what, f"{float(own['loss']):g}", f"{own['size']:,}", _proved(numbers, name), _best(name.partition(",")[0]))
-        )
+        loss, size = (ours(numbers, name)[key] for key in ("loss", "size"))
+        rows.append((what, f"{float(loss):g}", f"{size:,}", _proved(numbers, name), _best(name.partition(",")[0])))
     finite = [name for name in CLASSIC_PEERS if name not in UNBOUNDED]
     more = sum(median(ours(numbers, name)["audits"]) > float(_best(name)) for name in finite)
     bugs = [audit for name in FOUND[:2] for audit in ours(numbers, name)["audits"]]
-    proved_of_sums = _proved(numbers, "PrefixSum")
-    best_of_sums = _best("PrefixSum")
+    proved_of_sums, best_of_sums = _proved(numbers, "PrefixSum"), _best("PrefixSum")
     return locals()
 
 
-def _proved(numbers: Numbers, name: str) -> str:
-    return down(median(ours(numbers, name)["audits"]), 4)
+def _proved(numbers: Numbers, name: str, digits: int = 4) -> str:
+    return down(median(ours(numbers, name)["audits"]), digits)
 
 
 def _best(name: str) -> str:
@@ -272,19 +254,12 @@ def _draw_row(ax: Axes, numbers: Numbers, name: str, at: int) -> None:
     loss = float(rows[0]["loss"])
     shown = {row["mode"]: [median(row["audits"])] for row in rows} | _cited(name)
     if math.isinf(loss):
-        cited = [bound for given in _cited(name).values() for bound in given]
-        own = down(median(ours(numbers, name)["audits"]))
-        beside(
-            ax,
-            at,
-            f"unbounded; from runs alone {own} (cited: {min(cited):.3g} to {max(cited):.3g})",
-            x=0.01,
-            size=8,
-            bbox=BOX,
-        )
+        cited = [bound for bounds_ in _cited(name).values() for bound in bounds_]
+        words = f"from runs alone {_proved(numbers, name, 3)} (cited: {min(cited):.3g} to {max(cited):.3g})"
+        beside(ax, at, f"unbounded; {words}", x=0.01, size=8, bbox=BOX)
     else:
-        for who, given in shown.items():
-            ax.plot([min(bound / loss, END) for bound in given], [at] * len(given), **(MARKER | STYLES[who]))
+        for who, bounds_ in shown.items():
+            ax.plot([min(bound / loss, END) for bound in bounds_], [at] * len(bounds_), **(MARKER | STYLES[who]))
     seconds = float(np.median([audit["seconds"] for audit in ours(numbers, name)["audits"]]))
     column(ax, at, f"{seconds:.1f}", COLUMNS["plaudit"])
     if name in CLASSIC_PEERS:
@@ -292,12 +267,11 @@ def _draw_row(ax: Axes, numbers: Numbers, name: str, at: int) -> None:
             column(ax, at, "" if other is None else f"{other:,}", COLUMNS[who])
 
 
-def _cited(name: str) -> dict[str, Sequence[float]]:
+def _cited(name: str) -> dict[str, list[float]]:
     if name not in CLASSIC_PEERS:
-        return {who: given[name] for who, given in SCALAR_PEERS.items() if name in given}
+        return {who: of_counts[name] for who, of_counts in SCALAR_PEERS.items() if name in of_counts}
     logistic, network, verified, _ = CLASSIC_PEERS[name]
-    found: dict[str, Sequence[float]] = {"DP-Sniper": [logistic], "network": [network], "StatDP": verified}
-    return {who: given for who, given in found.items() if given}
+    return {"DP-Sniper": [logistic], "network": [network]} | ({"StatDP": verified} if verified else {})
 
 
 def _stretched(share: Any) -> Any:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
-from experiments.experiment import NAMES
+from experiments.experiment import NAMES, load_data, worded
 from experiments.papers.values import Saved, values
 
 STATUSES = {
@@ -50,9 +49,8 @@ class Item:
             if ":" not in name and name not in NAMES:
                 raise ValueError(f"experiments must be among those of `list`, got {name!r} of {self.place}")
             if ":" in name:
-                found: Any = importlib.import_module(name.partition(":")[0])
-                for part in name.partition(":")[2].split("."):
-                    found = getattr(found, part)
+                module, _, inside = name.partition(":")
+                attrgetter(inside)(importlib.import_module(module))
 
     def line(self, named: dict[str, Any]) -> str:
         """Return the item as a row in Markdown."""
@@ -60,7 +58,7 @@ class Item:
             f"[{name}](../figures/README.md#{name})" if ":" not in name else f"`{_short(name)}`" for name in self.where
         ]
         how = f"{self.how}: {self.why}" if self.why else self.how
-        printed, ours = (words.format_map(named) for words in (self.printed, self.ours))
+        printed, ours = (worded(template, named) for template in (self.printed, self.ours))
         return f"| {' | '.join([self.place, self.says, ', '.join(where), printed, ours, how])} |"
 
 
@@ -80,17 +78,16 @@ class Paper:
 
 def load_papers() -> list[Paper]:
     """Return the five papers."""
-    found = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))["papers"]
     return [
-        Paper(one["title"], tuple(Item(**row | {"where": tuple(row.get("where", ()))}) for row in one["items"]))
-        for one in found
+        Paper(paper["title"], tuple(Item(**row | {"where": tuple(row.get("where", ()))}) for row in paper["items"]))
+        for paper in load_data("papers/papers.toml")["papers"]
     ]
 
 
 def page(papers: Iterable[Paper], saved: Saved) -> str:
     """Return the page: every item of every paper, and how many of each status there are."""
-    known, named = list(papers), values(saved)
-    counts = Counter(item.how for paper in known for item in paper.items)
+    papers, named = list(papers), values(saved)
+    counts = Counter(item.how for paper in papers for item in paper.items)
     statuses = ["| how close | means | items |", "|---|---|---|"]
     statuses += [f"| {how} | {words} | {counts[how]} |" for how, words in STATUSES.items()]
     parts = [
@@ -101,7 +98,7 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
         "in none of the five: what is compared with its own publications is in the same folder.",
         "\n".join(statuses),
     ]
-    for paper in known:
+    for paper in papers:
         lines = ["| where | what it says | here | printed | ours | how close |", "|---" * 6 + "|"]
         parts += [f"## {paper.title}", "\n".join([*lines, *(item.line(named) for item in paper.items)])]
     return "\n\n".join(parts) + "\n"

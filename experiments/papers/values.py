@@ -16,10 +16,10 @@ Saved = Callable[[str], Numbers]  # name of a part -> its saved numbers
 
 def values(saved: Saved) -> dict[str, Any]:
     """Return what a template may name: the values of the papers, and the numbers of all parts."""
-    found: dict[str, Any] = {part: saved(part) for name in NAMES for part in QUESTIONS[name]["parts"]}
+    named: dict[str, Any] = {part: saved(part) for name in NAMES for part in QUESTIONS[name]["parts"]}
     for of_paper in (_flaxman, _phsafe, _ons, _bottom_up, _nist):
-        found |= of_paper(found)
-    return found
+        named |= of_paper(named)
+    return named
 
 
 def _listed(numbers: Iterable[Any], form: str) -> str:
@@ -28,19 +28,14 @@ def _listed(numbers: Iterable[Any], form: str) -> str:
 
 def _flaxman(n: Numbers) -> dict[str, Any]:
     moved = next(row for row in n["neighbor_relation"]["rows"] if row["case"] == "moved")
-    one_person, paper = n["flaxman_direct"]["one_person"], n["flaxman_direct"]["paper"].values()
-    sweep, figure1 = n["flaxman_sweep"]["rows"], n["flaxman_figure1"]
+    one_person, sweep = n["flaxman_direct"]["one_person"], n["flaxman_sweep"]["rows"]
     words = "exact loss {:g} of epsilon 1, one person added or removed"
     return {
         "moved": moved["exact"] / moved["epsilon"],
         "exact": {row["system"]: words.format(float(row["exact"])) for row in n["seeds_audited"]["rows"]},
         "one_person": {
             "runs": opened(one_person["GDPC"]).size,
-            "bounds": ", ".join(down(share(one)) for one in one_person.values()),
-        },
-        "log_ratio": {
-            event: _listed((np.median(events[event]["largest"]) for events in paper), "{:.2f}")
-            for event in ("equal", "at_least")
+            "bounds": ", ".join(down(share(audit)) for audit in one_person.values()),
         },
         "estimates": {
             f"{name}, {statistic} by {kind}": ", ".join(
@@ -50,8 +45,6 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
             for name in sweep[0]["estimates"]
             for place, statistic in enumerate(("median", "largest"))
         },
-        "largest": _listed(map(np.median, figure1["largest"].values()), "{:.4f}"),
-        "middle": {name: float(np.median(medians)) for name, medians in figure1["medians"].items()},
         "whole_table": down(share(n["joint_witness"]["rows"]["auto"]["audit"])),
     }
 
@@ -62,7 +55,11 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
     table10, truncation = n["phsafe_table10"], n["phsafe_truncation"]
     joint, ledger = n["phsafe_slack"]["joint"], table10["ledgers"]["us"]
     covered = {name: [row["coverage"][name] for row in table10["rows"]] for name in ("printed", "target")}
-    found: dict[str, Any] = {
+    same = {
+        name: sum(f"{row['formula'][name]:.6f}" == f"{float(row['unbounded']):.6f}" for row in table10["rows"])
+        for name in ("printed", "production")
+    }
+    return {
         "phsafe_bound": {
             key: f"lower bound {down(audit.measured.budget)}, spent {spent:.3f}, promised {audit.claim.budget:g}"
             for key, (audit, spent) in audits.items()
@@ -83,12 +80,8 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
             for row in truncation["rows"]
             if row["tau"] == truncation["production"][row["table"]]
         ),
-        "same_digits": {},
+        "same_digits": {name: f"{rows} of {len(table10['rows'])} budgets" for name, rows in same.items()},
     }
-    for name in ("printed", "production"):
-        same = [f"{row['formula'][name]:.6f}" == f"{float(row['unbounded']):.6f}" for row in table10["rows"]]
-        found["same_digits"][name] = f"{sum(same)} of {len(same)} budgets"
-    return found
 
 
 def _ons(n: Numbers) -> dict[str, Any]:
@@ -97,7 +90,7 @@ def _ons(n: Numbers) -> dict[str, Any]:
     ratio = np.divide(pilot["l1"], laplace["l1"])
     (kept,) = [row["audits"] for row in n["ons_zeros"]["zeros"] if row["name"] == "zeros kept: synthetic people"]
     smallest = [name for _, name in orders["names"]].index("N99999999")
-    found: dict[str, Any] = {
+    named: dict[str, Any] = {
         "laplace_ratio": float(np.abs(np.subtract(*n["ons_illustrated"]["log_densities"])).max()),
         "unchanged": {
             law: _listed((row["formula"] for row in n["ons_unchanged"]["rows"] if row["law"] == law), "{:.4f}")
@@ -125,42 +118,41 @@ def _ons(n: Numbers) -> dict[str, Any]:
     for name, method in (("good", "laplace"), ("good", "top-down"), ("poor", "top-down")):
         epsilon, apart = matrices.nearest(n["ons_matrices"], name, method)
         words = f"{method} at epsilon {epsilon:g}: {apart:.2f} of cells in other classes"
-        found["nearest"][f"{name}, {method}"] = words
+        named["nearest"][f"{name}, {method}"] = words
     for words, variant in (("with", bias.WITH), ("without", bias.WITHOUT)):
         rows, areas = n["ons_bias"]["rows"][variant].values(), bias.PRINTED_AREAS[variant].items()
         for region in bias.RARE:
             here, printed = [row["regions"][region] for row in rows], bias.PRINTED_REGIONS[variant][region][1:]
             for key, counts in ((f"{words} {region}", here), (f"{words} {region}, printed", printed)):
-                found["regions"][key] = f"{bias.NAMES[region]}: {_listed(counts, '{:,.0f}')}"
-        shown = [(row["areas"][area], of[1 + place]) for place, row in enumerate(rows) for area, of in areas]
-        ratios = [here / told for here, told in shown if told]
-        found["areas"][words] = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    return found
+                named["regions"][key] = f"{bias.NAMES[region]}: {_listed(counts, '{:,.0f}')}"
+        ratios = [
+            row["areas"][area] / printed[1 + place]
+            for place, row in enumerate(rows)
+            for area, printed in areas
+            if printed[1 + place]
+        ]
+        named["areas"][words] = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    return named
 
 
 def _bottom_up(n: Numbers) -> dict[str, Any]:
-    numbers = n["bottom_up_curve"]
-    inverse = numbers["inverse"][::6]
+    inverse = n["bottom_up_curve"]["inverse"][::6]
     return {
         "inverse": {
             "witness": _listed((row["witness"] for row in inverse), "{:.0e}"),
             "epsilon": _listed((row["epsilon"] for row in inverse), "{:g}"),
         },
-        "chosen": {
-            words: f"99% of L1 accuracy at epsilon {found['l1']:g}, of L2 at {found['l2']:g}"
-            for words, found in numbers["chosen"].items()
-        },
-        "reported": ", ".join(f"{state} {part:.0%}" for state, part in numbers["reported"].items()),
+        "reported": ", ".join(f"{state} {part:.0%}" for state, part in n["bottom_up_curve"]["reported"].items()),
     }
 
 
 def _nist(n: Numbers) -> dict[str, Any]:
     numbers, rows = n["nist_synthesis"], n["nist_cut"]["rows"]["0.3"]
-    distances = numbers["distance"]["grouped"].items()
     return {
-        "distances": ", ".join(f"{np.mean(found):.3f} at {epsilon}" for epsilon, found in distances),
+        "distances": ", ".join(
+            f"{np.mean(own):.3f} at {epsilon}" for epsilon, own in numbers["distance"]["grouped"].items()
+        ),
         "domain_audits": sum(audit["what"] == "domain from the data" for audit in numbers["audits"]),
-        "nist_groups": len(numbers["groups"]),
         "cut": {
             words: f"{rows[factor]['left']:,.0f} bins, {rows[factor]['widest']:,.0f} in the histogram of the most"
             for words, factor in (("without", "0"), ("with", "2.303"))

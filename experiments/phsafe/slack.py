@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
-from pathlib import Path
 from typing import Any, cast, get_args
 
 from matplotlib.axes import Axes
@@ -20,14 +18,14 @@ from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
 from experiments.drawing import foot, own_keys, page, promise
-from experiments.experiment import Check, Checks, Numbers, between, near
+from experiments.experiment import Check, Checks, Numbers, between, load_data, near
 
 DELTA = 1e-10
 MODELS: tuple[Model, ...] = get_args(Model)
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 TIMES = {"add_remove": 1, "replace_one": 2}  # what a run promises, in its budget
 
-KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
+KNOWN = load_data("phsafe/known.toml")
 EXPECTED: dict[str, dict[str, list[int]]] = KNOWN["squared"]  # by model and relation, then by table
 JOINT: dict[str, float] = KNOWN["joint"]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,44 +17,22 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.systems import systems
-from audit import ZCDP, ApproxDP, GaussianDP, NeighborPair, PureDP, measure_loss
+from audit import ApproxDP, NeighborPair, PureDP, measure_loss
 from audit.claims import claim_from_dict
 from audit.results import plain_number
 from experiments.audits import all_or_none, event_class, kept, none_above, repeat
 from experiments.drawing import beside, column, foot, keys, losses, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, load_data
 from experiments.nist import synthesis as nist_synthesis
 from experiments.ons import unchanged as ons_unchanged
 from experiments.ons import zeros as ons_zeros
+from experiments.systems.subjects import SIZE, Subject
 from experiments.topdown import audits as topdown_audit
 
-TREE = Hierarchy.regular(3, 2)
+TREE, REPLACED = Hierarchy.regular(3, 2), PureDP(1.0, "replace_one")
 PEOPLE = np.array([50, 3, 12, 41, 7, 0, 28, 16, 5])
 LIMIT, GAP = 1.75, 0.8  # of the axis, in promises; between systems and variants, in rows
-ABOUT: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))[
-    "audited"
-]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A system, or a variant that does not keep its promise: what runs, on whom, and what `systems.toml` says of it."""
-
-    system: str
-    measured: Callable[[], Any]  # makes the part whose exact law bounds all that is released
-    pair: Callable[[], NeighborPair]
-    released: Callable[[], Any] | None = None  # makes what is audited by runs; None: the same
-    claim: PureDP | ZCDP | ApproxDP | None = None
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Its source, on what it is audited, the lesson; of a variant, what is assumed; how many runs and audits."""
-        return {"size": 200_000, "times": 1} | ABOUT[self.system]
-
-    @property
-    def sound(self) -> bool:
-        """Whether it should keep its promise."""
-        return "assumed" not in self.about
+ABOUT: dict[str, dict[str, Any]] = load_data("systems/systems.toml")["audited"]
 
 
 def added() -> NeighborPair:
@@ -70,105 +45,65 @@ def deaths(cell: tuple[int, int] = ons_zeros.AMONG) -> NeighborPair:
     return NeighborPair.add_people(ons_zeros.FEW.histogram, cell)
 
 
-def cases() -> list[Case]:
-    promise, nist = PureDP(1.0, "replace_one"), nist_synthesis.mechanism
-    tables, levels = ons_zeros.method_1, ons_zeros.method_2
+def released(system: Any, pair: NeighborPair, stage: str = "", promise: Any = None) -> Subject:
+    """Return what a system or a stage of it releases: the exact law of its measurements bounds it."""
+    measured = system.stage("measurements")
+    mechanism = system.stage(stage) if stage else system
+    return Subject(mechanism, pair, promise=promise or measured.claim, measured=measured)
 
-    def top_down() -> Any:
-        return topdown_audit.release(promise, "replace_one")
 
-    def kept() -> Any:
-        return levels(1.0, perturb_zeros=False)
-
-    return [
-        Case("GDPC", lambda: GDPC(1.0), added),
-        Case("RDPC", lambda: RDPC(1.0, TREE), added),
-        Case("ADPC", lambda: ADPC(1.0), added),
-        Case(
-            "TopDown",
-            lambda: top_down().stage("measurements"),
-            lambda: topdown_audit.neighbors(promise.relation),
-            top_down,
-            promise,
-        ),
-        Case(
-            "PHSafe, all 46 answers",
-            lambda: PHSafe(read_config("us"), None),
-            lambda: tabulated(joint_pair("DER"), read_config("us")),
-        ),
-        Case("ONS, 14 tables", lambda: tables(1.0), deaths),
-        Case("ONS, top-down", lambda: levels(1.0).stage("measurements"), deaths, lambda: levels(1.0)),
-        Case(
-            "ONS, top-down, zeros kept",
-            lambda: kept().stage("measurements"),
-            lambda: deaths(ons_zeros.ALONE),
-            kept,
-            PureDP(1.0),
-        ),
-        Case("ONS, Gaussian, inferred scale", systems()["bug-ons-classical-gaussian"].mechanism, deaths),
-        Case("bottom-up, exact noise", lambda: BottomUp(1.0), added),
-        Case("bottom-up, inverse CDF", lambda: BottomUp(1.0, noise="inverse_cdf"), added),
-        Case(
-            "NistDp3",
-            lambda: nist().stage("measurements"),
-            nist_synthesis.neighbors,
-            lambda: nist().stage("thresholded"),
-        ),
-        Case(
-            "NistDp3, domain from data",
-            lambda: DomainFromData(nist(), nist_synthesis.OBSERVED),
-            nist_synthesis.from_another_state,
-        ),
-    ]
+CASES: dict[str, Callable[[], Subject]] = {  # `systems.toml` says what is assumed of those that break their promise
+    "GDPC": lambda: Subject(GDPC(1.0), added()),
+    "RDPC": lambda: Subject(RDPC(1.0, TREE), added()),
+    "ADPC": lambda: Subject(ADPC(1.0), added()),
+    "TopDown": lambda: released(
+        topdown_audit.release(REPLACED, "replace_one"), topdown_audit.neighbors("replace_one"), promise=REPLACED
+    ),
+    "PHSafe, all 46 answers": lambda: Subject(
+        PHSafe(read_config("us")), tabulated(joint_pair("DER"), read_config("us"))
+    ),
+    "ONS, 14 tables": lambda: Subject(ons_zeros.method_1(1.0), deaths()),
+    "ONS, top-down": lambda: released(ons_zeros.method_2(1.0), deaths()),
+    "ONS, top-down, zeros kept": lambda: released(
+        ons_zeros.method_2(1.0, perturb_zeros=False), deaths(ons_zeros.ALONE), promise=PureDP(1.0)
+    ),
+    "ONS, Gaussian, inferred scale": lambda: Subject(systems()["bug-ons-classical-gaussian"].mechanism(), deaths()),
+    "bottom-up, exact noise": lambda: Subject(BottomUp(1.0), added()),
+    "bottom-up, inverse CDF": lambda: Subject(BottomUp(1.0, noise="inverse_cdf"), added()),
+    "NistDp3": lambda: released(nist_synthesis.mechanism(), nist_synthesis.neighbors(), "thresholded"),
+    "NistDp3, domain from data": lambda: Subject(
+        DomainFromData(nist_synthesis.mechanism(), nist_synthesis.OBSERVED), nist_synthesis.from_another_state()
+    ),
+}
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit thirteen systems, most with 200,000 runs, four of them 100 times (quick: two, a tenth of the runs)."""
-    known = [case for case in cases() if not quick or case.system in ("GDPC", "ONS, top-down, zeros kept")]
-    times = [1 if quick else case.about["times"] for case in known]
-    streams = np.random.SeedSequence(seed).spawn(len(known))
-    found = repeat(
-        _audit, [(case.system, quick) for case in known], streams, times, jobs=jobs, words="systems of the papers"
-    )
-    rows = [{**_about(case), "audits": audits} for case, audits in zip(known, found, strict=True)]
+    names = ("GDPC", "ONS, top-down, zeros kept") if quick else tuple(CASES)
+    times = [1 if quick else ABOUT[name].get("times", 1) for name in names]
+    streams = np.random.SeedSequence(seed).spawn(len(names))
+    settings = [(name, quick) for name in names]
+    audits = repeat(_audit, settings, streams, times, jobs=jobs, words="systems of the papers")
+    rows = [{**_about(name), "audits": own} for name, own in zip(names, audits, strict=True)]
     return {"rows": rows, "confidence": CONFIDENCE}
 
 
-def _about(case: Case) -> dict[str, Any]:
-    claim, pair = _claim(case), case.pair()
+def _about(name: str) -> dict[str, Any]:
+    subject = CASES[name]()
     return {
-        "system": case.system,
-        "promise": claim.to_dict(),
-        "relation": claim.relation,
-        "pair": pair.label,
-        "exact": plain_number(_exact(case, claim, pair)),
-        "sound": case.sound,
+        "system": name,
+        "promise": subject.claim.to_dict(),
+        "relation": subject.claim.relation,
+        "pair": subject.pair.label,
+        "exact": plain_number(subject.exact()),
+        "sound": "assumed" not in ABOUT[name],
     }
 
 
-def _claim(case: Case) -> Any:
-    return case.claim or case.measured().claim
-
-
-def _exact(case: Case, claim: Any, pair: NeighborPair) -> float:
-    """Return the largest loss by the exact law, in the parameter of the claim: of both orders the larger."""
-    mechanism = case.measured()
-    if isinstance(claim, ZCDP):
-        return float(mechanism.spent(pair))
-    if isinstance(claim, ApproxDP):
-        return GaussianDP(1 / mechanism.noises[0].scale).epsilon_at(claim.delta)
-    if hasattr(mechanism, "support_masses"):
-        assert max(mechanism.support_masses(pair)) > 0  # there is no other law of it
-        return float("inf")
-    law = mechanism.exact_loss(pair)
-    return max(float(law.maximum), float(law.reverse().maximum))
-
-
-def _audit(system: str, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
-    case = next(case for case in cases() if case.system == system)
-    size = case.about["size"] // (10 if quick or stream.spawn_key[-1] else 1)  # of audits after the first a tenth
-    mechanism = (case.released or case.measured)()
-    result = measure_loss(mechanism, case.pair(), _claim(case), size=size, confidence=CONFIDENCE, rng=stream)
+def _audit(name: str, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
+    subject = CASES[name]()
+    size = ABOUT[name].get("size", SIZE) // (10 if quick or stream.spawn_key[-1] else 1)  # after the first a tenth
+    result = measure_loss(subject.mechanism, subject.pair, subject.claim, size=size, confidence=CONFIDENCE, rng=stream)
     about = {"size": size, "class": event_class(result.event), "detectable": plain_number(result.detectable)}
     return {**about, **kept(result)}
 
@@ -186,31 +121,28 @@ def check(numbers: Numbers) -> Checks:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     keep, break_it = (_rows(numbers, sound=sound) for sound in (True, False))
+    after = [ons_unchanged.deltas(epsilon)["after"] for epsilon in ons_unchanged.EPSILONS]
+    # What rounding, which the pilot applies, makes of the true delta of its Gaussian scale.
+    deltas = {"delta": PILOT_DELTA, "least": min(after), "most": max(after)}
     fine, found = ([audit for row in rows for audit in row["audits"]] for rows in (keep, break_it))
-    known, rows = {case.system: case for case in cases()}, []
-    for row in (*_rows(numbers, sound=True), *_rows(numbers, sound=False)):
-        case, claim, audit = known[row["system"]], claim_from_dict(row["promise"]), row["audits"][0]
+    rows = []
+    for row in (*keep, *break_it):
+        about, claim, audit = ABOUT[row["system"]], claim_from_dict(row["promise"]), row["audits"][0]
         delta = f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""
         verdict = audit["verdict"] if audit["witness"] is None else f"{audit['verdict']}, a witness"
         loss = "infinite" if np.isinf(float(row["exact"])) else f"{float(row['exact']):.3g}"
         rows.append(
             (
-                f"{'' if case.sound else 'variant: '}{case.system} ({case.about['source']})",
+                f"{'' if row['sound'] else 'variant: '}{row['system']} ({about['source']})",
                 f"{claim.parameter} {claim.budget:.4g}{delta}",
-                case.about["on"],
+                about["on"],
                 loss,
                 f"{down(audit['lower_bound'])} ({audit['class']})",
                 verdict,
-                " ".join(filter(None, (case.about["lesson"], case.about.get("assumed", "").format(**_deltas())))),
+                " ".join(filter(None, (about["lesson"], about.get("assumed", "").format(**deltas)))),
             )
         )
     return locals()
-
-
-def _deltas() -> dict[str, Any]:
-    """Return what rounding, which the pilot applies, makes of the true delta of its Gaussian scale."""
-    deltas = [ons_unchanged.deltas(epsilon)["after"] for epsilon in ons_unchanged.EPSILONS]
-    return {"delta": PILOT_DELTA, "least": min(deltas), "most": max(deltas)}
 
 
 def _rows(numbers: Numbers, *, sound: bool) -> list[dict[str, Any]]:

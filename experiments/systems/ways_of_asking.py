@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,17 +10,17 @@ from joblib import delayed
 from matplotlib.figure import Figure
 
 from algorithms.noise import DiscreteGaussian, Gaussian
-from audit import NeighborPair, measure_loss, residual_loss
+from audit import measure_loss, residual_loss
 from audit.claims import claim_from_dict
 from audit.estimates.running import estimate_loss
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY
 from experiments.audits import event_class, kept, none_above, run_all
 from experiments.drawing import bar, column, foot, keys, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, near, violations
-from experiments.systems.asked import SYSTEMS, Asked
+from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, load_data, near
+from experiments.systems.subjects import SYSTEMS, Subject
 
-ABOUT = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))["asked"]
+ABOUT = load_data("systems/systems.toml")["asked"]
 MOST_DIRECT, LEAST_DIRECT = 20_000, 1_000  # runs of a direct estimate, over both databases: a tenth of the audit's
 LEVEL = 0.95  # of estimates' intervals
 WAYS = {"direct": "direct", "lag_tail": "lag tail", "kde": "KDE", "histogram": "histogram", "slope": "slope"}
@@ -49,59 +47,40 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, Any]:
-    asked = SYSTEMS[name]()
-    claim = asked.promise or asked.mechanism.claim
+    subject = SYSTEMS[name]()
+    claim, pair = subject.claim, subject.pair
     audits, estimates = stream.spawn(2)
-    size = asked.size // (40 if quick else 1)
-    result = measure_loss(asked.mechanism, asked.pair, claim, size=size, confidence=CONFIDENCE, rng=audits)
-    zcdp = claim.parameter == "rho"
+    size = subject.size // (40 if quick else 1)
+    result = measure_loss(subject.mechanism, pair, claim, size=size, confidence=CONFIDENCE, rng=audits)
+    of_rho = claim.parameter == "rho"
     ways = {}
     for method, own in zip(WAYS, estimates.spawn(len(WAYS)), strict=True):
-        why = asked.silent.get(method) or _foreign(method, zcdp=zcdp)
-        ways[method] = {"why": why} if why else _estimated(asked, method, own)
+        foreign = "" if of_rho == (method == "slope") else NO_LIMIT if of_rho else NO_RHO
+        why = subject.silent.get(method) or foreign
+        ways[method] = {"why": why} if why else _estimated(subject, method, own)
     return {
         "system": name,
         "promise": claim.to_dict(),
-        "pair": asked.pair.label,
-        "exact": plain_number(_exact(asked.measured or asked.mechanism, asked.pair, zcdp=zcdp)),
+        "pair": pair.label,
+        "exact": plain_number(subject.exact()),
         "audit": {"size": size, "class": event_class(result.event), **kept(result)},
         "ways": ways,
     }
 
 
-def direct_runs(size: int) -> int:
-    return min(MOST_DIRECT, max(LEAST_DIRECT, size // 10))
-
-
-def _foreign(method: str, *, zcdp: bool) -> str:
-    if method == "slope":
-        return "" if zcdp else NO_RHO
-    return NO_LIMIT if zcdp else ""
-
-
-def _exact(mechanism: Any, pair: NeighborPair, *, zcdp: bool) -> float:
-    """Return the largest loss of a pair, or its rho: of whole changes Renyi divergence is linear in its order."""
-    if hasattr(mechanism, "spent"):
-        return float(mechanism.spent(pair))
-    law = mechanism.exact_loss(pair)
-    return float(law.renyi(2) / 2) if zcdp else max(float(law.maximum), float(law.reverse().maximum))
-
-
-def _estimated(asked: Asked, method: str, stream: np.random.SeedSequence) -> dict[str, Any]:
+def _estimated(subject: Subject, method: str, stream: np.random.SeedSequence) -> dict[str, Any]:
     """Return an estimate with its interval, or why there is none."""
-    mechanism, pair = asked.errors or asked.mechanism, asked.where or asked.pair
-    direct = method == "direct"
-    if direct:  # which needs many runs, and of the areas that differ alone
-        mechanism, pair = asked.mechanism, asked.pair
-    options: dict[str, Any] = {"confidence": LEVEL, "rng": stream} | (
-        {"runs": direct_runs(asked.size)} if direct else {}
-    )
+    mechanism, pair = subject.errors or subject.mechanism, subject.where or subject.pair
+    options: dict[str, Any] = {"confidence": LEVEL, "rng": stream}
+    if method == "direct":  # which needs many runs, and of the areas that differ alone
+        mechanism, pair = subject.mechanism, subject.pair
+        options["runs"] = min(MOST_DIRECT, max(LEAST_DIRECT, subject.size // 10))
     try:
-        found = estimate_loss(mechanism, pair, method=method, data=asked.data, **options)
+        estimate = estimate_loss(mechanism, pair, method=method, data=subject.data, **options)
     except ValueError as error:
         return {"why": str(error)}
-    low, high = found.interval
-    return {"value": found.value, "low": low, "high": high}
+    low, high = estimate.interval
+    return {"value": estimate.value, "low": low, "high": high}
 
 
 def _calibrated(rho: float, whole: bool, simulations: int, stream: np.random.SeedSequence) -> dict[str, Any]:
@@ -126,17 +105,17 @@ def _calibrated(rho: float, whole: bool, simulations: int, stream: np.random.See
 
 def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
-        exact, system = float(row["exact"]), row["system"]
+        exact, system, verdict = float(row["exact"]), row["system"], row["audit"]["verdict"]
         yield none_above(system, [row["audit"]], exact)
-        yield Check(f"{system}: {row['audit']['verdict']}, expected no violation", not violations([row["audit"]]))
-        asked = {way: estimate for way, estimate in row["ways"].items() if "value" in estimate}
+        yield Check(f"{system}: {verdict}, expected no violation", verdict != "violated")
+        values = {way: estimate["value"] for way, estimate in row["ways"].items() if "value" in estimate}
         known = all("value" in estimate or estimate.get("why") for estimate in row["ways"].values())
         yield Check(f"{system}: every way has a number or a reason", known)
         if system in ("RDPC", "ADPC"):
-            yield between(f"{system}: KDE / exact loss", asked["kde"]["value"] / exact, 0.1, 0.5)
+            yield between(f"{system}: KDE / exact loss", values["kde"] / exact, 0.1, 0.5)
         for way in ("lag_tail", "slope"):
-            if way in asked and system not in TIED:
-                yield near(f"{system}: {WAYS[way]} / exact loss", asked[way]["value"] / exact, 1, 0.1)
+            if way in values and system not in TIED:
+                yield near(f"{system}: {WAYS[way]} / exact loss", values[way] / exact, 1, 0.1)
     for known in numbers["known_rho"]:
         words = f"slope of {'discrete ' * known['whole']}Gaussian noise of rho {known['rho']:g}"
         yield near(f"{words}, median of 20 / rho", known["median_of_20"] / known["rho"], 1, 0.1)
@@ -169,24 +148,21 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             )
         rows.append((*cells, ABOUT[row["system"]]["lesson"]))
     worst = max(abs(one["mean"] / one["rho"] - 1) for one in numbers["known_rho"])
-    named = {"near": near, "worst": f"{math.ceil(worst * 1000) / 10:g}%"}
-    named["covered"] = [one["covered"] / one["simulations"] for one in numbers["known_rho"]]
-    named["reasons"] = "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons))
-    return {**named, "rows": rows}
+    return {
+        "near": near,
+        "worst": f"{math.ceil(worst * 1000) / 10:g}%",
+        "covered": [one["covered"] / one["simulations"] for one in numbers["known_rho"]],
+        "reasons": "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons)),
+        "rows": rows,
+    }
 
 
 def promised_and_lost(row: dict[str, Any]) -> list[str]:
     """Return the cells that say what a system promises, about whom, what is lost and what is proved."""
     claim = claim_from_dict(row["promise"])
     who = {"add_remove": "added or removed", "replace_one": "replaced"}[claim.relation]
-    exact, lower = f"{float(row['exact']):.3g}", down(row["audit"]["lower_bound"])
-    return [
-        f"{row['system']} ({ABOUT[row['system']]['on']})",
-        f"{claim.parameter} {claim.budget:.4g}",
-        who,
-        exact,
-        lower,
-    ]
+    system, promise = f"{row['system']} ({ABOUT[row['system']]['on']})", f"{claim.parameter} {claim.budget:.4g}"
+    return [system, promise, who, f"{float(row['exact']):.3g}", down(row["audit"]["lower_bound"])]
 
 
 def short_table(numbers: Numbers) -> MarkdownTable:
@@ -194,13 +170,7 @@ def short_table(numbers: Numbers) -> MarkdownTable:
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
-STYLES: dict[str, dict[str, Any]] = {
-    "direct": {**ESTIMATE, "marker": "s"},
-    "lag_tail": {**ESTIMATE, "marker": "^"},
-    "kde": {**ESTIMATE, "marker": "o"},
-    "histogram": {**ESTIMATE, "marker": "x"},
-    "slope": {**ESTIMATE, "marker": "v"},
-}
+STYLES = {way: {**ESTIMATE, "marker": marker} for way, marker in zip(WAYS, "s^oxv", strict=True)}
 LIMIT = 3.0  # of the axis, in promises
 
 

@@ -17,7 +17,7 @@ from audit.results.plots import GRAY, PROMISE
 from experiments.audits import all_or_none, kept, run_all
 from experiments.drawing import bar, budget_axis, column, foot, keys, line_key, name_rows, page, promise, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, up
-from experiments.systems.asked import TREE_500
+from experiments.systems.subjects import TREE_500
 
 TREES = {
     9: Hierarchy.regular(3, 2),

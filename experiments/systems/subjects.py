@@ -1,7 +1,8 @@
-"""Systems that are asked in every way: at which sizes, on whom, and whose errors."""
+"""Systems that are asked in every way: at which sizes, on whom, and whose errors; and what they lose exactly."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +22,8 @@ from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.population import load
 from algorithms.topdown import preset
-from audit.neighbors import NeighborPair
+from audit import ApproxDP, GaussianDP, NeighborPair
+from experiments.audits import exact_law, largest_loss
 from experiments.nist import synthesis as nist_synthesis
 
 EPSILON, RHO = 1.0, 0.5
@@ -30,7 +32,7 @@ TREE_500 = [(f"county {k // 100}", f"tract {k // 10}", f"block {k}") for k in ra
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Subject:
     """A system, built: what is audited, on whom, and whose errors are estimated."""
 
     mechanism: Any
@@ -43,10 +45,29 @@ class Asked:
     data: Any = None  # on which the errors are made; None: the first database of that pair
     silent: dict[str, str] = field(default_factory=dict)  # ways that cannot see, and why
 
+    @property
+    def claim(self) -> Any:
+        """The promise."""
+        return self.promise or self.mechanism.claim
 
-def morocco(make: Callable[[Hierarchy], Any]) -> Asked:
+    def exact(self) -> float:
+        """Return the largest loss by the exact law, in the parameter of the promise: of both orders the larger."""
+        law_of: Any = self.measured or self.mechanism
+        if isinstance(self.claim, ApproxDP):  # Gaussian noise on counts
+            return GaussianDP(1 / law_of.noises[0].scale).epsilon_at(self.claim.delta)
+        if hasattr(law_of, "spent"):
+            return float(law_of.spent(self.pair))
+        if hasattr(law_of, "support_masses"):
+            assert max(law_of.support_masses(self.pair)) > 0  # there is no other law of it
+            return math.inf
+        if self.claim.parameter == "rho":  # of whole changes Renyi divergence is linear in its order
+            return float(exact_law(law_of, self.pair).renyi(2) / 2)
+        return largest_loss(law_of, self.pair)
+
+
+def morocco(make: Callable[[Hierarchy], Any]) -> Subject:
     tree, counts = load("morocco")
-    return Asked(make(tree), NeighborPair.add_people(counts, 0))
+    return Subject(make(tree), NeighborPair.add_people(counts, 0))
 
 
 def blocks() -> tuple[Hierarchy, NeighborPair]:
@@ -57,43 +78,43 @@ def blocks() -> tuple[Hierarchy, NeighborPair]:
     return tree, NeighborPair.move_people(people, (0, 0), (tree.n_leaves - 1, 3))
 
 
-def topdown_measured(**budget: Any) -> Asked:
+def topdown_measured(**budget: Any) -> Subject:
     tree, pair = blocks()
-    return Asked(preset("micro", tree, **budget).stage("measurements"), pair)
+    return Subject(preset("micro", tree, **budget).stage("measurements"), pair)
 
 
-def topdown_published() -> Asked:
+def topdown_published() -> Subject:
     tree, pair = blocks()
     topdown = preset("micro", tree, epsilon=EPSILON)
     paths = topdown.stage("rounded", paths=(0, tree.n_leaves - 1))
-    return Asked(paths, pair, SIZE, topdown.claim, topdown.stage("measurements"), topdown)
+    return Subject(paths, pair, SIZE, topdown.claim, topdown.stage("measurements"), topdown)
 
 
-def phsafe() -> Asked:
+def phsafe() -> Subject:
     """Return PHSafe's noisy counts: audited on one household, estimated on the bundled ones."""
     config, homes = read_config("us"), load_households()
     counted = tabulation(homes.persons, homes.units, homes.geo, config=config)
-    return Asked(PHSafe(config), tabulated(joint_pair("DER"), config), data=counted)
+    return Subject(PHSafe(config), tabulated(joint_pair("DER"), config), data=counted)
 
 
-def ons_tables() -> Asked:
+def ons_tables() -> Subject:
     """Return the pilot's fourteen tables: audited on one area, estimated on all deaths."""
     deaths, tree, here, all_ = died()
     one, whole = (IndependentNoise(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
-    return Asked(one, here, errors=whole, where=all_)
+    return Subject(one, here, errors=whole, where=all_)
 
 
-def ons_levels() -> Asked:
+def ons_levels() -> Subject:
     """Return the pilot's noisy levels of one area: its noise is that of all areas, answer by answer."""
     deaths, tree, here, _ = died()
-    return Asked(OnsTopDown(tree, deaths.schema, EPSILON).stage("measurements"), here, 50_000)
+    return Subject(OnsTopDown(tree, deaths.schema, EPSILON).stage("measurements"), here, 50_000)
 
 
-def ons_people() -> Asked:
+def ons_people() -> Subject:
     """Return the pilot's synthetic people: audited in one area, estimated on all deaths."""
     deaths, tree, here, everywhere = died()
     one, whole = (OnsTopDown(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
-    return Asked(one, here, 20_000, measured=one.stage("measurements"), errors=whole, where=everywhere)
+    return Subject(one, here, 20_000, measured=one.stage("measurements"), errors=whole, where=everywhere)
 
 
 def died() -> tuple[Deaths, Hierarchy, NeighborPair, NeighborPair]:
@@ -109,18 +130,18 @@ def died() -> tuple[Deaths, Hierarchy, NeighborPair, NeighborPair]:
     return deaths, tree, here, NeighborPair.add_people(deaths.histogram, (leaf, cell))
 
 
-def nist(*, rows: bool = False) -> Asked:
+def nist(*, rows: bool = False) -> Subject:
     """Return NistDp3's noisy histograms before the cut, or what its synthetic rows count."""
     mechanism, pair = nist_synthesis.mechanism(), nist_synthesis.neighbors()
     measured = mechanism.stage("measurements")
     if rows:
         no_truth = "rows are drawn: how many a bin gets is chance, and no error of its count"
         silent = dict.fromkeys(("lag_tail", "kde", "histogram"), no_truth)
-        return Asked(mechanism.stage("counted"), pair, 20_000, measured=measured, silent=silent)
-    return Asked(measured, pair)
+        return Subject(mechanism.stage("counted"), pair, 20_000, measured=measured, silent=silent)
+    return Subject(measured, pair)
 
 
-SYSTEMS: dict[str, Callable[[], Asked]] = {  # `systems.toml` says on whom each runs, and what to know
+SYSTEMS: dict[str, Callable[[], Subject]] = {  # `systems.toml` says on whom each runs, and what to know
     "GDPC": lambda: morocco(lambda tree: GDPC(EPSILON)),
     "RDPC": lambda: morocco(lambda tree: RDPC(EPSILON, tree)),
     "ADPC": lambda: morocco(lambda tree: ADPC(EPSILON)),
