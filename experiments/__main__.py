@@ -121,7 +121,7 @@ def _write_papers() -> None:
     papers = load_papers()
     for item in (item for paper in papers for item in paper.items):
         item.check()
-    write_atomically(PAPERS, page(papers, lambda part: load_part(part, FIGURES)))
+    write_atomically(PAPERS, page(papers, lambda name: load_numbers(name, FIGURES)))
 
 
 def _known(names: list[str]) -> list[str]:

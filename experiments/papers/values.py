@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from experiments.audits import opened, share
-from experiments.experiment import NAMES, QUESTIONS, Numbers, down, violations
+from experiments.experiment import NAMES, Numbers, down, find, violations
 from experiments.ons import bias, matrices
 
-Saved = Callable[[str], Numbers]  # name of a part -> its saved numbers
+Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
 
 
 def values(saved: Saved) -> dict[str, Any]:
     """Return what a template may name: the values of the papers, and the numbers of all parts."""
-    named: dict[str, Any] = {part: saved(part) for name in NAMES for part in QUESTIONS[name]["parts"]}
+    named: dict[str, Any] = {part.name: own for name in NAMES for part, own in find(name).of_parts(saved(name))}
     for of_paper in (_flaxman, _phsafe, _ons, _bottom_up, _nist):
         named |= of_paper(named)
     return named

@@ -103,12 +103,10 @@ def _variance(config: Config, runs: int, rng: np.random.Generator) -> dict[str, 
     found = {}
     for name, kind in (("sound", PHSafe), ("2 tau", TwoTauStability)):
         noise = kind(config, [PH1])(exact, runs, rng) - kind(config, [PH1]).vector(exact)
-        asked = config.stability(PH1[0]) ** 2 / (2 * config.budget(*PH1))
-        squares = float(np.sum(noise.astype(np.float64) ** 2)) / asked
+        wanted = config.stability(PH1[0]) ** 2 / (2 * config.budget(*PH1))
+        squares, error = float(np.sum(noise.astype(np.float64) ** 2)) / wanted, (1 - CONFIDENCE) / 2
         # The discrete Gaussian's fourth moment is that of the normal law at sigma 22, to all digits that matter here.
-        lower, upper = (
-            squares / stats.chi2.ppf(q, noise.size) for q in (1 - (1 - CONFIDENCE) / 2, (1 - CONFIDENCE) / 2)
-        )
+        lower, upper = (squares / stats.chi2.ppf(q, noise.size) for q in (1 - error, error))
         found[name] = {"ratio": squares / noise.size, "lower": lower, "upper": upper}
     return found
 
@@ -145,19 +143,18 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    row = numbers["rows"]["all VAL"]
-    spent = float(row["spent"]) / opened(row["audit"]).claim.budget
-    over = [share(numbers["rows"][key]["audit"]) for key in ("2 tau API", "twice", "shared")]
-    shown = ("all VAL", "all DER", "DER replaced", "API replaced", "2 tau DER", "2 tau API", "twice", "shared")
+    row, bugs = numbers["rows"]["all VAL"], ("2 tau API", "twice", "shared")
+    spent, proved = float(row["spent"]) / opened(row["audit"]).claim.budget, down(100 * share(row["audit"]))
+    over = [share(numbers["rows"][key]["audit"]) for key in bugs]
     rows = []
-    for key in shown:
+    for key in ("all VAL", "all DER", "DER replaced", "API replaced", "2 tau DER", *bugs):
         audit, lost = opened(numbers["rows"][key]["audit"]), float(numbers["rows"][key]["spent"])
         who = {"add_remove": "added or removed", "replace_one": "replaced"}[audit.relation]
         loss = "infinite" if np.isinf(lost) else f"{lost / audit.claim.budget:.3f}"
         bound = down(audit.measured.budget / audit.claim.budget)
         rows.append((cases()[key].words.partition(", a person")[0], who, loss, bound, audit.verdict))
     found = sum(bound > 1 for bound in over)
-    return {"spent": spent, "over": over, "proved": down(100 * share(row["audit"])), "found": found, "rows": rows}
+    return locals()
 
 
 def draw(numbers: Numbers) -> Figure:
@@ -183,9 +180,8 @@ def draw(numbers: Numbers) -> Figure:
         infinite="exact loss infinite",
         promise="promise",
     )
-    foot(
-        figure, handles, ncols=3, words="VAL: valid data; DER: the paper's model; API: as the production code declares"
-    )
+    words = "VAL: valid data; DER: the paper's model; API: as the production code declares"
+    foot(figure, handles, ncols=3, words=words)
     return figure
 
 

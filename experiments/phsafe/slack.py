@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any, cast, get_args
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from algorithms.phsafe.budget import Config, read_config
+from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model
 from algorithms.phsafe.neighbors.search import search_worst
 from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
@@ -44,15 +45,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     for table, level, budget in config.budgets():
         row: dict[str, Any] = {"table": table, "level": level, "budget": budget, "stability": config.stability(table)}
         row |= {"tau": config.tau.get(table), "squared": {}, "rows": {}, "pair": {}}
-        for model in MODELS:
-            for relation in RELATIONS:
-                pair = worst_pair(table, level, model, relation, config)
-                found = change(pair)
-                place = list(zip(found["TABLE"], found["LEVEL"], strict=True)).index((table, level))
-                case = f"{model} {relation}"
-                row["squared"][case] = int(found["L2_SQUARED"][place])
-                row["rows"][case] = int(found["ROWS"][place])
-                row["pair"][case] = pair.label
+        for model, relation in product(MODELS, RELATIONS):
+            pair, case = worst_pair(table, level, model, relation, config), f"{model} {relation}"
+            changes = change(pair)
+            place = list(zip(changes["TABLE"], changes["LEVEL"], strict=True)).index((table, level))
+            row["squared"][case], row["rows"][case] = (int(changes[name][place]) for name in ("L2_SQUARED", "ROWS"))
+            row["pair"][case] = pair.label
         rows.append(row)
     joint = {}
     for case in JOINT:
@@ -61,15 +59,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         pair = joint_pair(model, relation, config, in_place=bool(where))
         spent = rho_spent(change(pair), config, relation=relation)
         joint[case] = {"rho": spent.rho, "pair": pair.label}
-    return {"rows": rows, "joint": joint, "searched": _searched(config, quick=quick), "quick": quick}
-
-
-def _searched(config: Config, *, quick: bool) -> dict[str, Any]:
-    found = {}
-    for relation in RELATIONS:
-        for (table, level), worst in search_worst(relation, config=config, quick=quick).items():
-            found[f"{relation} {table} {level}"] = {"size": worst.size, "pair": worst.label}
-    return found
+    searched = {
+        f"{relation} {table} {level}": {"size": worst.size, "pair": worst.label}
+        for relation in RELATIONS
+        for (table, level), worst in search_worst(relation, config=config, quick=quick).items()
+    }
+    return {"rows": rows, "joint": joint, "searched": searched, "quick": quick}
 
 
 def check(numbers: Numbers) -> Checks:
@@ -200,12 +195,12 @@ def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: Numbers, r
     top = 1.1 if relation == "add_remove" else 2.1
     ax.axvspan(1, top, color=RED, alpha=0.08, linewidth=0, zorder=0)
     promise(ax, label="promised; beyond it: violated")
-    total = math.fsum(row["budget"] for row in numbers["rows"]) * TIMES[relation]
+    joint = _joint_shares(numbers)
     below: dict[str, Any] = {"xytext": (0, -9), "textcoords": "offset points", "ha": "center", "va": "top"}
     for model, style in STYLES.items():
         case = f"{model} {relation}"
         shares = [max(_shares(rows, case)) for rows in groups.values()]
-        shares.append(numbers["joint"][case]["rho"] / total)
+        shares.append(joint[case])
         ax.plot(shares, range(len(shares)), linestyle="none", **style)
         ax.annotate(f"{shares[-1]:.0%}", (shares[-1], len(groups)), fontsize=8, **below)
     for place in range(len(groups) + 1):

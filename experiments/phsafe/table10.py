@@ -59,14 +59,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
                 "exact_margin": exact_margin_of_error(law),
             }
         )
-    ledgers = {}
+    ledgers: dict[str, dict[str, Any]] = {}
     for preset in ("us", "pr"):
         account = Ledger(read_config(preset), DELTA)
-        ledgers[preset] = {
-            "unbounded": account.unbounded.budget,
-            "bounded": account.bounded.budget,
-            "epsilons": {way: losses for way, *losses in account.epsilons.rows()},
-        }
+        ledgers[preset] = {"unbounded": account.unbounded.budget, "bounded": account.bounded.budget}
+        ledgers[preset]["epsilons"] = {way: losses for way, *losses in account.epsilons.rows()}
     return {"rows": rows, "ledgers": ledgers}
 
 
@@ -74,24 +71,19 @@ def check(numbers: Numbers) -> Checks:
     rows, us, pr = numbers["rows"], numbers["ledgers"]["us"], numbers["ledgers"]["pr"]
     preset = [row["preset"] == float(row["unbounded"]) for row in rows]
     doubled = [f"{2 * float(row['unbounded']):.6f}" == f"{float(row['bounded']):.6f}" for row in rows]
-    yield from [
-        _count("rows whose printed budget is that of the preset", preset, 46),
-        _count("rows whose bounded budget is printed as twice the other", doubled, 46),
-    ]
+    yield _count("rows whose printed budget is that of the preset", preset, 46)
+    yield _count("rows whose bounded budget is printed as twice the other", doubled, 46)
     for name, expected in MATCHES.items():
         words = f"rows that z = {CONSTANTS[name]:.6g} gives to the printed digits"
         yield _count(words, _same(rows, name), expected)
-    yield from [
-        _digits("US: unbounded rho", us["unbounded"], "1.257281"),
-        _digits("US: bounded rho", us["bounded"], "2.514562"),
-        _digits("PR: unbounded rho", pr["unbounded"], "1.226649"),
-        _digits("PR: bounded rho", pr["bounded"], "2.453298"),
-        _digits("US: unbounded rho with 1.64", sum(row["formula"]["printed"] for row in rows), "1.24965"),
-    ]
+    yield _digits("US: unbounded rho", us["unbounded"], "1.257281")
+    yield _digits("US: bounded rho", us["bounded"], "2.514562")
+    yield _digits("PR: unbounded rho", pr["unbounded"], "1.226649")
+    yield _digits("PR: bounded rho", pr["bounded"], "2.453298")
+    yield _digits("US: unbounded rho with 1.64", sum(row["formula"]["printed"] for row in rows), "1.24965")
     for preset_name, way, *targets in EPSILONS:
-        for kind, epsilon, target in zip(
-            ("unbounded", "bounded"), numbers["ledgers"][preset_name]["epsilons"][way], targets, strict=True
-        ):
+        epsilons = numbers["ledgers"][preset_name]["epsilons"][way]
+        for kind, epsilon, target in zip(("unbounded", "bounded"), epsilons, targets, strict=True):
             yield _digits(f"{preset_name.upper()}: epsilon at {DELTA:g}, {way}, {kind}", epsilon, target)
     met = [row["exact_margin"] == row["target"] for row in rows]
     coarse = [row["exact_margin"] == 496 for row in rows if row["unbounded"] == "0.000022"]
@@ -121,21 +113,21 @@ def _digits(what: str, value: float, expected: str) -> Check:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    rows, us = numbers["rows"], numbers["ledgers"]["us"]
-    covered = [row["coverage"]["printed"] for row in rows]
+    budgets, us = numbers["rows"], numbers["ledgers"]["us"]
+    covered, follow = [row["coverage"]["printed"] for row in budgets], sum(_same(budgets, "production"))
     names = {"production": "not printed", "exact": "the exact quantile", "printed": "printed, corollary 2"}
-    lines = [
-        (f"budgets that z = {CONSTANTS[name]:.6g} gives ({words})", f"{sum(_same(rows, name))} of {len(rows)}")
+    rows = [
+        (f"budgets that z = {CONSTANTS[name]:.6g} gives ({words})", f"{sum(_same(budgets, name))} of {len(budgets)}")
         for name, words in names.items()
     ]
     for place, (total, who) in enumerate((("unbounded", "added or removed"), ("bounded", "replaced"))):
         epsilon = us["epsilons"]["tight"][place]
-        lines.append((f"all budgets, one person {who}", f"rho {us[total]:.6f}, epsilon {epsilon:.3f} at delta 1e-10"))
-    least = down(min(row["coverage"]["target"] for row in rows), 4)
-    saved = 1 - sum(row["needed"] for row in rows) / us["unbounded"]
-    lines.append(("least coverage of the targets 500, 200, 68 and 20", least))
-    lines.append(("budget that whole noise would save at the same targets", f"{saved:.1%}"))
-    return {"covered": covered, "follow": sum(_same(rows, "production")), "rows": lines}
+        rows.append((f"all budgets, one person {who}", f"rho {us[total]:.6f}, epsilon {epsilon:.3f} at delta 1e-10"))
+    least = down(min(row["coverage"]["target"] for row in budgets), 4)
+    saved = 1 - sum(row["needed"] for row in budgets) / us["unbounded"]
+    rows.append(("least coverage of the targets 500, 200, 68 and 20", least))
+    rows.append(("budget that whole noise would save at the same targets", f"{saved:.1%}"))
+    return {"covered": covered, "follow": follow, "rows": rows}
 
 
 def draw(numbers: Numbers) -> Figure:

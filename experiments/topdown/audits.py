@@ -74,14 +74,14 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     The quick form audits a person replaced only, queries and all areas together, measurements and rounded tables, with
     a tenth of the runs or fewer.
     """
-    relations, part = (RELATIONS[:1], 10) if quick else (RELATIONS, 1)
+    relations, part, times = (RELATIONS[:1], 10, 1) if quick else (RELATIONS, 1, SEEDS)
     kinds = [(law, relation) for law in PROMISES for relation in relations]
     shares = [_share(law, relation, key) for law, relation in kinds for key in KEYS]
     tasks = [
         Task(share["law"], share["relation"], "measurements", share["where"], SHARE_SIZE[share["law"]] // part)
         for share in shares
         if share["exact"]
-        for _ in range(1 if quick else SEEDS)
+        for _ in range(times)
     ]
     tasks += [
         Task(law, relation, stage, where, JOINT_SIZE // part // (2 if quick else 1))
@@ -115,8 +115,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _share(law: str, relation: Relation, key: tuple[int, str]) -> dict[str, Any]:
     """Return the share of a query, and what of it the pair spends by the exact law: nothing, if it cannot change."""
     stage = release(PROMISES[law], relation).stage("measurements", only=[key])
-    exact = _loss(stage.exact_loss(neighbors(relation)), law)
-    where = f"{key[0]} {key[1]}"
+    where, exact = f"{key[0]} {key[1]}", _loss(stage, law, relation)
     return {"law": law, "relation": relation, "where": where, "own": stage.claim.budget, "exact": exact}
 
 
@@ -127,15 +126,16 @@ def _exact(law: str, relation: Relation, shares: list[dict[str, Any]]) -> dict[s
     together has the same, or more where its table is an upper bound on a grid.
     """
     topdown = release(PROMISES[law], relation)
-    composed = _loss(topdown.stage("measurements").exact_loss(neighbors(relation)), law)
+    composed = _loss(topdown.stage("measurements"), law, relation)
     own = {share["where"]: share["exact"] for share in shares if (share["law"], share["relation"]) == (law, relation)}
     levels = {area: sum(own[f"{level} {query}"] for query in QUERIES) for level, area in enumerate(AREAS)}
     losses = {**levels, "paths": sum(own.values()), "all": sum(own.values()), "composed": composed}
     return {"law": law, "relation": relation} | {key: loss / topdown.claim.budget for key, loss in losses.items()}
 
 
-def _loss(exact: Any, law: str) -> float:
+def _loss(stage: Any, law: str, relation: Relation) -> float:
     """Return epsilon, or rho: of integer changes Renyi divergence is linear in its order, so one order gives it."""
+    exact = stage.exact_loss(neighbors(relation))
     return float(exact.epsilon_at(0) if law == "geometric" else exact.renyi(2) / 2)
 
 
@@ -208,10 +208,7 @@ def check(numbers: Numbers) -> Checks:
         yield near(what, joint["all"], 1 - fixed, 1e-6)
         upper = 1 + 1e-6 if joint["law"] == "geometric" else 1.1
         yield between(f"{what}, composed / added", joint["composed"] / joint["all"], 1 - 1e-6, upper)
-        shown = {
-            row["stage"]: row["lower_bound"] / row["promise"] for row in _rows(numbers, joint) if row["where"] == "all"
-        }
-        what = f"{joint['law']}, {joint['relation']}, all: lower bound from"
+        shown, what = _shown(numbers, joint), f"{joint['law']}, {joint['relation']}, all: lower bound from"
         yield between(f"{what} measurements / promise", shown["measurements"], 0.2, joint["all"])
         for stage in sorted(shown.keys() - {"measurements"}):
             yield between(f"{what} {stage} / from measurements", shown[stage] / shown["measurements"], 0, 1)
@@ -232,21 +229,14 @@ def _words(where: str) -> str:
     return f"{AREAS[int(level)]}, {query}"
 
 
-def _rows(numbers: Numbers, kind: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row for row in numbers["stages"] if all(row[name] == kind[name] for name in ("law", "relation"))]
-
-
 def facts(numbers: Numbers) -> dict[str, Any]:
     exact = [joint["all"] for joint in numbers["joint"]]
-    measured, rounded = (
-        [shown[stage] for shown in map(_shown, [numbers] * len(exact), numbers["joint"]) if stage in shown]
-        for stage in ("measurements", "rounded")
-    )
+    by_joint = [_shown(numbers, joint) for joint in numbers["joint"]]
+    measured, rounded = ([shown[stage] for shown in by_joint] for stage in ("measurements", "rounded"))
     rows = []
-    for joint in numbers["joint"]:
+    for joint, shown in zip(numbers["joint"], by_joint, strict=True):
         who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
-        shown = _shown(numbers, joint)
-        cells = (down(shown[stage]) if stage in shown else "" for stage in STAGES)
+        cells = (down(shown[stage]) if stage in shown else "" for stage in STAGES)  # the quick form has two
         rows.append((f"{joint['law']}, {who}", f"{joint['all']:.2f}", *cells))
     published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
     worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
@@ -256,7 +246,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def _shown(numbers: Numbers, joint: dict[str, Any]) -> dict[str, float]:
     """Return the share of the promise that all areas together show, by stage."""
-    rows = (row for row in _rows(numbers, joint) if row["where"] == "all")
+    wanted = {"law": joint["law"], "relation": joint["relation"], "where": "all"}
+    rows = (row for row in numbers["stages"] if wanted.items() <= row.items())
     return {row["stage"]: row["lower_bound"] / row["promise"] for row in rows}
 
 
@@ -269,19 +260,19 @@ def draw(numbers: Numbers) -> Figure:
     for number, (law, title) in enumerate(titles.items()):
         _draw_shares(axes[number], [share for share in numbers["shares"] if share["law"] == law], named=not number)
         axes[number].set_title(f"({'ab'[number]}) each query: {title}")
-        rows = [row for row in numbers["stages"] if row["law"] == law and row["relation"] == "replace_one"]
-        joints = [joint for joint in numbers["joint"] if joint["law"] == law and joint["relation"] == "replace_one"]
+        rows, joints = (
+            [row for row in numbers[key] if (row["law"], row["relation"]) == (law, "replace_one")]
+            for key in ("stages", "joint")
+        )
         _draw_stages(axes[2 + number], rows, joints, named=not number)
         axes[2 + number].set_title(f"({'cd'[number]}) all queries: {title}")
     handles: list[Any] = [
         line_key("(a, b) one replaced: median, range of audits", **CIRCLE, markersize=5),
         line_key("(a, b) one added: median, range of audits", **CIRCLE | {"marker": "^", "color": PALE}, markersize=5),
         line_key("promise", **PROMISE),
+        *(bar_key(f"(c, d) lower bound from {words}", color) for words, color in zip(WORDS, SHADES, strict=True)),
+        line_key("(c, d) exact loss of the measurements", **EXACT),
     ]
-    handles += [
-        bar_key(f"(c, d) lower bound from {words}", COLORS[stage]) for stage, words in zip(STAGES, WORDS, strict=True)
-    ]
-    handles.append(line_key("(c, d) exact loss of the measurements", **EXACT))
     foot(figure, handles, ncols=2, words="(c, d): one person replaced; both paths have the measurements of all areas")
     return figure
 

@@ -57,21 +57,22 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     empty = (histogram == 0).sum(axis=1)
     for epsilon, stream in zip(epsilons, streams, strict=False):
         mechanism, rng = topdown(tree, epsilon), np.random.default_rng(stream)
-        exact = mechanism.tables(histogram)
-        found = mechanism.estimate(mechanism.measure(histogram, rng, size=2 if quick else RUNS))
-        errors = (found.tables - exact).sum(axis=-1)
-        some = found.tables[0][tree.leaves] * (np.arange(tree.n_leaves) < RECORDED)[:, np.newaxis]
+        estimate = mechanism.estimate(mechanism.measure(histogram, rng, size=2 if quick else RUNS))
+        tables = estimate.tables
+        errors = (tables - mechanism.tables(histogram)).sum(axis=-1)
+        off = [np.abs(errors[:, tree.level(j)]) for j in range(tree.depth + 1)]
+        some = tables[0][tree.leaves] * (np.arange(tree.n_leaves) < RECORDED)[:, np.newaxis]
         records = records_of(mechanism, some)
         rows[f"{epsilon:g}"] = {
-            "median": [float(np.median(np.abs(errors[:, tree.level(j)]))) for j in range(tree.depth + 1)],
-            "p95": [float(np.quantile(np.abs(errors[:, tree.level(j)]), 0.95)) for j in range(tree.depth + 1)],
+            "median": [float(np.median(level)) for level in off],
+            "p95": [float(np.quantile(level, 0.95)) for level in off],
             "bias": {str(k): float(errors[:, tree.leaves][:, empty == k].mean()) for k in np.unique(empty)},
-            "additive": bool(np.array_equal(mechanism.tables(found.tables[:, tree.leaves]), found.tables)),
-            "least": int(found.tables.min()),
+            "additive": bool(np.array_equal(mechanism.tables(tables[:, tree.leaves]), tables)),
+            "least": int(tables.min()),
             "records": len(records),
             "again": bool(np.array_equal(tabulate(mechanism, records), some)),
-            "people": int(found.tables[0, 0].sum()),
-            "failures": len(found.failures),
+            "people": int(tables[0, 0].sum()),
+            "failures": len(estimate.failures),
         }
     return {
         "people": int(histogram.sum()),
@@ -88,19 +89,17 @@ def _audited(
     """Audit a man of one region who becomes a woman of another: measurements, and the tables of both paths."""
     mechanism = topdown(tree, AUDITED)
     source, target = 0, tree.n_leaves - 1
-    man, woman = (
-        np.flatnonzero(histogram[source] * SCHEMA.where(sex="male"))[0],
-        3 - 2 * int(histogram[target].argmax() < 2),
-    )
-    pair = NeighborPair.move_people(
-        histogram, (source, int(man)), (target, int(woman)), label=f"{tree.label(source)} to {tree.label(target)}"
-    )
-    measured = mechanism.stage("measurements")
+    man = int(np.flatnonzero(histogram[source] * SCHEMA.where(sex="male"))[0])
+    woman = 3 - 2 * int(histogram[target].argmax() < 2)
+    words = f"{tree.label(source)} to {tree.label(target)}"
+    pair = NeighborPair.move_people(histogram, (source, man), (target, woman), label=words)
     paths = np.unique(np.concatenate([tree.path(source), tree.path(target)]))
-    tables = mechanism.stage("rounded")
-    law = measured.exact_loss(pair)
-    seen = lambda data, runs, rng: tables(data, runs, rng)[:, paths]  # noqa: E731
-    saved = audited(seen, pair, mechanism.claim, size=size, rng=stream, jobs=jobs)
+    tables, law = mechanism.stage("rounded"), mechanism.stage("measurements").exact_loss(pair)
+
+    def on_paths(data: Any, runs: int, rng: np.random.Generator) -> NDArray[Any]:
+        return tables(data, runs, rng)[:, paths]
+
+    saved = audited(on_paths, pair, mechanism.claim, size=size, rng=stream, jobs=jobs)
     return {"exact": None if law is None else law.supremum, "tables": saved}
 
 
@@ -126,6 +125,7 @@ def check(numbers: Numbers) -> Checks:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     audit, exact = opened(numbers["audit"]["tables"]), numbers["audit"]["exact"]
+    runs = audit.size
     epsilon = "1" if "1" in numbers["rows"] else next(iter(numbers["rows"]))
     medians = zip(LEVELS[1:], numbers["rows"][epsilon]["median"][1:], strict=True)
     errors = ", ".join(f"{error:.0f} people in a {level}" for level, error in medians)
@@ -133,7 +133,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         (epsilon, *(f"{error:.0f}" for error in row["median"][1:]), f"{row['bias']['2']:+.1f}, {row['bias']['0']:+.1f}")
         for epsilon, row in numbers["rows"].items()
     ]
-    runs = opened(numbers["audit"]["tables"]).size
     return locals()
 
 

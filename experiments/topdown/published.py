@@ -131,15 +131,15 @@ def in_groups(numbers: Numbers, leaves: int) -> list[float]:
 
 def stages(numbers: Numbers) -> dict[str, dict[str, float]]:
     """Return the share that every stage shows at epsilon 1, by system; what is published comes last."""
-    found: dict[str, dict[str, float]] = {}
-    for name, (system, of_system) in STAGES.items():
-        if system == "topdown":
-            shown = [shares(numbers, leaves=9, stage=stage)[0] for stage in of_system[:-1]]
-            shown.append(by_budget(numbers, 9)[EPSILONS.index(1.0)])
-        else:
-            shown = [shares(numbers, system=system, stage=stage)[0] for stage in of_system]
-        found[name] = dict(zip(of_system, shown, strict=True))
-    return found
+    shown = {
+        name: {
+            stage: shares(numbers, system=system, leaves=9 if system == "topdown" else 0, stage=stage)[0]
+            for stage in of_system
+        }
+        for name, (system, of_system) in STAGES.items()
+    }
+    shown["TopDown, 9 areas"][TABLES] = by_budget(numbers, 9)[EPSILONS.index(1.0)]
+    return shown
 
 
 def check(numbers: Numbers) -> Checks:
@@ -163,13 +163,12 @@ def check(numbers: Numbers) -> Checks:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     tables = stages(numbers)["TopDown, 9 areas"][TABLES]
-    rows = [(name, down(found[MEASURED]), down([*found.values()][-1])) for name, found in stages(numbers).items()]
+    rows = [(name, down(shown[MEASURED]), down([*shown.values()][-1])) for name, shown in stages(numbers).items()]
     for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
         by_size = grown(numbers, leaves)
-        sizes, found = ", ".join(f"{size:,}" for size in by_size), map(np.median, by_size.values())
-        rows.append((f"TopDown, {leaves} areas, {sizes} runs", "", ", ".join(map(down, found))))
-        people = ", ".join(map(str, GROUPS))
-        grouped = ", ".join(map(down, in_groups(numbers, leaves)))
+        sizes, medians = ", ".join(f"{size:,}" for size in by_size), map(np.median, by_size.values())
+        rows.append((f"TopDown, {leaves} areas, {sizes} runs", "", ", ".join(map(down, medians))))
+        people, grouped = ", ".join(map(str, GROUPS)), ", ".join(map(down, in_groups(numbers, leaves)))
         rows.append((f"{leaves} areas, groups of {people} people", "", grouped))
     return {"tables": tables, "runs": BUDGETS // PARTS[numbers["quick"]], "hidden": up(1 - tables), "rows": rows}
 
@@ -210,9 +209,6 @@ def draw(numbers: Numbers) -> Figure:
     by_stage.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
     by_stage.set_title("(d) by stage, $\\epsilon$ = 1", x=-1.0)
     handles = [line_key(f"TopDown, {leaves} areas", **look) for leaves, look in STYLES.items()]
-    handles += [
-        *keys(promise="promise"),
-        line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none"),
-    ]
-    foot(figure, handles, ncols=3)
+    small = line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none")
+    foot(figure, [*handles, *keys(promise="promise"), small], ncols=3)
     return figure

@@ -108,9 +108,9 @@ def _large(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    rdpc, topdown = (numbers["systems"][name] for name in SYSTEMS)
-    one, every = ([down(share(system[words])) for system in (rdpc, topdown)] for words in WAYS)
     systems, counts = [numbers["systems"][name] for name in SYSTEMS], np.array(numbers["counts"])
+    rdpc, topdown = systems
+    one, every = ([down(share(system[words])) for system in systems] for words in WAYS)
     rows = [
         ("areas below zero", *(f"{row['negative']:.0%}" for row in systems)),
         ("root mean squared error", *(f"{row['rmse'][-1]:.1f}" for row in systems)),
@@ -120,8 +120,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     ]
     size = opened(systems[0]["one area"]).size
     words = f"Of {counts.size} areas, a fifth of them empty; bounds are from {size:,} runs."
-    rdpc_error = rdpc["rmse"][-1]
-    topdown_error = topdown["rmse"][-1]
+    rdpc_error, topdown_error = rdpc["rmse"][-1], topdown["rmse"][-1]
     return locals()
 
 

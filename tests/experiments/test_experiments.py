@@ -72,11 +72,6 @@ def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(qu
         finding_is_short(part.name, numbers)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_committed_findings_are_short(part):
-    finding_is_short(part, load_part(part, FIGURES))
-
-
 def first(rows, **wanted):
     return next(row for row in rows if wanted.items() <= row.items())
 
@@ -128,14 +123,10 @@ SPOILED = {
 @pytest.mark.parametrize("part", PARTS)
 def test_committed_numbers_meet_their_expectation_and_others_do_not(part):
     numbers, check = load_part(part, FIGURES), find_part(part).functions.check
+    finding_is_short(part, numbers)
     assert [outcome.words for outcome in check(numbers) if not outcome.holds] == []
     SPOILED[part](numbers)
     assert not all(outcome.holds for outcome in check(numbers))
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if len(find(name).parts) > 1])
-def test_numbers_of_several_parts_stand_under_their_names(name):
-    assert list(load_numbers(name, FIGURES)) == [part.name for part in find(name).parts]
 
 
 def test_a_failed_check_is_exit_code_1(tmp_path, capsys):
@@ -226,12 +217,14 @@ def test_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     def interrupted(**_):
         raise KeyboardInterrupt
 
+    saved = load_numbers("neighbor_relation", FIGURES)
+    monkeypatch.setattr("experiments.flaxman.neighbor_relation.run", lambda **_: saved)
     monkeypatch.setattr("experiments.bounds.one_run.run", interrupted)
     assert command("run", "neighbor_relation", "one_run", "--quick", "--out", str(tmp_path)) == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["neighbor_relation.json", "neighbor_relation.svg"]
     words = f"experiments: interrupted; 1 of 2 experiments finished before that, saved in {tmp_path}\n"
     assert capsys.readouterr().err == words
-    assert load_numbers("neighbor_relation", tmp_path)
+    assert load_numbers("neighbor_relation", tmp_path) == saved
 
 
 def test_no_error_of_any_kind_is_a_failed_expectation(monkeypatch, capsys):
