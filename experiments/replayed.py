@@ -73,8 +73,8 @@ def phsafe(queries: dict[str, Any]) -> Mechanism:
 
 def households(quick: bool) -> dict[str, HouseholdPair]:
     """Return neighbors under PHSafe: a spouse leaves a family; a person leaves, and rows of units change everywhere."""
-    found = {PHSAFE: worst_pair("PH3", "state_A-G", "VAL", config="us")}
-    return found if quick else found | {EVERYWHERE: joint_pair("DER", config="us")}
+    spouse = {PHSAFE: worst_pair("PH3", "state_A-G", "VAL", config="us")}
+    return spouse if quick else spouse | {EVERYWHERE: joint_pair("DER", config="us")}
 
 
 def topdown_cases() -> Iterator[Case]:
@@ -117,44 +117,41 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         systems.append(delayed(_system)(NIST, nist_synthesis.mechanism(), nist_synthesis.neighbors(), seed))
     cases = [pipeline_case(name, bug) for name, bug in pipeline_bugs().items()]
     cases += [*topdown_cases(), *nist_cases(quick)]
-    found = run_all(systems + [delayed(_bug)(case, seed) for case in cases], 1, "replays", unit="replays")
-    known = _known(seed, 1 if quick else MANY)
-    rows = dict(zip((case.name for case in cases), found[len(systems) :], strict=True))
-    for case in cases:
+    replays = run_all(systems + [delayed(_bug)(case, seed) for case in cases], 1, "replays", unit="replays")
+    known, bugs = _known(seed, 1 if quick else MANY), replays[len(systems) :]
+    for case, bug in zip(cases, bugs, strict=True):
         if case.small and (case.name in PUBLISHED or not quick):
-            rows[case.name]["sampled"] = [_sampled(one, case, seed) for one in (case.broken, case.sound)]
-    return {"systems": found[: len(systems)], "bugs": found[len(systems) :], "known": known, "quick": quick}
+            bug["sampled"] = [_sampled(mechanism, case, seed) for mechanism in (case.broken, case.sound)]
+    return {"systems": replays[: len(systems)], "bugs": bugs, "known": known, "quick": quick}
 
 
 def _correct_topdown() -> TopDown:
-    found = next(case.mechanism for case in topdown_bugs.cases() if case.kind is TopDown)
-    return replace(found, solver="piqp")
+    return replace(next(case.mechanism for case in topdown_bugs.cases() if case.kind is TopDown), solver="piqp")
 
 
 def _phsafe(name: str, pair: HouseholdPair, queries: dict[str, Any], seed: int) -> dict[str, Any]:
     neighbors = NeighborPair.declared(pair.x, pair.y, pair.relation, label=pair.label)
-    found = _system(name, phsafe(queries), neighbors, seed)
+    system, config = _system(name, phsafe(queries), neighbors, seed), read_config("us")
     change = stability_change(pair.x, pair.y, tables=tuple(queries), config="us")
     columns = ("TABLE", "LEVEL", "L1", "L2_SQUARED", "SHARE")
     rows = list(zip(*(change[column] for column in columns), strict=True))
-    config = read_config("us")
     spent = math.fsum(config.budget(table, level) * float(share) for table, level, *_, share in rows)
     counted = {f"{table} {level}": [float(l1), float(l2)] for table, level, l1, l2, _ in rows}
-    return {**found, "counted": counted, "spent_by_sql": spent}
+    return {**system, "counted": counted, "spent_by_sql": spent}
 
 
 def _system(name: str, mechanism: Mechanism, pair: NeighborPair, seed: int) -> dict[str, Any]:
-    found = replay(mechanism, pair, rng=seed, released=True)
-    claim = found.claim
+    result = replay(mechanism, pair, rng=seed, released=True)
+    claim = result.claim
     assert claim is not None  # all three promise something
     spends = "rho" if claim.parameter == "rho" else "epsilon"
     return {
         "name": name,
-        "pair": found.pair,
-        "verdict": found.verdict,
+        "pair": result.pair,
+        "verdict": result.verdict,
         "parameter": spends,
         "promised": claim.budget,
-        "lost": math.fsum(getattr(query, spends) for query in found.queries),
+        "lost": math.fsum(getattr(query, spends) for query in result.queries),
         "queries": [
             {
                 "name": query.name,
@@ -163,26 +160,26 @@ def _system(name: str, mechanism: Mechanism, pair: NeighborPair, seed: int) -> d
                 "l1": query.l1_change,
                 "l2": query.l2_change,
             }
-            for query in found.queries
+            for query in result.queries
         ],
-        "milliseconds": _rounded(1e3 * found.seconds),
+        "milliseconds": _rounded(1e3 * result.seconds),
     }
 
 
 def _bug(case: Case, seed: int) -> dict[str, Any]:
     observe: Any = "time" if case.kind == "time" else "output"
-    found = replay(case.broken, case.pair, rng=seed, observe=observe, released=case.released)
-    if found.verdict != "violated":
-        found = replay(case.broken, case.pair, rng=seed, size=FEW, released=case.released)
+    broken = replay(case.broken, case.pair, rng=seed, observe=observe, released=case.released)
+    if broken.verdict != "violated":
+        broken = replay(case.broken, case.pair, rng=seed, size=FEW, released=case.released)
     sound = replay(case.sound, case.pair, rng=seed, observe=observe, released=case.released)
     return {
         "name": case.name,
         "words": case.words,
         "expected": case.kind,
-        "kinds": [violation.kind for violation in found.violations],
+        "kinds": [violation.kind for violation in broken.violations],
         "twin": sound.verdict,
-        "pairs": found.size if observe == "output" else None,
-        "milliseconds": _rounded(1e3 * found.seconds),
+        "pairs": broken.size if observe == "output" else None,
+        "milliseconds": _rounded(1e3 * broken.seconds),
     }
 
 
@@ -202,8 +199,8 @@ def _known(seed: int, most: int) -> dict[str, Any]:
         pair, mechanism = NeighborPair.declared(bug.x, bug.y, bug.relation), bug.mechanism
         if isinstance(mechanism, SeededByTime):  # a second that ends between two runs would hide it
             mechanism = replace(mechanism, clock=lambda: 0.0)
-        shown = (size for size in (1, most) if replay(mechanism, pair, rng=seed, size=size, released=True).violations)
-        needed[name] = next(shown, None)
+        sizes = (size for size in (1, most) if replay(mechanism, pair, rng=seed, size=size, released=True).violations)
+        needed[name] = next(sizes, None)
     return needed
 
 
@@ -232,9 +229,9 @@ def check(numbers: Numbers) -> Checks:
             what = f"{name}: {system['parameter']} spent on the pair"
             yield near(what, system["lost"], system["promised"], 1e-9)
     for bug in numbers["bugs"]:
-        seen = bug["kinds"][0] if bug["kinds"] else "nothing"
-        words = f"{bug['words']}: found as {seen}, expected {bug['expected']}; its twin {bug['twin']}"
-        yield Check(words, seen == bug["expected"] and bug["twin"] == "not refuted")
+        kind = bug["kinds"][0] if bug["kinds"] else "nothing"
+        words = f"{bug['words']}: found as {kind}, expected {bug['expected']}; its twin {bug['twin']}"
+        yield Check(words, kind == bug["expected"] and bug["twin"] == "not refuted")
         words = f"{bug['words']}: {bug['milliseconds']:g} ms, expected below {SLOWEST:g}"
         yield Check(words, bug["milliseconds"] < SLOWEST)
         if "sampled" in bug:
@@ -267,17 +264,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             f"{system['milliseconds'] / 1e3:.2g} s",
             f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}, exact",
         )
-        for system in numbers["systems"]
+        for system in systems
     ]
-    known = list(numbers["known"].values())
-    by_name = {bug["name"]: bug for bug in numbers["bugs"]}
+    known, by_name = list(numbers["known"].values()), {bug["name"]: bug for bug in bugs}
     for bug in (by_name[name] for name in PUBLISHED):
-        shown = f"{down(float(bug['sampled'][0]['lower_bound']))} of 1, {SAMPLES:,} runs"
-        rows.append(
-            (bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", f"at least {shown}")
-        )
-    others = len(found) - len(once)
-    shown_once = known.count(1)
+        bound = f"at least {down(float(bug['sampled'][0]['lower_bound']))} of 1, {SAMPLES:,} runs"
+        rows.append((bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", bound))
+    others, shown_once = len(found) - len(once), known.count(1)
     return locals()
 
 

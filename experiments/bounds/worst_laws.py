@@ -324,6 +324,7 @@ PURE, APPROX, GAUSSIAN, RENYI = "Pure privacy", "Approximate privacy", "Gaussian
 LOOKING, ONE_RUN = "At 50 looks, the largest bound counts", "One run"
 SILENT = (1 + math.exp(-1)) / 2  # share of runs in which Laplace noise does not fall between the two true counts
 DISCRETE = "zero-concentrated: discrete Gaussian, rho 0.5"
+EARLY = partial(audited_counts, stop="early")
 OF_TWENTY: dict[str, Any] = {"delta": 1e-3, "guessed": 0.5, "distance": 20}
 GIVEN = ((8, 8, 0.5), (20, 30, 0.3), (49, 51, 0.3), (60, 2000, 0.3), (300, 300, 0.3), (20_000, 300, 0.3))
 CASES = (
@@ -360,15 +361,13 @@ CASES = (
     Case(WHOLE, "pure: geometric count, epsilon 1", audited_counts(GDPC(1.0), PureDP(1.0), 4000)),
     Case(WHOLE, "pure: Laplace count, epsilon 1", audited_counts(laplace_counts, PureDP(1.0), 4000), 300),
     Case(WHOLE, "pure: 20 people, epsilon 0.1", audited_counts(GDPC(0.1), PureDP(0.1), 4000, people=20), 300),
-    Case(WHOLE, "pure: stopped early", audited_counts(GDPC(1.0), PureDP(1.0), 4000, stop="early"), 200),
+    Case(WHOLE, "pure: stopped early", EARLY(GDPC(1.0), PureDP(1.0), 4000), 200),
     Case(WHOLE, "pure: 2,000 + 2,000 given outputs", given(2000, 2000, GDPC(1.0), PureDP(1.0))),
     Case(WHOLE, "pure: 40 + 40 given outputs", given(40, 40, GDPC(1.0), PureDP(1.0)), 300),
     Case(WHOLE, "pure: one run, 1,000 areas", whole(canaries_audited), 300),
     Case(WHOLE, "approximate: true count told, delta 0.01", audited_counts(leaky_counts, ApproxDP(1.0, 0.01), 10_000)),
     Case(WHOLE, "Gaussian: normal count, mu 1", audited_counts(normal_counts(1.0), GaussianDP(1.0), 4000)),
-    Case(
-        WHOLE, "Gaussian: stopped early", audited_counts(normal_counts(1.0), GaussianDP(1.0), 4000, stop="early"), 300
-    ),
+    Case(WHOLE, "Gaussian: stopped early", EARLY(normal_counts(1.0), GaussianDP(1.0), 4000), 300),
     Case(WHOLE, DISCRETE, audited_counts(GaussianCounts(0.5), ZCDP(0.5), 4000), 300),
     Case(MISTAKES, "threshold chosen on the counted runs", best_threshold),
     Case(MISTAKES, "delta ignored", forgotten_delta),
@@ -378,22 +377,14 @@ CASES = (
     Case(MISTAKES, "game with fixed numbers of runs", paired_runs),
     Case(OTHERS, "pure: 20 pairs searched, 3 measured", searched(20, 3, 6000)),
     Case(OTHERS, "pure: 20 pairs searched, all measured", searched(20, 20, 6000)),
-    Case(OTHERS, "pure: stopped early, stages to 20,000", audited_counts(GDPC(1.0), PureDP(1.0), 20_000, stop="early")),
-    Case(
-        OTHERS,
-        "approximate: stopped early, stages to 20,000",
-        audited_counts(leaky_counts, ApproxDP(1.0, 0.01), 20_000, stop="early"),
-    ),
+    Case(OTHERS, "pure: stopped early, stages to 20,000", EARLY(GDPC(1.0), PureDP(1.0), 20_000)),
+    Case(OTHERS, "approximate: stopped early, stages to 20,000", EARLY(leaky_counts, ApproxDP(1.0, 0.01), 20_000)),
     *(
-        Case(OTHERS, f"pure: {x:,} + {y:,} given outputs", given(x, y, GDPC(1.0), PureDP(1.0), selection=selection))
-        for x, y, selection in GIVEN
-    ),
-    *(
-        Case(
-            OTHERS,
-            f"approximate: {x:,} + {y:,} given outputs",
-            given(x, y, leaky_counts, ApproxDP(1.0, 0.01), selection=selection),
+        Case(OTHERS, f"{kind}: {x:,} + {y:,} given outputs", given(x, y, mechanism, claim, selection=selection))
+        for kind, mechanism, claim, sizes in (
+            ("pure", GDPC(1.0), PureDP(1.0), GIVEN),
+            ("approximate", leaky_counts, ApproxDP(1.0, 0.01), GIVEN[2:]),
         )
-        for x, y, selection in GIVEN[2:]
+        for x, y, selection in sizes
     ),
 )

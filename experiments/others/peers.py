@@ -137,22 +137,24 @@ def label(row: dict[str, Any]) -> str:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    asked, quick = [numbers["rows"][place] for place in (0, 1, 2, 5)], numbers["quick"]
-    own = [down(middle(row, OURS)) for row in asked]
-    wrong, made = (sum(column) for column in zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
-    ours = (
-        f"Ours proves {own[0]} of epsilon {asked[0]['truth']:g} and {own[1]} of {asked[1]['truth']:g} (geometric "
+    large, quick = [numbers["rows"][place] for place in (0, 1, 2, 5)], numbers["quick"]
+    own = [down(middle(row, OURS)) for row in large]
+    wrong, made = map(sum, zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
+    answer = (
+        f"Ours proves {own[0]} of epsilon {large[0]['truth']:g} and {own[1]} of {large[1]['truth']:g} (geometric "
         f"noise), {own[2]} of mu (Gaussian noise), and {own[3]} of mu from one run"
     )
     kind = f"medians at 95%, one person added; {wrong} of {made:,} of our bounds are above the truth"
-    theirs = [] if quick else [down(best(row)[1]) for row in asked]
-    best_of = f"the best of the others {', '.join(theirs[:3])} and {theirs[3]}. These are" if theirs else ""
+    if quick:
+        answer = f"{answer}: {kind}."
+    else:
+        *theirs, last = (down(best(row)[1]) for row in large)
+        answer = f"{answer}; the best of the others {', '.join(theirs)} and {last}. These are {kind}."
     rows = []
     for row in (row for row in numbers["rows"] if row["truth"]):
         peer, most = ("", 0.0) if quick else best(row)
         took = " and ".join(f"{np.median(row['auditors'][who]['seconds']):.2g}" for who in (OURS, peer) if who)
         rows.append((label(row), down(middle(row, OURS)), down(most) if peer else "", peer, took))
-    answer = f"{ours}; {best_of} {kind}." if theirs else f"{ours}: {kind}."
     return {"answer": answer, "others": "" if quick else _of_others(numbers), "rows": rows}
 
 
@@ -175,13 +177,8 @@ def _of_others(numbers: Numbers) -> str:
 
 NOT_RUN = ("Delta-Siege", "StatDP", "DP-Sniper", "DP-Auditorium")  # their bounds are cited
 LOW, HIGH = 0.4, 1.1  # of the axis: what lies beyond is an arrow at its end
-COLUMNS = {
-    "median": 66,
-    "seconds": 104,
-    f"of {AUDITS}": 132,
-    f"of {MANY}": 162,
-    "no loss": 196,
-}  # points from the panel
+# Points from the panel.
+COLUMNS = {"median": 66, "seconds": 104, f"of {AUDITS}": 132, f"of {MANY}": 162, "no loss": 196}
 MARKER: dict[str, Any] = {"marker": "o", "markersize": 5, "clip_on": False, "zorder": 4, "linestyle": "none"}
 HEADING: dict[str, Any] = {"xytext": (-155, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
 HEADING |= {"fontsize": 8, "weight": "bold", "bbox": BOX}

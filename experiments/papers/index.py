@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from experiments.experiment import NAMES, load_data, worded
+from experiments.experiment import NAMES, MarkdownTable, load_data, worded
 from experiments.papers.values import Saved, values
 
 STATUSES = {
@@ -52,14 +52,14 @@ class Item:
                 module, _, inside = name.partition(":")
                 attrgetter(inside)(importlib.import_module(module))
 
-    def line(self, named: dict[str, Any]) -> str:
-        """Return the item as a row in Markdown."""
+    def cells(self, named: dict[str, Any]) -> list[str]:
+        """Return the item as a row of the page."""
         where = [
             f"[{name}](../figures/README.md#{name})" if ":" not in name else f"`{_short(name)}`" for name in self.where
         ]
         how = f"{self.how}: {self.why}" if self.why else self.how
         printed, ours = (worded(template, named) for template in (self.printed, self.ours))
-        return f"| {' | '.join([self.place, self.says, ', '.join(where), printed, ours, how])} |"
+        return [self.place, self.says, ", ".join(where), printed, ours, how]
 
 
 def _short(name: str) -> str:
@@ -88,17 +88,16 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
     """Return the page: every item of every paper, and how many of each status there are."""
     papers, named = list(papers), values(saved)
     counts = Counter(item.how for paper in papers for item in paper.items)
-    statuses = ["| how close | means | items |", "|---|---|---|"]
-    statuses += [f"| {how} | {words} | {counts[how]} |" for how, words in STATUSES.items()]
+    statuses = [(how, words, str(counts[how])) for how, words in STATUSES.items()]
     parts = [
         "# The five papers, item by item",
         "Written by `python -m experiments papers`; do not edit. Every table, figure, equation and claim of the five "
         "papers, with the function, experiment or test that has it here, what is printed, what comes out here, and how "
         "close that is. Numbers of ours are those of the saved files in [figures/](../figures/README.md). TopDown is "
         "in none of the five: what is compared with its own publications is in the same folder.",
-        "\n".join(statuses),
+        str(MarkdownTable(("how close", "means", "items"), statuses)),
     ]
+    heads = ("where", "what it says", "here", "printed", "ours", "how close")
     for paper in papers:
-        lines = ["| where | what it says | here | printed | ours | how close |", "|---" * 6 + "|"]
-        parts += [f"## {paper.title}", "\n".join([*lines, *(item.line(named) for item in paper.items)])]
+        parts += [f"## {paper.title}", str(MarkdownTable(heads, [item.cells(named) for item in paper.items]))]
     return "\n\n".join(parts) + "\n"

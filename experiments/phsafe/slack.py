@@ -92,10 +92,9 @@ def check(numbers: Numbers) -> Checks:
     most = max(row["rows"]["API add_remove"] / row["stability"] for row in rows)
     yield near("API: rows of the truncated and joined view / (2 tau + 2)", most, 1, 0)
     over = 0
-    for case in EXPECTED:
-        for row in rows:
-            derived = 2 * (not case.startswith("API") and bool(row["tau"]))
-            over += row["rows"][case] > TIMES[case.split()[1]] * (row["stability"] - derived)
+    for case, row in product(EXPECTED, rows):
+        derived = 2 * (not case.startswith("API") and bool(row["tau"]))
+        over += row["rows"][case] > TIMES[case.split()[1]] * (row["stability"] - derived)
     yield Check(f"rows of a view above what its stability allows: {over}", over == 0)
     for case, (low, high) in {"DER replace_one": (0.999, 1), "API replace_one": (1.999, 2)}.items():
         yield between(f"{case}: largest share of twice rho", max(_shares(rows, case)), low, high)

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from experiments.__main__ import FIGURES
+from experiments.experiment import load_part
 from experiments.others import peers, peers_bounds, peers_cases
 from tests.helpers import refuses
 
@@ -47,11 +49,18 @@ def test_a_peer_reads_outputs_and_writes_bounds(tmp_path, besides):
     assert answers == ({"works": 2.0, "fails": "ZeroDivisionError: division by zero"} if besides else {})
 
 
-def test_a_folder_without_outputs_is_refused_in_one_line(tmp_path):
+def test_a_folder_without_question_or_outputs_is_refused_in_one_line(tmp_path):
     question = tmp_path / "asked.json"
     refuses(SystemExit, f"peers: error: {question} must be there: run `make peers`", peers_bounds.answers, tmp_path)
     question.write_text(json.dumps(QUESTION | {"besides": False}))
     refuses(SystemExit, f"peers: error: {tmp_path} must hold outputs: run `make peers`", peers_bounds.answers, tmp_path)
+
+
+@pytest.mark.parametrize("row", load_part("peers", FIGURES)["rows"], ids=lambda row: row["name"])
+def test_those_who_were_asked_are_asked_again(row):
+    kinds = {name: entry["kind"] for name, entry in row["auditors"].items() if not peers.is_ours(name)}
+    auditors = peers_bounds.auditors(row["parameter"], row["one_run"])
+    assert [(name, kind) for name, (kind, _) in auditors.items()] == list(kinds.items())
 
 
 def test_peers_that_fail_say_why_in_one_line(tmp_path):
