@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 from audit.attacks.protocol import OWN, WORDS, Exploration, registered, underscored
 from audit.attacks.reading import learn
 from audit.events import Statistic
-from audit.mechanism import Mechanism
 
 if TYPE_CHECKING:  # as in `audit.attacks.protocol`
     from audit.sampling.runs import Runs
@@ -47,9 +46,9 @@ class Attack:
     def __post_init__(self) -> None:
         if not self.families or not set(self.families) <= set(get_args(Family)):
             raise ValueError(f'families must be of "threshold" and "cell", got {self.families}')
-        known = sorted(look.name for look in registered())
-        if not self.looks or not set(self.looks) <= set(known):
-            raise ValueError(f"looks must be of {', '.join(known)}, got {self.looks}")
+        names = sorted(look.name for look in registered())
+        if not self.looks or not set(self.looks) <= set(names):
+            raise ValueError(f"looks must be of {', '.join(names)}, got {self.looks}")
         if self.statistics is not None and not self.statistics:
             raise ValueError("an attack needs at least one statistic, got none")
 
@@ -81,10 +80,9 @@ class Attack:
         ValueError
             If a name is not one of them, or nothing is left to search.
         """
-        known = attack_names()[1:]
         for name in names:
-            if name not in known:
-                raise ValueError(f"an attack can do without {', '.join(known)}, got {name!r}")
+            if name not in attack_names()[1:]:
+                raise ValueError(f"an attack can do without {', '.join(attack_names()[1:])}, got {name!r}")
         families = tuple(family for family in get_args(Family) if family not in names)
         looks = tuple(look for look in _automatic() if underscored(look) not in names)
         if not families or not looks:
@@ -103,23 +101,21 @@ def attack_names() -> tuple[str, ...]:
     return ("auto", *get_args(Family), *sorted(underscored(look.name) for look in registered()))
 
 
-def candidate_statistics(
-    runs: Runs, attack: Attack, choosing: int, mechanism: Mechanism | None = None, *, lent: int = 0
-) -> Exploration:
+def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, lent: int = 0) -> Exploration:
     """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
     if attack.statistics is not None:
-        return Exploration(runs.as_given(), choosing, mechanism, found={OWN: attack.statistics})
+        return Exploration(runs.as_given(), choosing, found={OWN: attack.statistics})
     reading, spent = learn(runs, choosing, inside=WORDS in attack.looks) if runs.written else (None, 0)
-    if reading is not None:  # a likelihood and a tree are about outputs, of which columns are none
-        runs, mechanism = runs.read_by(reading, len(reading.columns)), None
-    known = Exploration(runs, choosing, mechanism, spent=spent, lent=lent, reading=reading)
+    if reading is not None:
+        runs = runs.read_by(reading, len(reading.columns))
+    exploration = Exploration(runs, choosing, spent=spent, lent=lent, reading=reading)
     for look in registered():
-        known.looking = look.name
-        if look.name in attack.looks and (several := tuple(look.candidates(known))):
-            known.found[look.name] = several
-    if not known.found:
+        exploration.looking = look.name
+        if look.name in attack.looks and (statistics := tuple(look.candidates(exploration))):
+            exploration.found[look.name] = statistics
+    if not exploration.found:
         raise ValueError(
             f"an attack must find something to look at: {', '.join(attack.looks)} of outputs of shape {runs.shape} "
             "gives nothing"
         )
-    return known
+    return exploration

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Explored, changed_entries, clearly, explored, largest, like_outputs, movers
+from audit.attacks.movement import KNOWING, Explored, changed_entries, clearly, explore, largest, like_outputs, movers
 from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
 from audit.attacks.weak_signals import combined_score, companions, one_thread, pick, standardizer, still_gains
@@ -48,50 +48,50 @@ class Trained:
     name = "trained"
     automatic = True
 
-    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return their scores, if there are several entries, runs enough, and no attack that knows more."""
-        learning = min(int(known.choosing * SHARE), MOST)
-        if known.found.keys() & KNOWING or learning < FEWEST or math.prod(known.shape) == 1:
+        learning = min(int(exploration.choosing * SHARE), MOST)
+        if exploration.found.keys() & KNOWING or learning < FEWEST or math.prod(exploration.shape) == 1:
             return ()
-        seen = explored(known)
-        if known.found and one_entry_tells_all(known.pair, seen):
+        explored = explore(exploration)
+        if exploration.found and one_entry_tells_all(exploration.pair, explored):
             return ()
-        entries = entries_to_learn(known.pair, seen)
-        features = companions(seen, entries)
+        entries = entries_to_learn(exploration.pair, explored)
+        features = companions(explored, entries)
         own = np.searchsorted(features.entries, entries)
 
         def taught(runs: int, *part: int) -> list[NDArray[Any]]:
-            blocks = known.outputs(runs, lambda outputs: pick(outputs, features.entries), Phase.LEARN, *part)
+            blocks = exploration.outputs(runs, lambda outputs: pick(outputs, features.entries), Phase.LEARN, *part)
             return [np.concatenate(list(side)) for side in blocks]
 
         sides = taught(learning)
-        seed = int(stream(known.runs.root, Phase.LEARN).generate_state(1)[0])
+        seed = int(stream(exploration.runs.root, Phase.LEARN).generate_state(1)[0])
         scores = fitted(sides[0][:, own], sides[1][:, own], seed=seed)
         statistics = scoring(scores, entries)
-        looked = [pick(side, features.entries) for side in seen.held]
-        left = min(int(SPENDABLE * known.choosing) - known.spent, MOST_MORE)
+        looked = [pick(side, features.entries) for side in explored.held]
+        left = min(int(SPENDABLE * exploration.choosing) - exploration.spent, MOST_MORE)
         known_before = [[side[:, own] for side in of] for of in (sides, looked)]
         if features.leads.size == 0 or left < FEWEST or not still_gains(scores.values(), *known_before):
             return statistics
-        left += known.borrow(MOST_MORE - left)
+        left += exploration.borrow(MOST_MORE - left)
         on_x, on_y = map(np.concatenate, zip(sides, looked, taught(left, 2), strict=True))
         return (*statistics, combined_score(on_x, on_y, features, seed=seed))
 
 
-def one_entry_tells_all(pair: NeighborPair, seen: Explored) -> bool:
+def one_entry_tells_all(pair: NeighborPair, explored: Explored) -> bool:
     """Tell whether the likelihood ratio is one of a single entry, as far as a few runs can tell.
 
     Either it is the only one that is changed or clearly moves or spreads, and no other depends on it; or it has few
     values, and among runs of one value the others are alike on both databases.
     """
-    entries = math.prod(seen.shape)
-    _, _, best, by = movers(seen.x, seen.y, MOST_ENTRIES)
-    lively = {*best[by >= MOVING].tolist(), *seen.that_spread(MOST_ENTRIES).tolist()}
-    changed = {int(np.ravel_multi_index(index, seen.shape)) for index in changed_entries(pair, seen.shape, 2)}
-    if not (changed or by[0] >= clearly(entries) or seen.that_spread(1).size) or entries > FEW_ENTRIES:
+    entries = math.prod(explored.shape)
+    _, _, best, by = movers(explored.x, explored.y, MOST_ENTRIES)
+    lively = {*best[by >= MOVING].tolist(), *explored.that_spread(MOST_ENTRIES).tolist()}
+    changed = {int(np.ravel_multi_index(index, explored.shape)) for index in changed_entries(pair, explored.shape, 2)}
+    if not (changed or by[0] >= clearly(entries) or explored.that_spread(1).size) or entries > FEW_ENTRIES:
         return False
     lively |= changed
-    lead, sides = int(best[0]), [seen.standard(side) for side in seen.held]
+    lead, sides = int(best[0]), [explored.standard(side) for side in explored.held]
     sides = [np.hstack([side, np.abs(side - side.mean(axis=0))]) for side in sides]
     values = np.unique(np.concatenate(sides)[:, lead])
     if values.size <= FEW_VALUES:
@@ -120,13 +120,13 @@ def _differ(x: Floats, y: Floats) -> float:
     return float(np.max(np.abs(x.mean(axis=0) - y.mean(axis=0)) / np.where(error > SMALL, error, np.inf)))
 
 
-def entries_to_learn(pair: NeighborPair, seen: Explored) -> NDArray[np.intp]:
+def entries_to_learn(pair: NeighborPair, explored: Explored) -> NDArray[np.intp]:
     """Return the places of entries in a flattened output: all if there are few, else what changes, moves or spreads."""
-    entries = math.prod(seen.shape)
+    entries = math.prod(explored.shape)
     if entries <= FEW_ENTRIES:
         return np.arange(entries)
-    best = np.concatenate([movers(seen.x, seen.y, MOST_ENTRIES)[2], seen.that_spread(MOST_ENTRIES)])
-    if like_outputs(pair, seen.shape):
+    best = np.concatenate([movers(explored.x, explored.y, MOST_ENTRIES)[2], explored.that_spread(MOST_ENTRIES)])
+    if like_outputs(pair, explored.shape):
         change = np.abs(pair.y.astype(np.float64) - pair.x).reshape(-1)
         changed = largest(change, MOST_ENTRIES)
         best = np.concatenate([changed[change[changed] > 0], best])

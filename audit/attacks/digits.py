@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, explored, index_of, is_number, largest
+from audit.attacks.movement import Explored, explore, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, of_entry
 
@@ -30,6 +30,7 @@ BINS = 2**14  # of a histogram whose frequencies are searched for a comb: it may
 FINER = 33  # frequencies about the best of those
 SLOWEST = 8  # waves in the span of an entry: of fewer, thresholds see as much
 FEWEST = 50  # numbers on either database that show a comb
+NARROWEST = 1e-300  # span of numbers in which frequencies are finite
 
 
 class Digits:
@@ -44,13 +45,13 @@ class Digits:
     name = "digits"
     automatic = True
 
-    def candidates(self, known: Exploration) -> Iterator[Statistic]:
+    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Return statistics of the digits that clearly differ."""
-        seen = explored(known)
-        yield from search_readings(seen)
-        yield from search_combs(seen)
-        yield from search_sums(seen)
-        yield from search_zeros(seen)
+        explored = explore(exploration)
+        yield from search_readings(explored)
+        yield from search_combs(explored)
+        yield from search_sums(explored)
+        yield from search_zeros(explored)
 
 
 class Reading(NamedTuple):
@@ -72,27 +73,28 @@ def readings() -> tuple[Reading, ...]:
     return (*map(remainder, MODULI), zeros(2), zeros(10))
 
 
-def search_readings(seen: Explored) -> Iterator[Statistic]:
+def search_readings(explored: Explored) -> Iterator[Statistic]:
     """Yield the readings of single entries that clearly differ."""
-    entries = np.flatnonzero(_wide(seen))
+    entries = np.flatnonzero(_wide(explored))
     if entries.size == 0:
         return
-    x, y = (side[:, entries] for side in seen.first(GLIMPSE))
+    x, y = (side[:, entries] for side in explored.first(GLIMPSE))
     known = readings()
     differing = np.array([_differing(*(_counts(reading, side) for side in (x, y))) for reading in known])
     for place in largest(differing.reshape(-1), MOST):
         number, column = np.unravel_index(place, differing.shape)
         if differing[number, column] >= CLEARLY:
-            yield _read(known[number], index_of(int(entries[column]), seen.shape))
+            yield _read(known[number], index_of(int(entries[column]), explored.shape))
 
 
-def search_combs(seen: Explored) -> Iterator[Statistic]:
+def search_combs(explored: Explored) -> Iterator[Statistic]:
     """Yield the waves that tell most of single entries, if they clearly differ."""
-    x, y = seen.first(GLIMPSE)
-    found = [(*comb(x[:, entry], y[:, entry]), entry) for entry in np.flatnonzero(_wide(seen, fractions=True))[:COMBED]]
+    x, y = explored.first(GLIMPSE)
+    entries = np.flatnonzero(_wide(explored, fractions=True))[:COMBED]
+    found = [(*comb(x[:, entry], y[:, entry]), entry) for entry in entries]
     for by, frequency, phase, entry in sorted(found, reverse=True)[:MOST]:
         if by >= CLEARLY:
-            yield _cosine(index_of(int(entry), seen.shape), frequency, phase)
+            yield _cosine(index_of(int(entry), explored.shape), frequency, phase)
 
 
 def comb(x: NDArray[Any], y: NDArray[Any]) -> tuple[float, float, float]:
@@ -106,7 +108,7 @@ def comb(x: NDArray[Any], y: NDArray[Any]) -> tuple[float, float, float]:
         return 0.0, 1.0, 0.0
     low, high = np.quantile(np.concatenate(sides), [0.01, 0.99])
     span = float(high - low)
-    if not 0 < span < np.inf:
+    if not NARROWEST < span < np.inf:
         return 0.0, 1.0, 0.0
     inner = [side[(side >= low) & (side <= high)] - low for side in sides]
     on_x, on_y = (
@@ -136,13 +138,13 @@ def _waves(numbers: Floats, frequencies: Floats) -> NDArray[np.complex128]:
     return sums
 
 
-def search_zeros(seen: Explored) -> Iterator[Statistic]:
+def search_zeros(explored: Explored) -> Iterator[Statistic]:
     """Yield the signs of zeros of the entries where they differ most, and how many are negative, where any is."""
-    x, y = (_signs(side) for side in seen.first(GLIMPSE))
+    x, y = (_signs(side) for side in explored.first(GLIMPSE))
     if not ((x < 0).any() or (y < 0).any()):
         return
     for entry in largest(np.abs((y < 0).mean(axis=0) - (x < 0).mean(axis=0)), MOST):
-        yield of_entry("sign of zero of {}", index_of(int(entry), seen.shape), _signs)
+        yield of_entry("sign of zero of {}", index_of(int(entry), explored.shape), _signs)
     if x.shape[1] > 1:
         yield Statistic(
             "negative zeros of output", lambda outputs: (_signs(outputs.reshape(len(outputs), -1)) < 0).sum(axis=1)
@@ -154,16 +156,16 @@ def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
     return np.where(values == 0, 1 - 2 * np.signbit(values).astype(np.int8), np.int8(0))
 
 
-def search_sums(seen: Explored) -> Iterator[Statistic]:
+def search_sums(explored: Explored) -> Iterator[Statistic]:
     """Yield the parities of sums of two, of three and of all entries that clearly differ.
 
     Signs are about their means, so that entries which differ by themselves, with noise of their own, are no news.
     """
-    entries = seen.center.size
+    entries = explored.center.size
     if entries < 2:
         return
     signs = []
-    for side in seen.held:
+    for side in explored.held:
         odd = np.mod(_whole(side[:PARITIES, :SUMMED]), 2).astype(np.float32)
         signs.append(odd - odd.mean(axis=0))
     error = 4 / np.sqrt(1 / len(signs[0]) + 1 / len(signs[1]))  # of a product of two, where half are odd
@@ -189,7 +191,7 @@ def search_sums(seen: Explored) -> Iterator[Statistic]:
     chance = np.sqrt(6 * np.log(entries))  # the largest of so many sums of equal laws
     for by, chosen in sorted(found, reverse=True)[:MOST]:
         if by >= chance + CLEARLY:
-            yield parity(chosen, seen.shape)
+            yield parity(chosen, explored.shape)
 
 
 def parity(entries: tuple[int, ...], shape: tuple[int, ...]) -> Statistic:
@@ -221,9 +223,9 @@ def _cosine(index: tuple[int, ...], frequency: float, phase: float) -> Statistic
     return of_entry(f"cosine of {{}} with period {1 / frequency:.10g}", index, score)
 
 
-def _wide(seen: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:
+def _wide(explored: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:
     """Tell which entries span more whole numbers than a reading has values, or hold fractions if those count too."""
-    both = [np.where(is_number(side), side, 0) for side in seen.first(GLIMPSE)]
+    both = [np.where(is_number(side), side, 0) for side in explored.first(GLIMPSE)]
     low, high = np.quantile(np.concatenate(both), [0.05, 0.95], axis=0, method="nearest")
     wide = np.asarray(high.astype(np.float64) - low > VALUES)
     if fractions:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Moments, changed_entries, explored, index_of, movers
+from audit.attacks.movement import Moments, changed_entries, explore, index_of, movers
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, agreement, cell, distance_from, sum_of_entries, weighted_sum
 from audit.neighbors import NeighborPair
@@ -28,17 +28,15 @@ class Entries:
     name = "entries"
     automatic = True
 
-    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return single entries, and several jointly."""
-        if math.prod(known.shape) == 1:
-            return (cell(*(0,) * len(known.shape)),)
-        seen, found = explored(known), changed(known.pair, known.shape)
-        x, y = seen.x, seen.y
+        if math.prod(exploration.shape) == 1:
+            return (cell(*(0,) * len(exploration.shape)),)
+        explored, found = explore(exploration), changed(exploration.pair, exploration.shape)
+        x, y = explored.x, explored.y
         if found:
-            return found + moved_besides(known.shape, x, y, found)
-        columns = () if known.reading is None else known.reading.columns
-        words = {number for number, column in enumerate(columns) if column.known is not None}
-        return moved(known.shape, seen.center, x, y, words)
+            return found + moved_besides(exploration.shape, x, y, found)
+        return moved(exploration.shape, explored.center, x, y, exploration.words)
 
 
 def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]:

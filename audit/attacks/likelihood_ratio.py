@@ -22,13 +22,13 @@ class LikelihoodRatio:
     name = "likelihood ratio"
     automatic = True
 
-    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return the ratio, if the mechanism tells it."""
-        log_likelihood = getattr(known.mechanism, "log_likelihood", None)
+        log_likelihood = getattr(exploration.mechanism, "log_likelihood", None)
         if not callable(log_likelihood):
             return ()
-        apart = bool(getattr(known.mechanism, "entrywise", False)) and isinstance(known.pair.x, np.ndarray)
-        return (likelihood_ratio(log_likelihood, known.pair, entrywise=apart),)
+        apart = bool(getattr(exploration.mechanism, "entrywise", False)) and isinstance(exploration.pair.x, np.ndarray)
+        return (likelihood_ratio(log_likelihood, exploration.pair, entrywise=apart),)
 
 
 def likelihood_ratio(

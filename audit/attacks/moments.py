@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, clearly, explored, index_of, is_number, largest
+from audit.attacks.movement import Explored, clearly, explore, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.events import Statistic, cell, distance_from
 
@@ -33,38 +33,36 @@ class SpreadAndPairs:
     name = "moments"
     automatic = True
 
-    def candidates(self, known: Exploration) -> Iterator[Statistic]:
+    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Return distances from the mean, and products, that clearly change."""
-        seen = explored(known)
-        columns = () if known.reading is None else known.reading.columns
-        words = {number for number, column in enumerate(columns) if column.known is not None}
-        yield from search_spreads(seen, words)
-        yield from search_pairs(seen)
+        explored = explore(exploration)
+        yield from search_spreads(explored, exploration.words)
+        yield from search_pairs(explored)
 
 
-def search_spreads(seen: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
+def search_spreads(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
     """Yield the distances from the middle of entries whose moments clearly change, and log-likelihood ratios.
 
     Those of normal laws tell, up to a factor, how often a threshold is right, which few runs do not.
     """
-    middle = seen.center + (seen.x.mean + seen.y.mean) / 2
-    for entry in map(int, seen.that_spread(MOST)):
+    middle = explored.center + (explored.x.mean + explored.y.mean) / 2
+    for entry in map(int, explored.that_spread(MOST)):
         # Numbers of words have no distances, and what is no number tells by itself.
-        if entry in words or not all(is_number(side[:, entry]).all() for side in seen.held):
+        if entry in words or not all(is_number(side[:, entry]).all() for side in explored.held):
             continue
-        yield distance_from(index_of(entry, seen.shape), float(middle[entry]))
-        varied = all(np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in seen.held)
-        if varied and min(seen.x.sd[entry], seen.y.sd[entry]) > 0:
-            yield normal_ratio(seen, entry)
+        yield distance_from(index_of(entry, explored.shape), float(middle[entry]))
+        varied = all(np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in explored.held)
+        if varied and min(explored.x.sd[entry], explored.y.sd[entry]) > 0:
+            yield normal_ratio(explored, entry)
 
 
-def search_pairs(seen: Explored) -> Iterator[Statistic]:
+def search_pairs(explored: Explored) -> Iterator[Statistic]:
     """Yield the products of two entries whose mean clearly changes."""
-    entries = np.sort(largest(seen.changes, PAIRED))
+    entries = np.sort(largest(explored.changes, PAIRED))
     runs = max(2, PRODUCTS // entries.size**2)
     means, errors = [], []
-    for side in seen.held:
-        values = seen.standard(side[:runs, entries], entries)
+    for side in explored.held:
+        values = explored.standard(side[:runs, entries], entries)
         values -= values.mean(axis=0)  # entries that move by themselves, with noise of their own, are no news
         mean = values.T @ values / len(values)
         square = np.square(values)
@@ -74,31 +72,31 @@ def search_pairs(seen: Explored) -> Iterator[Statistic]:
     for place in largest(by.reshape(-1), MOST):
         one, other = np.unravel_index(place, by.shape)
         if by[one, other] >= clearly(by.size):
-            yield product(seen, int(entries[one]), int(entries[other]))
+            yield product(explored, int(entries[one]), int(entries[other]))
 
 
-def normal_ratio(seen: Explored, entry: int) -> Statistic:
+def normal_ratio(explored: Explored, entry: int) -> Statistic:
     """Return the log-likelihood ratio of an entry, were its laws normal, which is for other runs to say."""
     at = np.array([entry])
-    spread = float(np.hypot(seen.x.sd[entry], seen.y.sd[entry]))
-    shift = float(seen.y.mean[entry] - seen.x.mean[entry]) / spread
-    on_x, on_y = (float(side.sd[entry]) / spread for side in (seen.x, seen.y))
+    spread = float(np.hypot(explored.x.sd[entry], explored.y.sd[entry]))
+    shift = float(explored.y.mean[entry] - explored.x.mean[entry]) / spread
+    on_x, on_y = (float(side.sd[entry]) / spread for side in (explored.x, explored.y))
 
     def score(outputs: NDArray[Any]) -> Floats:
-        value = seen.standard(outputs.reshape(len(outputs), -1)[:, at], at)[:, 0]
+        value = explored.standard(outputs.reshape(len(outputs), -1)[:, at], at)[:, 0]
         by_x, by_y = (value + shift / 2) / on_x, (value - shift / 2) / on_y
         return np.asarray(np.log(on_x / on_y) + (np.square(by_x) - np.square(by_y)) / 2)
 
-    where = cell(*index_of(entry, seen.shape)).name
+    where = cell(*index_of(entry, explored.shape)).name
     return Statistic(f"log-likelihood ratio of normal laws of {where}", score, proportional=True)
 
 
-def product(seen: Explored, one: int, other: int) -> Statistic:
+def product(explored: Explored, one: int, other: int) -> Statistic:
     """Return the statistic that multiplies how far two entries lie from their means, in standard deviations."""
     pair = np.array([one, other])
-    first, second = (f"output[{', '.join(map(str, index_of(entry, seen.shape)))}]" for entry in (one, other))
+    first, second = (f"output[{', '.join(map(str, index_of(entry, explored.shape)))}]" for entry in (one, other))
 
     def score(outputs: NDArray[Any]) -> Floats:
-        return np.asarray(seen.standard(outputs.reshape(len(outputs), -1)[:, pair], pair).prod(axis=1))
+        return np.asarray(explored.standard(outputs.reshape(len(outputs), -1)[:, pair], pair).prod(axis=1))
 
     return Statistic(f"product of {first} and {second} about their means", score)

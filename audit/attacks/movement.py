@@ -22,7 +22,7 @@ __all__ = [
     "Moments",
     "changed_entries",
     "clearly",
-    "explored",
+    "explore",
     "glancing_runs",
     "index_of",
     "is_number",
@@ -142,31 +142,31 @@ class Explored:
         return np.clip(found, -FAR, FAR)
 
 
-def explored(known: Exploration) -> Explored:
+def explore(exploration: Exploration) -> Explored:
     """Return what a few runs tell; they are spent once, by the attack that asks first."""
-    if "explored" not in known.shared:
-        entries = math.prod(known.shape)
-        told = entries == 1 or known.found.keys() & KNOWING or changed_entries(known.pair, known.shape)
-        runs = max(4, int(known.choosing * (GLANCE if told else EXPLORING)))
-        runs = glancing_runs(known.choosing) if entries == 1 else runs
+    if "explored" not in exploration.shared:
+        entries = math.prod(exploration.shape)
+        clear = exploration.found.keys() & KNOWING or changed_entries(exploration.pair, exploration.shape)
+        runs = max(4, int(exploration.choosing * (GLANCE if clear else EXPLORING)))
+        runs = glancing_runs(exploration.choosing) if entries == 1 else runs
         held = min(runs, 2 * max(1, HELD // entries))
         x, y = (
             np.concatenate(list(blocks))
-            for blocks in known.outputs(held, lambda outputs: outputs.reshape(len(outputs), -1), Phase.EXPLORE, 2)
+            for blocks in exploration.outputs(held, lambda outputs: outputs.reshape(len(outputs), -1), Phase.EXPLORE, 2)
         )
         numbers = is_number(x)
         with np.errstate(over="ignore"):  # sums about a near point keep their digits where means are large
             center = np.where(numbers, x, 0).sum(axis=0, dtype=np.float64) / np.maximum(numbers.sum(axis=0), 1)
         center[~np.isfinite(center)] = 0.0
         reduce = Moments.reducer(center)
-        more = known.outputs(runs - held, reduce, Phase.EXPLORE) if runs > held else [iter(()), iter(())]
+        more = exploration.outputs(runs - held, reduce, Phase.EXPLORE) if runs > held else [iter(()), iter(())]
         # One block after the other is added and dropped: each is as large as an output.
         on_x, on_y = (
             Moments.of(len(part) + rest, itertools.chain([reduce(part)], blocks))
             for part, rest, blocks in zip((x, y), halves(runs - held), more, strict=True)
         )
-        known.shared["explored"] = Explored(known.shape, center, on_x, on_y, (x, y))
-    return known.shared["explored"]  # type: ignore[no-any-return]
+        exploration.shared["explored"] = Explored(exploration.shape, center, on_x, on_y, (x, y))
+    return exploration.shared["explored"]  # type: ignore[no-any-return]
 
 
 def glancing_runs(choosing: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, changed_entries, explored, index_of, is_number, largest
+from audit.attacks.movement import Explored, changed_entries, explore, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.events import DECIMALS, Statistic, of_entry
 
@@ -43,21 +43,21 @@ class Precision:
     automatic = True
     advice = WAY_OUT
 
-    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return statistics of the bits of some entries that are neither whole nor rounded."""
-        seen = explored(known)
-        changed = [int(np.ravel_multi_index(index, known.shape)) for index in _changed(known)]
-        wanted = [index_of(entry, known.shape) for entry in entries_with_bits(seen, changed)]
+        explored = explore(exploration)
+        changed = [int(np.ravel_multi_index(index, exploration.shape)) for index in _changed(exploration)]
+        wanted = [index_of(entry, exploration.shape) for entry in entries_with_bits(explored, changed)]
         return tuple(statistic for index in wanted for statistic in bits_of(index))
 
 
-def _changed(known: Exploration) -> list[tuple[int, ...]]:
-    return changed_entries(known.pair, known.shape, MOST) if known.shape else []
+def _changed(exploration: Exploration) -> list[tuple[int, ...]]:
+    return changed_entries(exploration.pair, exploration.shape, MOST) if exploration.shape else []
 
 
-def entries_with_bits(seen: Explored, changed: list[int]) -> list[int]:
+def entries_with_bits(explored: Explored, changed: list[int]) -> list[int]:
     """Return entries whose numbers have bits beyond nine decimals: the changed ones, and those whose bits move most."""
-    x, y = seen.first(GLIMPSE)
+    x, y = explored.first(GLIMPSE)
     if x.dtype.kind != "f" and y.dtype.kind != "f":
         return []
     rough: NDArray[np.bool_] = np.concatenate([_unrounded(x), _unrounded(y)]).any(axis=0)  # type: ignore[assignment]

@@ -38,8 +38,6 @@ class Exploration:
         Where outputs come from; `outputs` asks for them and keeps count.
     choosing : int
         Selection runs in all.
-    mechanism : Mechanism or None
-        May tell of its own likelihood or tree; None of given outputs.
     found : dict
         What the attacks before this one have found, by their names.
     shared : dict
@@ -56,7 +54,6 @@ class Exploration:
 
     runs: Runs
     choosing: int
-    mechanism: Mechanism | None = None
     found: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
     spent: int = 0
@@ -71,6 +68,17 @@ class Exploration:
         return self.runs.pair
 
     @property
+    def mechanism(self) -> Mechanism | None:
+        """May tell of its own likelihood or tree; None of given outputs, and where columns are read of outputs."""
+        return getattr(self.runs, "mechanism", None) if self.reading is None else None
+
+    @property
+    def words(self) -> frozenset[int]:
+        """Entries whose numbers stand for words, and have no distances."""
+        columns = () if self.reading is None else self.reading.columns
+        return frozenset(number for number, column in enumerate(columns) if column.known is not None)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Of one output."""
         return self.runs.shape
@@ -80,9 +88,9 @@ class Exploration:
 
         That leaves bounds valid, as none of those that count has been made.
         """
-        taken = 2 * (min(runs, self.lent - self.borrowed) // 2)
-        self.borrowed += taken
-        return taken
+        borrowed = 2 * (min(runs, self.lent - self.borrowed) // 2)
+        self.borrowed += borrowed
+        return borrowed
 
     def outputs(self, size: int, reduce: Reduce, *stream: int) -> list[Iterator[NDArray[Any]]]:
         """Spend so many runs, half on either database; yield what `reduce` keeps of blocks on `x` and on `y`.
@@ -152,7 +160,7 @@ class Look(Protocol):
     name: str
     automatic: bool
 
-    def candidates(self, known: Exploration) -> Iterable[Statistic]:
+    def candidates(self, exploration: Exploration) -> Iterable[Statistic]:
         """Return what of an output is worth looking at; nothing if this is no place to look."""
 
 

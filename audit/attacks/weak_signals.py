@@ -49,21 +49,21 @@ class Features:
         return self.entries.size + self.leads.size
 
 
-def companions(seen: Explored, entries: Places) -> Features:
+def companions(explored: Explored, entries: Places) -> Features:
     """Return some entries, and those that vary with the ones that clearly move: what they share, differences lack.
 
     Tables that add up tie the parts of an area together, so that a change of one shows in how it stands to the others,
     whose own means stay.
     """
-    x, y = seen.held
-    _, _, best, by = movers(seen.x, seen.y, LEADS)
-    leads = best[by >= clearly(seen.center.size)]
+    x, y = explored.held
+    _, _, best, by = movers(explored.x, explored.y, LEADS)
+    leads = best[by >= clearly(explored.center.size)]
     none = np.empty(0, np.intp)
     if leads.size == 0 or min(len(x), len(y)) < FEWEST:
         return Features(entries, none, none)
-    shared = np.zeros((leads.size, seen.center.size))
+    shared = np.zeros((leads.size, explored.center.size))
     for side in (x, y):
-        values = seen.standard(side)
+        values = explored.standard(side)
         values = values - values.mean(axis=0)
         spread = values.std(axis=0)
         values = values / np.where(spread > 0, spread, 1.0)
@@ -139,9 +139,9 @@ def _bent(values: NDArray[Any]) -> NDArray[Any]:
     return np.hstack([np.clip(values, -10, 10) * 0.3, *(np.tanh(2 * (values - knot)) for knot in KNOTS)])
 
 
-def standardizer(given: Floats) -> Callable[[Floats], Floats]:
+def standardizer(given: NDArray[Any]) -> Callable[[Floats], Floats]:
     """Return what takes values of features to interquartile ranges from their middles."""
-    first, center, last = np.quantile(given, [0.25, 0.5, 0.75], axis=0, method="nearest")
+    first, center, last = np.quantile(given.astype(np.float64), [0.25, 0.5, 0.75], axis=0, method="nearest")
     with np.errstate(invalid="ignore", over="ignore"):
         spread = last - first
     scale = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)

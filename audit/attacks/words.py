@@ -15,12 +15,12 @@ class Words:
     name = WORDS
     automatic = True
 
-    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return one statistic for each thing that is read of words, if outputs hold any."""
-        if known.reading is None:
+        if exploration.reading is None:
             return ()
-        columns = known.reading.columns
-        inside = range(known.reading.whole, len(columns))
-        words = [number for number, column in enumerate(columns) if column.known is not None]
+        columns = exploration.reading.columns
+        inside = range(exploration.reading.whole, len(columns))
+        words = sorted(exploration.words)
         forms = [number for number in words if columns[number].source.startswith(FORMS) and number not in inside]
         return tuple(cell(number) for number in ([*inside, *forms] if inside else words))

@@ -12,14 +12,13 @@ from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
 from audit.attacks.selection import distinct, never
 from audit.events import Event, Statistic
-from audit.mechanism import Mechanism
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
 from audit.sampling.independence import check_calls
-from audit.sampling.runs import Runs, scores
+from audit.sampling.runs import GivenRuns, Runs, scores
 from audit.sampling.streams import Phase
 from audit.values import LARGEST, unlike_numbers
 
-__all__ = ["REGISTERED", "UNSEEN", "Choice", "Counted", "Selected", "add_counts", "choose_event", "count", "count_all"]
+__all__ = ["REGISTERED", "UNSEEN", "Choice", "Selected", "add_counts", "choose_event", "count", "count_all"]
 
 LENT = 1 / 3  # share of the counting runs that attacks may spend where they still learn
 ENOUGH = 10_000  # counting runs from which they may: of fewer, those left may not show twice the promise
@@ -28,28 +27,19 @@ REGISTERED = "registered"  # in the place of an attack's name, where an event wa
 
 
 @dataclass(frozen=True)
-class Counted:
-    """One event of an audit: in words, by which attack, what was counted, what its bound reads besides, and notes."""
-
-    event: str
-    attack: str
-    counts: Counts
-    basis: Basis
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Selected:
-    """One event that will be counted, and its share of the error probability."""
+    """One event of an audit, its share of the error probability and, once it is counted, its counts."""
 
-    event: Event
+    event: Any  # an Event; where a single run is all there is, its rule in words
     attack: str = REGISTERED  # the name of the one that found it
     share: float = 1.0
     notes: tuple[str, ...] = ()  # what a reader should know of it
     rated: int = 0  # selection runs that chose it
     expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+    counts: Counts = field(default_factory=dict)  # of fresh runs
+    basis: Basis = field(default_factory=dict)  # what its bound reads besides
 
-    def basis(self, method: Method, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+    def basis_for(self, method: Method, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
         """Return what its bound reads besides the counts."""
         basis = method.basis(self.event, look=look, expected=expected)
         if self.share < 1:
@@ -59,19 +49,16 @@ class Selected:
 
 @dataclass(frozen=True)
 class Choice:
-    """The events that an audit counts, where fresh outputs come from, and in the end the counts."""
+    """The events that an audit counts, and where fresh outputs come from."""
 
     events: tuple[Selected, ...]  # the first promises most
-    runs: Any
+    runs: Any = None
     searched: str = "one event, registered beforehand"
     tried: tuple[str, ...] = (REGISTERED,)
     new: Statistic | None = None  # whether an output has a part unlike all that selection saw
     impossible: str = ""  # what the mechanism's own likelihood says of outputs of one database alone
     borrowed: int = 0  # runs that should have counted and that attacks have spent before
-    strange: bool = False  # whether there was more than numbers among what was taken for numbers
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
-    counts: Sequence[Counts] = ()  # of each event, once they are counted
-    bases: Sequence[Basis] = ()  # what the bound of each reads besides
     size: int = 0  # runs that were made
     selection: int = 0  # and those of them that chose events
 
@@ -79,12 +66,10 @@ class Choice:
         """Return the share of counted runs that are unlike all that selection saw, where that is asked."""
         return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
 
-    def counted(self) -> list[Counted]:
-        """Return the events in words, with what was counted."""
-        return [
-            Counted(str(one.event), one.attack, of, basis, one.notes)
-            for one, of, basis in zip(self.events, self.counts, self.bases, strict=True)
-        ]
+    def counted(self, known: Sequence[tuple[Counts, Basis]], *, size: int, selection: int) -> Choice:
+        """Return the choice with counts and basis of each event; of `size` runs so many were for selection."""
+        events = [replace(one, counts=of, basis=basis) for one, (of, basis) in zip(self.events, known, strict=True)]
+        return replace(self, events=tuple(events), size=size, selection=selection)
 
     def notes(self) -> list[str]:
         """Return what a reader should know besides the numbers, whichever event proves most."""
@@ -97,60 +82,57 @@ class Choice:
 
 
 def choose_event(
-    runs: Runs,
-    method: Method,
-    attack: Attack,
-    choosing: int,
-    counting: int,
-    *,
-    mechanism: Mechanism | None = None,
-    lending: bool = False,
+    runs: Runs, method: Method, attack: Attack, choosing: int, counting: int, *, lending: bool = False
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the events that promise most.
 
-    Where runs are `lending`, attacks that learn may take a third of those that should count, of 10,000 or more.
+    Where runs are `lending`, attacks that learn may take a third of those that should count, of 10,000 or more. Where
+    there is more than numbers among what was taken for numbers, other runs choose, whose outputs are all written: a
+    word that the first runs did not show may tell more than that it is one.
     """
     lent = int(LENT * counting) if lending and counting >= ENOUGH else 0
-    known = candidate_statistics(runs, attack, choosing, mechanism, lent=lent)
-    choosing, counting = choosing + known.borrowed, counting - known.borrowed
-    statistics, reading = known.statistics, known.reading
-    sizes = known.runs.rest(choosing, known.spent)
-    scored = scores(known.runs, sizes, [*statistics, Statistic("more than numbers", unlike_numbers)], Phase.SELECT)
+    exploration = candidate_statistics(runs, attack, choosing, lent=lent)
+    statistics, reading = exploration.statistics, exploration.reading
+    sizes = exploration.runs.rest(choosing + exploration.borrowed, exploration.spent)
+    with_strange = [*statistics, Statistic("more than numbers", unlike_numbers)]
+    scored = scores(exploration.runs, sizes, with_strange, Phase.SELECT)
+    if reading is None and not isinstance(runs, GivenRuns) and any(side[:, -1].any() for side in scored):
+        return choose_event(runs.in_writing(), method, attack, choosing, counting, lending=lending)
     x, y = (side[:, :-1] for side in scored)
+    counting -= exploration.borrowed
 
     def chosen(among: Sequence[int]) -> list[Event]:
         several = tuple(statistics[column] for column in among)
         return method.choose(several, x[:, among], y[:, among], families=attack.families, counting=counting)
 
     events = chosen(range(len(statistics))) or [never(statistics[0])]
-    if advice := known.advice(events[0].statistic):  # the kind of event may hide a fault that shows without it, too
-        ordinary = [column for column, one in enumerate(statistics) if known.advice(one) != advice]
+    if advice := exploration.advice(events[0].statistic):  # such events may hide a fault that shows without them, too
+        ordinary = [column for column, one in enumerate(statistics) if exploration.advice(one) != advice]
         events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])
-    selected, calls = [], known.runs.calls(sizes)
+    selected, calls = [], exploration.runs.calls(sizes)
     for place in sorted({0, *(statistics.index(event.statistic) for event in events)}):
         check_calls(statistics[place].name, [x[:, place], y[:, place]], calls)
     for number, event in enumerate(events):
         column = statistics.index(event.statistic)
         selected.append(
             Selected(
-                known.counted(event),
-                known.found_by(event.statistic),
+                exploration.counted(event),
+                exploration.found_by(event.statistic),
                 event.share if number else 1 - sum(one.share for one in events[1:]),
-                tuple(filter(None, [known.advice(event.statistic)])),
+                tuple(filter(None, [exploration.advice(event.statistic)])),
                 len(x) + len(y),
                 expected_guesses(count_event(event, x[:, column], y[:, column]), counting),
             )
         )
-    names = ", ".join(known.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
+    names = ", ".join(exploration.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
     return Choice(
         tuple(selected),
-        known.runs if reading is None else runs,
+        exploration.runs if reading is None else runs,
         searched=f"{method.searched(attack.families)}, to 9 decimals, of {len(statistics)} statistics ({names})",
-        tried=known.tried,
+        tried=exploration.tried,
         new=None if reading is None else Statistic("parts never seen", reading.new),
         impossible=impossible(statistics, x, y),
-        borrowed=known.borrowed,
-        strange=reading is None and any(side[:, -1].any() for side in scored),
+        borrowed=exploration.borrowed,
     )
 
 
@@ -172,8 +154,8 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counts]:
 def count_all(chosen: Choice, method: Method, sizes: Sequence[int], size: int, selection: int) -> Choice:
     """Return a choice with its counts on so many fresh runs, where `size` are made and `selection` of them choose."""
     counts = count(chosen, sizes)
-    bases = [one.basis(method) | chosen.unseen() for one in chosen.events]
-    return replace(chosen, counts=counts, bases=bases, size=size, selection=selection)
+    bases = [one.basis_for(method) | chosen.unseen() for one in chosen.events]
+    return chosen.counted(list(zip(counts, bases, strict=True)), size=size, selection=selection)
 
 
 def count_event(event: Event, scores_x: Floats, scores_y: Floats) -> Counts:

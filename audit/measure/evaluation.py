@@ -15,7 +15,7 @@ from audit.bounds.limits import check_confidence
 from audit.claims import Claim, Relation
 from audit.claims.families import FAMILIES
 from audit.events import Event
-from audit.measure.choice import UNSEEN, Counted
+from audit.measure.choice import UNSEEN, Choice
 from audit.mechanism import Mechanism
 from audit.methods.method import POWER, Basis, Counts, Method, method_for
 from audit.neighbors import NeighborPair
@@ -62,9 +62,8 @@ def check_question(
 def evaluate(
     begun: float,
     method: Method,
-    counted: Sequence[Counted],
+    chosen: Choice,
     *,
-    selection: int,
     notes: Sequence[str] = (),
     support: dict[str, Any] | None = None,
     **facts: Any,
@@ -73,36 +72,40 @@ def evaluate(
 
     `begun` is the time of `time.perf_counter` when the audit began, `support` the witness of an unbounded loss.
     """
-    claim = method.claim
-    bounds = [method.lower(one.counts, one.basis) for one in counted]
-    best = max(range(len(bounds)), key=bounds.__getitem__)
-    shown, measured = counted[best], claim.at(bounds[best])
-    others = [
-        {**vars(one), "measured": bound, "notes": list(one.notes)}
-        for one, bound in zip(counted, bounds, strict=True)
-        if one is not shown
+    claim, known = method.claim, [(one.counts, one.basis) for one in chosen.events]
+    bounds = [method.lower(*one) for one in known]
+    events: list[dict[str, Any]] = [
+        {
+            "event": str(one.event),
+            "attack": one.attack,
+            "counts": one.counts,
+            "basis": one.basis,
+            "notes": list(one.notes),
+            "measured": bound,
+        }
+        for one, bound in zip(chosen.events, bounds, strict=True)
     ]
-    known = [(one.counts, one.basis) for one in counted]
-    besides: tuple[str, ...] = ()
-    usual = [(bound, one.event) for one, bound in zip(counted, bounds, strict=True) if not one.notes]
-    if shown.notes and usual:  # what is to be known of an event may not be so of another, which shows a fault, too
+    best = events.pop(bounds.index(max(bounds)))
+    best_notes, measured = best.pop("notes"), claim.at(best.pop("measured"))
+    usual = [(other["measured"], other["event"]) for other in events if not other["notes"]]
+    if best_notes and usual:  # what is to be known of an event may not be so of another, which shows a fault, too
         bound, event = max(usual)
-        besides = (f"an event of another kind proves {at_least(bound)} ({event})",)
-    detectable = detectable_loss(method, known, selection)
+        best_notes.append(f"an event of another kind proves {at_least(bound)} ({event})")
+    detectable = detectable_loss(method, known, chosen.selection)
     return AuditResult(
+        **best,
         claim=claim,
         measured=measured,
         verdict=verdict_of(claim, measured, detectable, support is not None),
-        event=shown.event,
-        attack=shown.attack,
-        counts=shown.counts,
-        basis=shown.basis,
-        others=tuple(others),
-        notes=(*shown.notes, *besides, *notes),
+        others=tuple(events),
+        notes=(*best_notes, *chosen.notes(), *notes),
+        searched=chosen.searched,
+        tried=chosen.tried,
         distance=method.distance,
         bound=method.bound,
         confidence=method.confidence,
-        selection=selection,
+        size=chosen.size,
+        selection=chosen.selection,
         ceiling=max(method.ceiling(*one) for one in known),
         detectable=detectable,
         rare=rare_runs(method, known),
@@ -171,11 +174,11 @@ def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> d
     """
     if claim.parameter == "delta":  # total variation has a limit, and runs show all of it
         return None
-    exact, masses = (getattr(mechanism, name, None) for name in ("exact_loss", "support_masses"))
-    law = exact(pair) if callable(exact) else None
-    if law is not None:
+    exact = getattr(mechanism, "exact_loss", None)
+    if (law := exact(pair) if callable(exact) else None) is not None:
         on_x, on_y = law.infinite_mass, law.missing_mass
     else:
+        masses = getattr(mechanism, "support_masses", None)
         on_x, on_y = masses(pair) if callable(masses) else (0.0, 0.0)
     if max(on_x, on_y) <= claim.group(pair.distance).forgiven * (1 + ROUNDING):
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +18,7 @@ from audit.measure.choice import Choice, Selected, choose_event, count, count_al
 from audit.measure.evaluation import check_question, evaluate, support_witness
 from audit.measure.stages import count_in_stages
 from audit.mechanism import Mechanism, mechanism_name, plain_parameters
-from audit.methods.method import Method, method_for
+from audit.methods.method import method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
@@ -178,13 +177,8 @@ def measure_loss(
         def choose(stage: int, choosing: int, counting: int) -> Choice:
             if event is not None:
                 return Choice((Selected(event),), runs.as_given())
-            of_stage = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
-            how: dict[str, Any] = {"mechanism": mechanism, "lending": stop == "fixed"}
-            chosen = choose_event(of_stage, method, attack, choosing, counting, **how)
-            if not chosen.strange:
-                return chosen
-            # A word that the first runs did not show may tell more than that it is one.
-            return choose_event(of_stage.in_writing(), method, attack, choosing, counting, **how)
+            fresh = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
+            return choose_event(fresh, method, attack, choosing, counting, lending=stop == "fixed")
 
         if stop == "fixed":
             chosen = choose(0, choosing, size - choosing)
@@ -198,17 +192,11 @@ def measure_loss(
     notes = in_words(warnings + later)
     if not probed.seedable:
         notes.append("the mechanism takes randomness from elsewhere: a seed does not reproduce this audit")
-    parameters: dict[str, Any] = {
-        "size": size,
-        "selection": selection,
-        "stop": stop,
-        "mechanism": plain_parameters(mechanism),
-    }
+    parameters = {"size": size, "selection": selection, "stop": stop, "mechanism": plain_parameters(mechanism)}
     if not probed.seedable:
         parameters["seedable"] = False
-    return _evaluated(
-        begun, method, chosen, pair, root, mechanism_name(mechanism), parameters, notes=notes, support=support
-    )
+    facts = _facts(pair, root, mechanism_name(mechanism), parameters)
+    return evaluate(begun, method, chosen, notes=notes, support=support, **facts)
 
 
 def measure_loss_from_outputs(
@@ -323,7 +311,7 @@ def measure_loss_from_outputs(
         guesses = [one.event.guess(side) for side in chosen.runs.outputs]
         check_order("the guess", [side[np.argsort(order)] for side, order in zip(guesses, orders, strict=True)])
     parameters = {"runs_x": len(x), "runs_y": len(y), "selection": selection}
-    return _evaluated(begun, method, chosen, pair, root, GIVEN_OUTPUTS, parameters)
+    return evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters))
 
 
 def _choosing_runs(size: int, selection: float) -> int:
@@ -335,35 +323,17 @@ def _choosing_runs(size: int, selection: float) -> int:
     return choosing
 
 
-def _evaluated(
-    begun: float,
-    method: Method,
-    chosen: Choice,
-    pair: NeighborPair,
-    root: np.random.SeedSequence,
-    mechanism: str,
-    parameters: dict[str, Any],
-    *,
-    notes: Sequence[str] = (),
-    support: dict[str, Any] | None = None,
-) -> AuditResult:
-    """Return the result of both measurements: what was counted, of which pair, and how it was made."""
-    return evaluate(
-        begun,
-        method,
-        chosen.counted(),
-        selection=chosen.selection,
-        notes=[*chosen.notes(), *notes],
-        support=support,
-        mechanism=mechanism,
-        searched=chosen.searched,
-        tried=chosen.tried,
-        pair=pair.label,
-        relation=pair.relation,
-        unit=pair.unit,
-        adjacency=pair.adjacency,
-        confidential=pair.confidential,
-        size=chosen.size,
-        seed_entropy=entropy_of(root),
-        provenance=provenance(**parameters),
-    )
+def _facts(
+    pair: NeighborPair, root: np.random.SeedSequence, mechanism: str, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a result says of the pair and of how it was made."""
+    return {
+        "mechanism": mechanism,
+        "pair": pair.label,
+        "relation": pair.relation,
+        "unit": pair.unit,
+        "adjacency": pair.adjacency,
+        "confidential": pair.confidential,
+        "seed_entropy": entropy_of(root),
+        "provenance": provenance(**parameters),
+    }

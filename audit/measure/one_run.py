@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
 from audit.claims import Claim
-from audit.measure.choice import REGISTERED, Counted
+from audit.measure.choice import Choice, Selected
 from audit.measure.evaluation import check_question, evaluate
 from audit.mechanism import Mechanism, mechanism_name
 from audit.methods.one_run import OneRun
@@ -281,21 +281,18 @@ def measure_loss_one_run(
     }
     each = f"1 {canaries.unit}" if canaries.people == 1 else f"{canaries.people} {PLURAL[canaries.unit]}"
     basis = {"most": number if share is None else int(np.count_nonzero(guesses))}  # that the rule could guess
+    rule = Selected(event, counts=counts, basis=basis)
     return evaluate(
         begun,
         method,
-        [Counted(event, REGISTERED, counts, basis)],
-        selection=0,
+        Choice((rule,), searched="one rule, registered beforehand", size=1),
         notes=in_words(warnings),
         mechanism=mechanism_name(mechanism),
-        searched="one rule, registered beforehand",
-        tried=(REGISTERED,),
         pair=f"{each} in (y) or out (x) by each of {number} secret coins",
         relation="add_remove",
         unit=canaries.unit,
         adjacency="verified",
         confidential=confidential,
-        size=1,
         seed_entropy=entropy_of(root),
         provenance=provenance(canaries=number, share=share),
     )

@@ -62,7 +62,7 @@ def count_in_stages(
             counts = [add_counts(*both) for both in zip(counts, fresh, strict=True)]
             made, spent = upto, spent + upto - made
             bases = [
-                {**one.basis(method, look, of), **shared, **chosen.unseen()}
+                {**one.basis_for(method, look, of), **shared, **chosen.unseen()}
                 for one, of in zip(chosen.events, expected, strict=True)
             ]
             known = list(zip(counts, bases, strict=True))
@@ -73,8 +73,8 @@ def count_in_stages(
                     basis["choosing"] = choosing
                 able = able and detectable_loss(method, known[:1], selection) <= limit
             if able or any(method.lower(*one) > method.claim.budget for one in known):
-                return replace(chosen, counts=counts, bases=bases, size=selection + spent, selection=selection)
-    return replace(chosen, counts=counts, bases=bases, size=selection + spent, selection=selection)
+                return chosen.counted(known, size=selection + spent, selection=selection)
+    return chosen.counted(known, size=selection + spent, selection=selection)
 
 
 def _in_places(chosen: Choice) -> Choice:

@@ -84,8 +84,8 @@ def test_guesses_at_every_event_add_up_where_one_bound_holds_for_all():
     assert [call[1:] for call in made if call[0] == "choose"] == [(0, 300, 700), (1, 2700, 6300)]
     assert [look for _, look, _ in counted] == list(range(1, len(counted) + 1))
     assert (found.size, found.selection, found.runs) == (10_000, 3000, 1)
-    assert sum(side["runs"] for side in found.counts[0].values()) == sum(runs for *_, runs in counted) == 7000
-    assert found.bases[0] == {
+    assert sum(side["runs"] for side in found.events[0].counts.values()) == sum(runs for *_, runs in counted) == 7000
+    assert found.events[0].basis == {
         "expected": [700.0, 0.75],
         "share": 0.85,
     }  # of all runs that might count, as the first stage suggests
@@ -102,16 +102,16 @@ def test_elsewhere_a_stage_counts_its_own_event_alone(claim):
         ("count", 1, 5, 3150),
     ]
     assert (found.size, found.selection, found.runs) == (10_000, 3000, 1)
-    assert sum(side["runs"] for side in found.counts[0].values()) == 6300
-    assert [found.bases[0][name] for name in ("look", "looks", "choosing")] == [5, 5, 2700]
+    assert sum(side["runs"] for side in found.events[0].counts.values()) == 6300
+    assert [found.events[0].basis[name] for name in ("look", "looks", "choosing")] == [5, 5, 2700]
 
 
 def test_a_registered_event_is_counted_from_beginning_to_end():
     for claim in (PureDP(0.01), GaussianDP(0.01)):
         found, made = ended(claim, share=0.0)
         assert [call for call in made if call[0] == "choose"] == [("choose", 0, 0, 10_000)]
-        assert sum(side["runs"] for side in found.counts[0].values()) == found.size == 10_000
-        assert "choosing" not in found.bases[0]
+        assert sum(side["runs"] for side in found.events[0].counts.values()) == found.size == 10_000
+        assert "choosing" not in found.events[0].basis
 
 
 def test_parts_that_selection_never_saw_do_not_settle_an_audit(monkeypatch):

@@ -30,13 +30,13 @@ class Paths:
     name = "paths"
     automatic = True
 
-    def candidates(self, known: Exploration) -> tuple[Statistic, ...]:
+    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return the statistics of `path_statistics`, if the mechanism tells its tree."""
-        areas = getattr(known.mechanism, "areas", None)
+        areas = getattr(exploration.mechanism, "areas", None)
         if areas is None:
             return ()
         parent, released, leaves = areas
-        return path_statistics(known.pair, parent, released, leaves=leaves)
+        return path_statistics(exploration.pair, parent, released, leaves=leaves)
 
 
 def path_statistics(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Explored, clearly, explored, is_number, largest
+from audit.attacks.movement import KNOWING, Explored, clearly, explore, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.attacks.whole.scales import search_scales
 from audit.events import Statistic
@@ -36,13 +36,13 @@ class Whole:
     name = "whole"
     automatic = True
 
-    def candidates(self, known: Exploration) -> Iterator[Statistic]:
+    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Return statistics of whole outputs that clearly differ."""
-        if math.prod(known.shape) < FEWEST or known.found.keys() & KNOWING:
+        if math.prod(exploration.shape) < FEWEST or exploration.found.keys() & KNOWING:
             return
-        seen = explored(known)
-        yield from search_scales(seen)
-        x, y = seen.first(GLIMPSE)
+        explored = explore(exploration)
+        yield from search_scales(explored)
+        x, y = explored.first(GLIMPSE)
         if min(len(x), len(y)) < RUNS:
             return
         for statistic in _overall():
@@ -51,7 +51,7 @@ class Whole:
             apart = np.searchsorted(on_x, both, "right") / len(x) - np.searchsorted(on_y, both, "right") / len(y)
             if np.abs(apart).max() * np.sqrt(len(x) * len(y) / len(both)) >= CLEARLY:
                 yield statistic
-        yield from _held_values(seen)
+        yield from _held_values(explored)
 
 
 def _overall() -> tuple[Statistic, ...]:
@@ -72,9 +72,9 @@ def _overall() -> tuple[Statistic, ...]:
     )
 
 
-def _held_values(seen: Explored) -> Iterator[Statistic]:
+def _held_values(explored: Explored) -> Iterator[Statistic]:
     """Yield how many entries have a value, for those values of which there are clearly more on one database."""
-    x, y = (np.where(is_number(side), side, np.nan) for side in seen.first(GLIMPSE))
+    x, y = (np.where(is_number(side), side, np.nan) for side in explored.first(GLIMPSE))
     values, places = np.unique(np.concatenate([x, y]), return_inverse=True)
     places = places.reshape(-1, x.shape[1])
     on_x, on_y = (np.bincount(part.ravel(), minlength=values.size) for part in (places[: len(x)], places[len(x) :]))

@@ -26,15 +26,15 @@ CHUNK = 2**18  # numbers that are scored at a time
 POWERS = {"absolute values": 1, "squares": 2}  # best where laws are Laplace, and normal ones
 
 
-def search_scales(seen: Explored) -> Iterator[Statistic]:
+def search_scales(explored: Explored) -> Iterator[Statistic]:
     """Yield weighted sums of all entries' distances from their middles, with and without what entries share.
 
     If entries are normal, independent and of one change of scale, the sum of squares orders outputs by likelihood
     ratio. An entry weighs as much as its mean distance changes, drawn to the mean change as far as chance explains the
     differences (Efron and Morris, 1973). Either half of the runs tests what the other teaches; few are not tested.
     """
-    runs = min(map(len, sides := seen.first(GLIMPSE)))
-    if runs < min(RUNS, seen.x.runs, seen.y.runs):  # outputs too large to test, and so a score too slow to try
+    runs = min(map(len, sides := explored.first(GLIMPSE)))
+    if runs < min(RUNS, explored.x.runs, explored.y.runs):  # outputs too large to test, and so a score too slow to try
         return
     standardized = standardizer(np.concatenate(sides))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.attacks.classifiers import entries_to_learn, fitted, scoring
-from audit.attacks.movement import explored
+from audit.attacks.movement import explore
 from audit.attacks.weak_signals import pick
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import exploration
@@ -20,7 +20,7 @@ def trained(outputs_x, outputs_y, *, seed=1, entries=None):
 
 
 def seen_in(x, y):
-    return explored(exploration(x, y))
+    return explore(exploration(x, y))
 
 
 def accuracy(statistic, x, y):

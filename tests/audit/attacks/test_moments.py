@@ -6,14 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from audit.attacks import movement
 from audit.attacks.moments import SpreadAndPairs, normal_ratio, product
-from audit.attacks.movement import Explored, Moments, explored
+from audit.attacks.movement import Explored, Moments, explore
 from audit.events import cell
 from tests.audit.attacks.cases import exploration, names, select
 
@@ -124,16 +121,9 @@ def test_equal_laws_and_entries_that_only_shift_give_nothing():
     assert names(found(x, y + 0.5)) == []
 
 
-@given(arrays(np.float64, (8, 3), elements=st.floats(allow_nan=False)))
-def test_any_numbers_can_be_searched(outputs):
-    runs = np.tile(outputs, (20, 1))
-    for statistic in found(runs, -runs[::-1]):
-        assert np.isfinite(statistic(runs)).all()
-
-
 def test_a_product_is_in_standard_deviations_and_0_for_what_is_no_number():
     rng = np.random.default_rng(6)
     x, y = rng.normal([10, -500, 0], [2, 30, 1], (2, RUNS, 3))
-    score = product(explored(exploration(x, y, "moments")), 0, 1)
+    score = product(explore(exploration(x, y, "moments")), 0, 1)
     outputs = np.array([[12.0, -470.0, 9.0], [8.0, -470.0, 9.0], [np.inf, -470.0, 9.0], [-1.797e308, 0.0, 0.0]])
     np.testing.assert_allclose(score(outputs), [1 / 2, -1 / 2, 0, 0], atol=0.1)

@@ -24,9 +24,9 @@ class Rounding:
     name = "fractional bits"
     automatic = True
 
-    def candidates(self, known):
+    def candidates(self, exploration):
         """Return how many bits the fractions of an entry have, where a few runs have any."""
-        on_x, _ = known.outputs(20, lambda outputs: outputs.reshape(len(outputs), -1) % 1)
+        on_x, _ = exploration.outputs(20, lambda outputs: outputs.reshape(len(outputs), -1) % 1)
         for entry in np.flatnonzero(np.concatenate(list(on_x)).any(axis=0)):
             yield Statistic(f"bits of output[{entry}]", lambda outputs, at=entry: self.bits(outputs, at))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, WeightRule, cell
-from audit.measure.choice import Counted
+from audit.measure.choice import Choice, Selected
 from audit.measure.evaluation import evaluate
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi, Variation
 
@@ -28,14 +28,11 @@ CLAIMS = {
 }
 AUDITED = dict(
     mechanism="count",
-    searched="thresholds on output[0]",
     pair="1 person added to cell 0",
     relation="add_remove",
     unit="person",
     adjacency="verified",
     confidential=False,
-    size=2000,
-    selection=600,
     seed_entropy=42,
     provenance={},
 )
@@ -66,9 +63,15 @@ def lower(how, counts, event=BOTH, **basis):
     return how.lower(counts, how.basis(event, **basis))
 
 
+def counted_as(event, counts, basis):
+    """Return the choice of one event that an attack on entries found, with its counts."""
+    selected = Selected(event, "entries", counts=counts, basis=basis)
+    return Choice((selected,), searched="thresholds on output[0]", tried=("entries",), size=2000, selection=600)
+
+
 def audited(x, y, *, method=Game, claim=None, distance=1, confidence=0.95, event=BOTH, support=None):
     """Return the result of an audit with these counts."""
     counts = binned(x, y) if event.rule.family == "weights" else named(x, y)
     how = method(claim or CLAIMS[method], distance, confidence)
-    counted = Counted("y if output[0] >= 13", "entries", counts, how.basis(event))
-    return evaluate(time.perf_counter(), how, [counted], support=support, **AUDITED)
+    counted = counted_as("y if output[0] >= 13", counts, how.basis(event))
+    return evaluate(time.perf_counter(), how, counted, support=support, **AUDITED)

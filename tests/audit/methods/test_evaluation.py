@@ -15,12 +15,12 @@ from audit.attacks import Attack, attack_names
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import CellRule, Event, cell
 from audit.exact import LossDistribution, loss_distribution
-from audit.measure.choice import UNSEEN, Counted, add_counts, count_event, expected_guesses
+from audit.measure.choice import UNSEEN, add_counts, count_event, expected_guesses
 from audit.measure.evaluation import check_question, detectable_loss, evaluate, support_witness
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
-from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited, binned, named
+from tests.audit.methods.cases import AUDITED, BOTH, WEIGHTS, audited, binned, counted_as, named
 from tests.helpers import refused_like
 
 PAIR = NeighborPair.add_people([5, 7], cell=0)
@@ -114,7 +114,7 @@ def test_an_honest_claim_under_the_other_relation_is_held_against_its_own():
     how = Game(PureDP(1.0, "replace_one"), 1, 0.9)
     about = AUDITED | {"relation": "replace_one"}
     counts = count_event(BOTH, np.repeat([12.0, 13.0], [60, 40]), np.repeat([12.0, 13.0], [40, 60]))
-    result = evaluate(time.perf_counter() - 5, how, [Counted("a rule", "entries", counts, how.basis(BOTH))], **about)
+    result = evaluate(time.perf_counter() - 5, how, counted_as("a rule", counts, how.basis(BOTH)), **about)
     assert result.measured.relation == "replace_one"
     assert (result.confidence, 5 <= result.seconds < 600) == (0.9, True)
     assert {name: getattr(result, name) for name in about} == about
