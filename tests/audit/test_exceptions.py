@@ -1,30 +1,29 @@
+"""Runs that raise an exception or end the program: as much evidence as any output, and no more."""
+
 from __future__ import annotations
 
-import math
 import re
 import sys
 
-import numpy as np
 import pytest
 
 from audit.claims import ZCDP, GaussianDP, PureDP
-from audit.events import cell
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.sampling import blocks
-from audit.sampling.runs import scores
-from audit.sampling.streams import Phase
-from audit.values import RAISED
-from tests.audit.sampling.cases import THREE, runs_of
+from tests.audit.sampling.cases import THREE
 from tests.helpers import noisy
 
 
-def failing(rate, give=noisy):
+def overflow():
+    raise ArithmeticError("a count is too large")
+
+
+def failing(rate, give=noisy, fail=overflow):
     """Each run fails at a rate that depends on the database, and a batch wherever one of its runs does."""
 
     def mechanism(data, size, rng):
         if (rng.random(size) < rate(data)).any():
-            raise ArithmeticError("a count is too large")
+            fail()
         return give(data, size, rng)
 
     return mechanism
@@ -48,38 +47,17 @@ def test_a_mechanism_that_always_fails_on_one_database_is_told_by_it(side, give,
     assert f"{words} <= (raised an exception)" in result.event
 
 
-@pytest.mark.parametrize("side", ["x", pytest.param("y", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("give", "words"), [(noisy, "output[1]"), (vote, "output")])
-def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(side, give, words):
-    result = measure_loss(failing(only(side, 0.1), give), THREE, PureDP(1), attack="entries", size=20_000, rng=1)
+@pytest.mark.parametrize(("give", "words", "fail"), [(noisy, "output[1]", overflow), (vote, "output", sys.exit)])
+def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(give, words, fail):
+    mechanism = failing(only("x", 0.1), give, fail)
+    result = measure_loss(mechanism, THREE, PureDP(1), attack="entries", size=20_000, rng=1)
     assert result.verdict == "violated"
     # About 700 runs fail, all on one side: logit(0.05 ** (1 / 700)) = 5.5, and 5.6 of 800. A rule may guess a little
     # more than that, and be wrong once or twice.
     assert 4.8 < result.measured.epsilon < 5.6
-    assert f"{side} if output" in result.event
+    assert "x if output" in result.event
     assert re.search(rf"{re.escape(words)} (<= |in \{{)\(raised an exception\)", result.event)
-    assert result.counts[side][f"guessed_{side}"] == pytest.approx(700, abs=100)
-
-
-@pytest.mark.parametrize("attack", ["auto", pytest.param("trained", marks=pytest.mark.slow)])
-def test_exceptions_on_both_databases_are_no_evidence(attack):
-    pair = NeighborPair.move_people([30, 40, 50], 0, 2)
-    claim = PureDP(2, relation="replace_one")
-    result = measure_loss(failing(lambda data: 0.3), pair, claim, attack=attack, size=10_000, rng=2)
-    assert result.verdict != "violated"  # false alarm 0.05, and the seed is fixed
-    assert 0.9 < result.measured.epsilon <= 2  # what the noise loses is found all the same
-
-
-@pytest.mark.parametrize("block", [8, pytest.param(1, marks=pytest.mark.slow)])
-def test_rates_of_failing_keep_their_ratio(block, monkeypatch):
-    """A sound mechanism, which fails at rates of ratio exp(1): not accused, whatever runs make up a block."""
-    monkeypatch.setattr(blocks, "CELLS", 3 * block)
-    mechanism = failing(lambda data: 0.05 * math.e ** (data[1] - 40), lambda data, size, rng: rng.random((size, 3)))
-    on_x, on_y = scores(runs_of(mechanism), (3000, 3000), [cell(0)], Phase.COUNT)
-    failed = [np.sum(part == RAISED) for part in (on_x, on_y)]
-    # 150 and 408 are expected: the log-ratio has standard error sqrt(1 / 150 + 1 / 408) = 0.096 and passes 1.5 with
-    # probability 1e-7. It would be 2 and 1.7 if failed batches were free to succeed when they run again.
-    assert math.log(failed[1] / failed[0]) < 1.5
+    assert result.counts["x"]["guessed_x"] == pytest.approx(700, abs=100)
 
 
 @pytest.mark.parametrize("claim", [ZCDP(0.5), GaussianDP(1.0)])
@@ -88,34 +66,27 @@ def test_failures_are_evidence_for_every_promise(claim):
     assert result.verdict == "violated"
 
 
-# Ends of the program
+@pytest.mark.parametrize("attack", ["auto", pytest.param("trained", marks=pytest.mark.slow)])
+def test_exceptions_on_both_databases_are_no_evidence(attack):
+    """How often runs fail that fail at the same rate: `tests.audit.test_outputs`."""
+    pair = NeighborPair.move_people([30, 40, 50], 0, 2)
+    claim = PureDP(2, relation="replace_one")
+    result = measure_loss(failing(lambda data: 0.3), pair, claim, attack=attack, size=10_000, rng=2)
+    assert result.verdict != "violated"  # false alarm 0.05, and the seed is fixed
+    assert 0.9 < result.measured.epsilon <= 2  # what the noise loses is found all the same
 
 
-def leaving(rate, give=noisy):
-    """Each run ends the program at a rate that depends on the database."""
-
-    def mechanism(data, size, rng):
-        if (rng.random(size) < rate(data)).any():
-            sys.exit(3)
-        return give(data, size, rng)
-
-    return mechanism
+def interrupt():
+    raise KeyboardInterrupt
 
 
-def test_a_mechanism_that_ends_the_program_now_and_then_is_told_by_it():
-    result = measure_loss(leaving(only("y", 0.4)), THREE, PureDP(1), attack="entries", size=4000, rng=1)
-    assert result.verdict == "violated"
-    assert "(raised an exception)" in result.event
-
-
-def test_a_mechanism_that_always_ends_the_program_is_refused():
-    with pytest.raises(RuntimeError, match=r"^a mechanism must not end the program, got SystemExit: 3$"):
-        measure_loss(leaving(lambda data: 1.0), THREE, PureDP(1), size=4000, rng=1)
-
-
-def test_an_interrupt_is_none_of_the_mechanism():
-    def interrupted(data, size, rng):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        measure_loss(interrupted, THREE, PureDP(1), size=4000, rng=1)
+@pytest.mark.parametrize(
+    ("fail", "error", "words"),
+    [
+        (lambda: sys.exit(3), RuntimeError, "^a mechanism must not end the program, got SystemExit: 3$"),
+        (interrupt, KeyboardInterrupt, "^$"),  # which is none of the mechanism
+    ],
+)
+def test_a_mechanism_that_always_ends_the_program_is_refused_and_an_interrupt_goes_through(fail, error, words):
+    with pytest.raises(error, match=words):
+        measure_loss(failing(lambda data: 1.0, fail=fail), THREE, PureDP(1), size=4000, rng=1)

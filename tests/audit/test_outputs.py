@@ -278,11 +278,8 @@ def test_what_is_said_once_of_all_runs_must_not_tell_databases_apart(x, y, got):
         plain = np.ndim(one) < 2 and np.asarray(one).dtype.kind != "U"
         kind_of([one, one, [1]] if plain else [one, one])
     kind_of([["1", "few"], [1, 2], ["1", 2]])
+    assert kind_of([["1"], [1]]).shape is None  # single runs may be number and word by chance
     assert kind_of([[[[1, 2], [3, 4]]], [[[1, 2, 3, 4]]]]).shape is None  # of lists, each run has its own
-
-
-def test_single_runs_may_be_number_and_word_by_chance():
-    assert kind_of([["1"], [1]]).shape is None
 
 
 @given(arrays(st.sampled_from([np.float64, np.float32, np.int32, bool]), st.sampled_from([(3,), (2, 2), (1, 2, 3)])))
@@ -312,13 +309,6 @@ def test_numbers_that_float64_does_not_tell_apart_are_refused(batch, words):
         as_numbers(batch)
 
 
-def test_large_numbers_that_float64_holds_are_read():
-    for batch in (np.array([2**60, -(2**62)]), [2**60, 0.5], np.array([2**63], np.uint64), [1e300, 2], [math.inf, 3]):
-        numbers = as_numbers(batch)
-        assert [float(one) for one in numbers] == [float(one) for one in batch]
-    assert as_numbers(np.array([1.5], np.longdouble)).tolist() == [1.5]
-
-
 # Each output by itself, whatever batch it comes in
 
 ODD = [1.5, 2, math.nan, math.inf, -math.inf, True, None, "suppressed", RAISED_WORD, [1.0, 2.0], [], {"a": 1}, {3}]
@@ -338,38 +328,54 @@ def test_an_output_is_read_alike_in_every_batch(kind, batch):
     assert kind is TEXT or not np.isnan(together.astype(float)).any()
 
 
-def test_what_is_no_number_is_a_value_of_its_own():
-    batch = [1.5, math.nan, None, "suppressed", [1, 2], {"a": 1}, np.ma.masked, RAISED_WORD]
-    values = [1.5, NAN, NOTHING, WORD, SHAPE, SHAPE, NOTHING, RAISED]
-    assert read_outputs(batch, Kind(())).tolist() == values
-    assert is_value(np.array(values)).tolist() == [False] + [True] * 7
-    rows = [[1, 2], [1, None], ["a", math.nan], None, 3.0, [1, 2, 3]]
-    assert read_outputs(rows, Kind((2,))).tolist() == [
-        [1, 2],
-        [1, NOTHING],
-        [WORD, NAN],
-        [NOTHING] * 2,
-        [SHAPE] * 2,
-        [SHAPE] * 2,
-    ]
+MASKED = np.ma.array([[120.0, 3.0], [121.0, 4.0]], mask=[[True, False], [False, False]])  # suppressed: not looked at
+FRAME = {"area": ["a", "b"], "count": [1.5, 2.5]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "batch", "values"),
+    [
+        (
+            Kind(()),
+            [1.5, 2, True, math.inf, math.nan, None, "suppressed", [1, 2], {"a": 1}, np.ma.masked, RAISED_WORD],
+            [1.5, 2.0, 1.0, math.inf, NAN, NOTHING, WORD, SHAPE, SHAPE, NOTHING, RAISED],
+        ),
+        (
+            Kind((2,)),
+            [[1, 2], [1, None], ["a", math.nan], None, 3.0, [1, 2, 3]],
+            [[1, 2], [1, NOTHING], [WORD, NAN], [NOTHING] * 2, [SHAPE] * 2, [SHAPE] * 2],
+        ),
+        *((Kind((2,)), batch, [[NOTHING, 3.0], [121.0, 4.0]]) for batch in (MASKED, list(MASKED))),
+        (Kind((2,)), [MASKED[0], [121.0, 4.0]], [[NOTHING, 3.0], [121.0, 4.0]]),
+        # A number of another type is a value of its own, where each run has its own type.
+        (kind_of([[1, 2], [math.nan]]), [3, 2.5, math.nan, None, "a", True], [3, TYPE, NAN, NOTHING, WORD, TYPE]),
+        (
+            kind_of([[(1, 2.5)]]),
+            [(3, 1.5), [3, 1.5], (3, 2), (3, None)],
+            [[3, 1.5], [TYPE, TYPE], [TYPE, TYPE], [3, NOTHING]],
+        ),
+        *((TEXT, table(FRAME), ['["a", 1.5]', '["b", 2.5]']) for table in (pd.DataFrame, pl.DataFrame)),
+        (
+            TEXT,
+            pd.DataFrame([["x", 1], ["y", 2]], columns=["a", "a"]),
+            ['["x", 1.0]', '["y", 2.0]'],
+        ),  # as if one missed
+        # Large numbers that float64 holds.
+        *((Kind(()), batch, batch.tolist()) for batch in (np.array([2**60, -(2**62)]), np.array([2**63], np.uint64))),
+        (Kind(()), [2**60, 0.5], [2.0**60, 0.5]),
+        (Kind(()), np.array([1.5], np.longdouble), [1.5]),
+    ],
+)
+def test_what_is_no_number_is_a_value_of_its_own(kind, batch, values):
+    assert read_outputs(batch, kind).tolist() == values
+
+
+def test_values_are_no_numbers():
+    assert [value_of(one) for one in (2, None, "a", RAISED_WORD, [1])] == [2.0, NOTHING, WORD, RAISED, SHAPE]
+    assert is_value(np.array([NAN, ODD_NAN, NOTHING, WORD, SHAPE, TYPE, RAISED])).all()
     assert not is_value(np.array([-LARGEST, LARGEST, -1e305, 0.0])).any()  # negative control: numbers are none
-
-
-def test_a_masked_number_is_not_looked_at():
-    """What a mechanism suppressed must not be held against it."""
-    given = np.ma.array([[120.0, 3.0], [121.0, 4.0]], mask=[[True, False], [False, False]])
-    expected = [[NOTHING, 3.0], [121.0, 4.0]]
-    assert read_outputs(given, Kind((2,))).tolist() == expected
-    assert read_outputs(list(given), Kind((2,))).tolist() == expected
-    assert read_outputs([next(iter(given)), [121.0, 4.0]], Kind((2,))).tolist() == expected
-
-
-def test_rows_of_tables_are_outputs():
-    for table in (pd.DataFrame, pl.DataFrame):
-        frame = table({"area": ["a", "b"], "count": [1.5, 2.5]})
-        assert read_outputs(frame, TEXT).tolist() == ['["a", 1.5]', '["b", 2.5]']
-    twice = pd.DataFrame([["x", 1], ["y", 2]], columns=["a", "a"])
-    assert read_outputs(twice, TEXT).tolist() == ['["x", 1.0]', '["y", 2.0]']  # one missing makes all floats
+    assert raised(np.array([[RAISED, RAISED], [1.0, RAISED]])).tolist() == [1, 0]
+    assert raised(np.array([RAISED_WORD, "a"])).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("batch", ["abc", b"ab", {"a": 1}, {1, 2}, None, 3.0, np.array(3.0), pl.LazyFrame({"a": [1]})])
@@ -391,18 +397,21 @@ def test_a_batch_that_can_be_read_once_is_kept(give):
 # As a statistic of one's own gets them
 
 
-def test_written_outputs_are_given_as_words_or_rows_or_as_they_are():
-    words = as_given(read_outputs(["b", "a"], TEXT))
-    assert words.dtype.kind == "U"
-    assert words.tolist() == ["b", "a"]
-    texts = np.concatenate([read_outputs([("a", 1.5), ("b", None)], TEXT), np.array([RAISED_WORD], object)])
-    assert as_given(texts).tolist() == [["a", 1.5], ["b", None], [RAISED_WORD] * 2]
-    others = as_given(read_outputs([{"a": 1}, [1, 2], 3.0], TEXT))
-    assert (others.shape, others.tolist()) == ((3,), [{'"a"': 1}, [1, 2], 3.0])
-    lists = as_given(read_outputs([[1], [1, 2]], TEXT))
-    assert (lists.shape, lists.tolist()) == ((2,), [[1], [1, 2]])
-    nested = as_given(read_outputs([[[1, 2], 3]], TEXT))
-    assert (nested.shape, nested[0, 0]) == ((1, 2), [1, 2])
+@pytest.mark.parametrize(
+    ("batch", "shape", "given"),
+    [
+        (["b", "a"], (2,), ["b", "a"]),
+        ([("a", 1.5), ("b", None), RAISED], (3, 2), [["a", 1.5], ["b", None], [RAISED_WORD] * 2]),
+        ([{"a": 1}, [1, 2], 3.0], (3,), [{'"a"': 1}, [1, 2], 3.0]),
+        ([[1], [1, 2]], (2,), [[1], [1, 2]]),
+        ([[[1, 2], 3]], (1, 2), [[[1, 2], 3]]),
+    ],
+)
+def test_written_outputs_are_given_as_words_or_rows_or_as_they_are(batch, shape, given):
+    texts = [RAISED_WORD if one is RAISED else written(one) for one in batch]
+    found = as_given(np.array(texts, object))
+    assert (found.shape, found.tolist()) == (shape, given)
+    assert found.dtype.kind == ("U" if batch[0] == "b" else "O")
 
 
 def test_exceptions_have_the_word_and_the_value_of_their_class():
@@ -433,38 +442,18 @@ def test_types_are_settled_by_what_both_databases_have():
     assert settle(Kind(()), [set(), {("type", "int8")}]).types == ("int8",)  # one of them only raises
 
 
-def test_a_number_of_another_type_is_a_value_of_its_own():
-    kind = kind_of([[1, 2], [math.nan]])
-    assert read_outputs([3, 2.5, math.nan, None, "a", True], kind).tolist() == [3, TYPE, NAN, NOTHING, WORD, TYPE]
-    rows = kind_of([[(1, 2.5)]])
-    assert read_outputs([(3, 1.5), [3, 1.5], (3, 2), (3, None)], rows).tolist() == [
-        [3, 1.5],
-        [TYPE, TYPE],
-        [TYPE, TYPE],
-        [3, NOTHING],
-    ]
-
-
-def test_values_are_numbers_or_what_stands_for_something_else():
-    assert [value_of(one) for one in (2, True, None, "a", RAISED_WORD, math.nan, [1], math.inf)] == [
-        *(2.0, 1.0, NOTHING, WORD, RAISED, NAN, SHAPE, math.inf)
-    ]
-    assert raised(np.array([[RAISED, RAISED], [1.0, RAISED]])).tolist() == [1, 0]
-    assert raised(np.array([RAISED_WORD, "a"])).tolist() == [1, 0]
-
-
 # Runs
 
 
-WRONG = [
-    (lambda d, n, r: r.random(n + 1), "one output a run: asked for 4 runs, got 5"),
-    (lambda d, n, r: r.random((1, n)), "one output a run: asked for 4 runs, got 1"),
-    (lambda d, n, r: 3.0, "outputs must be a sequence, one a run, got float"),
-    (lambda d, n, r: [], "one output a run: asked for 4 runs, got 0"),
-]
-
-
-@pytest.mark.parametrize(("mechanism", "words"), WRONG)
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (lambda data, size, rng: rng.random(size + 1), "one output a run: asked for 4 runs, got 5"),
+        (lambda data, size, rng: rng.random((1, size)), "one output a run: asked for 4 runs, got 1"),
+        (lambda data, size, rng: 3.0, "outputs must be a sequence, one a run, got float"),
+        (lambda data, size, rng: [], "one output a run: asked for 4 runs, got 0"),
+    ],
+)
 @pytest.mark.parametrize("kind", [Kind(()), TEXT])
 def test_another_number_of_outputs_is_refused(mechanism, words, kind):
     with refused_like(ValueError, words):

@@ -39,6 +39,8 @@ def test_moments_are_those_of_all_runs_together(center, cuts):
     assert found.runs == 100
     np.testing.assert_allclose(found.mean, apart.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(found.sd, apart.std(axis=0), rtol=1e-12)
+    squares = (apart - apart.mean(axis=0)) ** 2
+    np.testing.assert_allclose(found.error, squares.std(axis=0) / math.sqrt(100), rtol=1e-9)
 
 
 def test_moments_about_a_far_point_lose_their_digits():
