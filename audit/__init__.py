@@ -67,43 +67,29 @@ __all__ = [
 
 # Names are looked up on first use, so that importing the package costs next to nothing.
 _HOMES = {
-    "ZCDP": "claims",
-    "ApproxDP": "claims",
-    "Attack": "attacks",
-    "AuditResult": "results",
-    "Canaries": "measure.one_run",
-    "Event": "events",
-    "GaussianDP": "claims",
-    "LossDistribution": "exact",
-    "LossEstimate": "results",
-    "Mechanism": "mechanism",
-    "NeighborPair": "neighbors",
-    "PureDP": "claims",
-    "RecordCanaries": "measure.one_run",
-    "Statistic": "events",
-    "compose": "claims",
-    "direct_loss": "estimates.direct",
-    "explore": "explorer.views",
-    "loss_distribution": "exact",
-    "measure_loss": "measure.loss",
-    "measure_loss_from_outputs": "measure.loss",
-    "measure_loss_one_run": "measure.one_run",
-    "neighbors_within": "measure.search",
-    "per_run": "mechanism",
-    "plan_power": "planning",
-    "plan_size": "planning",
-    "plan_table": "planning",
-    "plan_violation": "planning",
-    "replay": "replay",
-    "residual_loss": "estimates.residuals",
-    "search_loss": "measure.search",
+    "attacks": ("Attack",),
+    "claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "compose"),
+    "estimates.direct": ("direct_loss",),
+    "estimates.residuals": ("residual_loss",),
+    "events": ("Event", "Statistic"),
+    "exact": ("LossDistribution", "loss_distribution"),
+    "explorer.views": ("explore",),
+    "measure.loss": ("measure_loss", "measure_loss_from_outputs"),
+    "measure.one_run": ("Canaries", "RecordCanaries", "measure_loss_one_run"),
+    "measure.search": ("neighbors_within", "search_loss"),
+    "mechanism": ("Mechanism", "per_run"),
+    "neighbors": ("NeighborPair",),
+    "planning": ("plan_power", "plan_size", "plan_table", "plan_violation"),
+    "replay": ("replay",),
+    "results": ("AuditResult", "LossEstimate"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'audit' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"audit.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"audit.{home}"), name)
+    raise AttributeError(f"module 'audit' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -83,8 +83,10 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     """
     batches = list(batches)
     for what, of in (("columns", _columns), ("type", _spelling)):
-        if len(said := {text for batch in batches if (text := of(batch))}) > 1:
-            raise ValueError(f"outputs must have the same {what} on both databases, got {' and '.join(sorted(said))}")
+        if len(statements := {text for batch in batches if (text := of(batch))}) > 1:
+            raise ValueError(
+                f"outputs must have the same {what} on both databases, got {' and '.join(sorted(statements))}"
+            )
     arrays = [as_numbers(batch) for batch in batches]
     shapes = {None if array is None else array.shape[1:] for array in arrays}
     sizes = {-1 if shape is None else math.prod(shape) for shape in shapes}
@@ -93,8 +95,10 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     types = sorted({type_of(batch) for batch in batches if hasattr(batch, "__len__") and len(batch) > 1})
     if len(types) > len(shapes) == 1:  # of a single run, what numpy takes for its type may be another by chance
         raise ValueError(f"outputs must have the same type on both databases, got {' and '.join(types)}")
-    rows = [one for batch in batches if isinstance(batch, list | tuple) for one in batch] if len(shapes) == 1 else []
-    like = next((one for one in rows if "output" in types_in(one)), None)  # no NaN
+    rows = (
+        [output for batch in batches if isinstance(batch, list | tuple) for output in batch] if len(shapes) == 1 else []
+    )
+    like = next((output for output in rows if "output" in types_in(output)), None)  # no NaN
     form = () if like is None else (_classes(like), types_in(like))
     mixed = bool(form) and _others(rows, form).any()
     return Kind(None if mixed or len(shapes) > 1 else shapes.pop(), form=form)
@@ -220,13 +224,13 @@ def _attempt(
         raise
     except Exception as failure:
         return failure
-    said = "list" if isinstance(batch, list | tuple) else type_of(batch)
+    stated = "list" if isinstance(batch, list | tuple) else type_of(batch)
     if kind.noted is not None:
-        kind.noted.add(("type", said))
-    elif size > FEW and said not in (*kind.types, "object") and kind.types and isinstance(batch, np.ndarray):
+        kind.noted.add(("type", stated))
+    elif size > FEW and stated not in (*kind.types, "object") and kind.types and isinstance(batch, np.ndarray):
         raise ValueError(
-            f"outputs must have the same type in every call, got {said} after {', '.join(kind.types)}: return a list, "
-            "in which each run has its own"
+            f"outputs must have the same type in every call, got {stated} after {', '.join(kind.types)}: "
+            "return a list, in which each run has its own"
         )
     outputs = read_outputs(batch, kind, own=bool(getattr(mechanism, "threads", False)))
     if len(outputs) != size:
@@ -313,9 +317,9 @@ def _hides(value: Any) -> bool:
 
 
 def _texts(texts: list[str]) -> NDArray[Any]:
-    kept = np.empty(len(texts), object)
-    kept[:] = texts
-    return kept
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array
 
 
 def _with_exceptions(
@@ -341,10 +345,10 @@ def _with_exceptions(
         if all(isinstance(_attempt(mechanism, data, size, rng, kind), Exception) for _ in range(ATTEMPTS)):
             raise failure  # it is the batch that cannot be run
         parts[int(rng.random() * size >= sizes[0])] = failure  # so rare that both halves hardly ever raise one
-    kept: list[NDArray[Any]] = []
+    outputs: list[NDArray[Any]] = []
     for half, part in zip(sizes, parts, strict=True):
-        kept += _with_exceptions(mechanism, data, half, rng, kind, part) if isinstance(part, Exception) else [part]
-    return kept
+        outputs += _with_exceptions(mechanism, data, half, rng, kind, part) if isinstance(part, Exception) else [part]
+    return outputs
 
 
 def check_not_copied(outputs: NDArray[Any]) -> None:

@@ -208,23 +208,23 @@ def written(output: Any) -> str:
 def as_given(texts: NDArray[Any]) -> NDArray[Any]:
     """Return written outputs as a statistic of one's own gets them: words, or rows of values, or whatever they are."""
     outputs = [text if text.startswith(MARK) else json.loads(text.partition(FORM)[0]) for text in texts]
-    if all(isinstance(one, str) for one in outputs):
+    if all(isinstance(output, str) for output in outputs):
         return np.array(outputs, str)
     width = {
-        len(one) if isinstance(one, list) else None
-        for one, text in zip(outputs, texts, strict=True)
+        len(output) if isinstance(output, list) else None
+        for output, text in zip(outputs, texts, strict=True)
         if not text.startswith(MARK)
     }
     if len(width) == 1 and None not in width:  # rows: a run that raised did so in every column
         (columns,) = width
-        rows = [[one] * (columns or 0) if isinstance(one, str) else one for one in outputs]
-        found = np.empty((len(rows), columns or 0), object)
+        rows = [[output] * (columns or 0) if isinstance(output, str) else output for output in outputs]
+        table = np.empty((len(rows), columns or 0), object)
         for number, row in enumerate(rows):
-            found[number] = row
-        return found
-    kept = np.empty(len(outputs), object)
-    kept[:] = outputs
-    return kept
+            table[number] = row
+        return table
+    array = np.empty(len(outputs), object)
+    array[:] = outputs
+    return array
 
 
 def plain(value: Any) -> Any:

@@ -138,9 +138,9 @@ def fitted(on_x: Floats, on_y: Floats, *, seed: int) -> dict[str, Score]:
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
     from sklearn.linear_model import LogisticRegression
 
-    given = np.concatenate([on_x, on_y])
-    standardized = standardizer(given)
-    features = standardized(given)
+    both = np.concatenate([on_x, on_y])
+    standardized = standardizer(both)
+    features = standardized(both)
     labels = np.repeat([0, 1], [len(on_x), len(on_y)])
     learners = {
         "logistic regression": LogisticRegression(max_iter=200),

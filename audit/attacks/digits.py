@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ __all__ = ["Digits", "comb", "parity", "readings", "search_combs", "search_readi
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-Sides = tuple[NDArray[Any], NDArray[Any]]
+Read = Callable[[NDArray[Any]], Whole]
 
 MODULI = range(2, 11)
 VALUES = 64  # that a reading may have; entries that span fewer have single values that say as much
@@ -54,23 +54,17 @@ class Digits:
         yield from search_zeros(explored)
 
 
-class Reading(NamedTuple):
-    """What is read of the whole part of a number: a small whole number."""
+def readings() -> dict[str, Read]:
+    """Return what is read of the whole parts of numbers, each a small whole number, by name."""
 
-    name: str
-    read: Callable[[NDArray[Any]], Whole]
+    def remainder(modulus: int) -> Read:
+        return lambda values: np.mod(_whole(values), modulus).astype(np.int64)
 
+    def zeros(base: int) -> Read:
+        return lambda values: _zeros(values, base)
 
-def readings() -> tuple[Reading, ...]:
-    """Return what is read of numbers."""
-
-    def remainder(modulus: int) -> Reading:
-        return Reading(f"remainder by {modulus} of", lambda values: np.mod(_whole(values), modulus).astype(np.int64))
-
-    def zeros(base: int) -> Reading:
-        return Reading(f"trailing zeros to base {base} of", lambda values: _zeros(values, base))
-
-    return (*map(remainder, MODULI), zeros(2), zeros(10))
+    remainders = {f"remainder by {modulus} of": remainder(modulus) for modulus in MODULI}
+    return remainders | {f"trailing zeros to base {base} of": zeros(base) for base in (2, 10)}
 
 
 def search_readings(explored: Explored) -> Iterator[Statistic]:
@@ -79,20 +73,20 @@ def search_readings(explored: Explored) -> Iterator[Statistic]:
     if entries.size == 0:
         return
     x, y = (side[:, entries] for side in explored.first(GLIMPSE))
-    known = readings()
-    differing = np.array([_differing(*(_counts(reading, side) for side in (x, y))) for reading in known])
+    names, reads = zip(*readings().items(), strict=True)
+    differing = np.array([_differing(*(_counts(read, side) for side in (x, y))) for read in reads])
     for place in largest(differing.reshape(-1), MOST):
         number, column = np.unravel_index(place, differing.shape)
         if differing[number, column] >= CLEARLY:
-            yield _read(known[number], index_of(int(entries[column]), explored.shape))
+            yield _read(names[number], reads[number], index_of(int(entries[column]), explored.shape))
 
 
 def search_combs(explored: Explored) -> Iterator[Statistic]:
     """Yield the waves that tell most of single entries, if they clearly differ."""
     x, y = explored.first(GLIMPSE)
     entries = np.flatnonzero(_wide(explored, fractions=True))[:COMBED]
-    found = [(*comb(x[:, entry], y[:, entry]), entry) for entry in entries]
-    for by, frequency, phase, entry in sorted(found, reverse=True)[:MOST]:
+    combs = [(*comb(x[:, entry], y[:, entry]), entry) for entry in entries]
+    for by, frequency, phase, entry in sorted(combs, reverse=True)[:MOST]:
         if by >= CLEARLY:
             yield _cosine(index_of(int(entry), explored.shape), frequency, phase)
 
@@ -169,7 +163,7 @@ def search_sums(explored: Explored) -> Iterator[Statistic]:
         odd = np.mod(_whole(side[:PARITIES, :SUMMED]), 2).astype(np.float32)
         signs.append(odd - odd.mean(axis=0))
     error = 4 / np.sqrt(1 / len(signs[0]) + 1 / len(signs[1]))  # of a product of two, where half are odd
-    found: list[tuple[float, tuple[int, ...]]] = []
+    differing: list[tuple[float, tuple[int, ...]]] = []
 
     def look(parts: list[NDArray[np.float32]], chosen: tuple[int, ...] = ()) -> None:
         """Note which two entries after the chosen ones differ most with those."""
@@ -177,7 +171,7 @@ def search_sums(explored: Explored) -> Iterator[Statistic]:
         on_x, on_y = (part[:, after:].T @ side[:, after:] / len(side) for part, side in zip(parts, signs, strict=True))
         by = np.triu(np.abs(on_y - on_x), 1)
         one, other = np.unravel_index(by.argmax(), by.shape)
-        found.append(
+        differing.append(
             (float(by[one, other]) * error * 2 ** len(chosen), (*chosen, int(one) + after, int(other) + after))
         )
 
@@ -187,9 +181,9 @@ def search_sums(explored: Explored) -> Iterator[Statistic]:
             look([side * side[:, [entry]] for side in signs], (entry,))
     if 3 < entries <= SUMMED:
         on_x, on_y = (np.prod(2 * side, axis=1).mean() for side in signs)
-        found.append((float(abs(on_y - on_x)) * error / 4, tuple(range(entries))))
+        differing.append((float(abs(on_y - on_x)) * error / 4, tuple(range(entries))))
     chance = np.sqrt(6 * np.log(entries))  # the largest of so many sums of equal laws
-    for by, chosen in sorted(found, reverse=True)[:MOST]:
+    for by, chosen in sorted(differing, reverse=True)[:MOST]:
         if by >= chance + CLEARLY:
             yield parity(chosen, explored.shape)
 
@@ -207,9 +201,9 @@ def parity(entries: tuple[int, ...], shape: tuple[int, ...]) -> Statistic:
     return Statistic(f"parity of the sum of output{names}{more}", score)
 
 
-def _read(reading: Reading, index: tuple[int, ...]) -> Statistic:
+def _read(name: str, read: Read, index: tuple[int, ...]) -> Statistic:
     """Return the statistic of a reading of one entry, -1 for what is no number."""
-    return of_entry(f"{reading.name} {{}}", index, lambda values: np.where(is_number(values), reading.read(values), -1))
+    return of_entry(f"{name} {{}}", index, lambda values: np.where(is_number(values), read(values), -1))
 
 
 def _cosine(index: tuple[int, ...], frequency: float, phase: float) -> Statistic:
@@ -235,10 +229,10 @@ def _wide(explored: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:
     return wide
 
 
-def _counts(reading: Reading, values: NDArray[Any]) -> Whole:
+def _counts(read: Read, values: NDArray[Any]) -> Whole:
     """Return how often each reading occurs, shape (entries, VALUES)."""
     entries = values.shape[1]
-    flat = (reading.read(values) + VALUES * np.arange(entries))[is_number(values)]
+    flat = (read(values) + VALUES * np.arange(entries))[is_number(values)]
     return np.bincount(flat, minlength=VALUES * entries).reshape(entries, VALUES)
 
 

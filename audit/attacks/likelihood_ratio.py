@@ -27,8 +27,10 @@ class LikelihoodRatio:
         log_likelihood = getattr(exploration.mechanism, "log_likelihood", None)
         if not callable(log_likelihood):
             return ()
-        apart = bool(getattr(exploration.mechanism, "entrywise", False)) and isinstance(exploration.pair.x, np.ndarray)
-        return (likelihood_ratio(log_likelihood, exploration.pair, entrywise=apart),)
+        entrywise = bool(getattr(exploration.mechanism, "entrywise", False)) and isinstance(
+            exploration.pair.x, np.ndarray
+        )
+        return (likelihood_ratio(log_likelihood, exploration.pair, entrywise=entrywise),)
 
 
 def likelihood_ratio(
@@ -41,23 +43,23 @@ def likelihood_ratio(
     """
     changed = np.flatnonzero(pair.x != pair.y) if entrywise else slice(None)
 
-    def seen(outputs: NDArray[Any]) -> NDArray[Any]:
+    def changed_entries(outputs: NDArray[Any]) -> NDArray[Any]:
         return outputs.reshape(len(outputs), -1)[:, changed] if entrywise else outputs
 
     def ratio(outputs: NDArray[Any]) -> NDArray[np.float64]:
         data = (pair.x.reshape(-1)[changed], pair.y.reshape(-1)[changed]) if entrywise else (pair.x, pair.y)
-        on_x, on_y = (np.asarray(log_likelihood(outputs, one), np.float64) for one in data)
+        on_x, on_y = (np.asarray(log_likelihood(outputs, database), np.float64) for database in data)
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(on_x) & np.isneginf(on_y), 0.0, on_y - on_x)
 
     def score(outputs: NDArray[Any]) -> NDArray[np.float64]:
-        read = seen(outputs)
-        told = ~is_value(read.reshape(len(read), -1)).any(axis=1)  # not of a run that raised, or NaN
-        if told.all():
-            return ratio(read)
-        scores = np.zeros(len(read))
-        if told.any():
-            scores[told] = ratio(read[told])
+        entries = changed_entries(outputs)
+        readable = ~is_value(entries.reshape(len(entries), -1)).any(axis=1)  # not of a run that raised, or NaN
+        if readable.all():
+            return ratio(entries)
+        scores = np.zeros(len(entries))
+        if readable.any():
+            scores[readable] = ratio(entries[readable])
         return scores
 
     return Statistic("log-likelihood ratio of y over x", score, log_ratio=True, exact=True)

@@ -80,16 +80,16 @@ class Moments:
 
         def reduce(outputs: NDArray[Any]) -> Floats:
             outputs = outputs.reshape(len(outputs), -1)
-            kept = np.empty((4, center.size))
+            sums = np.empty((4, center.size))
             step = max(ROW, CHUNK // len(outputs))
             for columns in (slice(start, start + step) for start in range(0, center.size, step)):
                 flat = np.clip(outputs[:, columns] - center[columns], -INFINITE, INFINITE)
                 squares = np.square(flat)
-                flat.sum(0, out=kept[0, columns])
-                squares.sum(0, out=kept[1, columns])
-                np.einsum("re,re->e", squares, flat, out=kept[2, columns])
-                np.einsum("re,re->e", squares, squares, out=kept[3, columns])
-            return kept
+                flat.sum(0, out=sums[0, columns])
+                squares.sum(0, out=sums[1, columns])
+                np.einsum("re,re->e", squares, flat, out=sums[2, columns])
+                np.einsum("re,re->e", squares, squares, out=sums[3, columns])
+            return sums
 
         return reduce
 

@@ -55,19 +55,19 @@ class Column:
         """Return one number for each value of the part, shape (runs,)."""
         if self.read is None:
             # Zeros of both signs are one value here: which is which has a column of its own.
-            return np.array([WORD if isinstance(one, str) else one for one in values], np.float64) + 0.0
-        if not all(isinstance(one, str) for one in values):
-            words = iter(self.scores([one for one in values if isinstance(one, str)]))
+            return np.array([WORD if isinstance(value, str) else value for value in values], np.float64) + 0.0
+        if not all(isinstance(value, str) for value in values):
+            words = iter(self.scores([value for value in values if isinstance(value, str)]))
             numbers = (
-                (one if RAISED <= one <= TYPE else NUMBER) if not isinstance(one, str) else next(words)
-                for one in values
+                (value if RAISED <= value <= TYPE else NUMBER) if not isinstance(value, str) else next(words)
+                for value in values
             )
             return np.fromiter(numbers, np.float64, len(values))
-        seen = map(self.read, values)
+        scores = map(self.read, values)
         if self.known is not None:
-            place = {word: float(number) for number, word in enumerate(self.known)}
-            seen = map(place.get, seen, repeat(ANOTHER))
-        return np.fromiter(seen, np.float64, len(values))
+            places = {word: float(number) for number, word in enumerate(self.known)}
+            scores = map(places.get, scores, repeat(ANOTHER))
+        return np.fromiter(scores, np.float64, len(values))
 
     def in_words(self, score: float) -> str:
         """Return a score as the report shows it."""
@@ -89,19 +89,19 @@ class Reading:
 
     def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
         """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""
-        distinct, several = _distinct(texts)
+        distinct, inverse = _distinct(texts)
         parts = _leaves(distinct, self.form)
         absent = [raised_by(text) if text.startswith(MARK) else ABSENT for text in distinct]
-        wanted = range(len(self.columns)) if only is None else [only]
-        given = {
+        places = range(len(self.columns)) if only is None else [only]
+        distinct_parts = {
             source: _distinct([part.get(source, none) for part, none in zip(parts, absent, strict=True)])
-            for source in {self.columns[place].source for place in wanted}
+            for source in {self.columns[place].source for place in places}
         }
-        read = np.zeros((len(texts), len(self.columns)), order="F")
-        for place in wanted:
-            values, where = given[self.columns[place].source]
-            read[:, place] = self.columns[place].scores(values)[where][several]
-        return read
+        scores = np.zeros((len(texts), len(self.columns)), order="F")
+        for place in places:
+            values, where = distinct_parts[self.columns[place].source]
+            scores[:, place] = self.columns[place].scores(values)[where][inverse]
+        return scores
 
     @property
     def form(self) -> bool:
@@ -110,14 +110,14 @@ class Reading:
 
     def new(self, texts: NDArray[Any]) -> Floats:
         """Return 1 for each output with a part, or a pattern of a word, that was never seen, else 0: shape (runs,)."""
-        distinct, several = _distinct(texts)
-        return np.array([not self._seen(parts) for parts in _leaves(distinct, False)], np.float64)[several]
+        distinct, inverse = _distinct(texts)
+        return np.array([not self._is_known(parts) for parts in _leaves(distinct, False)], np.float64)[inverse]
 
-    def _seen(self, parts: dict[str, Any]) -> bool:
+    def _is_known(self, parts: dict[str, Any]) -> bool:
         """Tell whether a number, or a word of its pattern, was seen in the place of each part."""
-        words = {name: one for name, one in parts.items() if type(one) is str}
+        words = {name: part for name, part in parts.items() if type(part) is str}
         return (parts.keys() - words.keys() if words else parts.keys()) <= self.numbers and all(
-            (name, _pattern(one)) in self.patterns for name, one in words.items()
+            (name, _pattern(part)) in self.patterns for name, part in words.items()
         )
 
     def named(self, name: str) -> str:
@@ -137,22 +137,22 @@ def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
     first = next(iter(runs.reduced((1, 0), _texts, Phase.SHAPE, 3)[0]))
     spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
     blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
-    seen = _leaves(tuple(text.decode() for side in blocks for block in side for text in block), True)
-    return _learned(seen, inside=inside), spent
+    outputs = _leaves(tuple(text.decode() for side in blocks for block in side for text in block), True)
+    return _learned(outputs, inside=inside), spent
 
 
-def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
+def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
     """Return what some outputs hold, each given by its parts."""
-    names = Counter(name for parts in seen for name in parts)
-    constant = {name for name in names if name.startswith(FORMS)} - _varying(seen)
+    names = Counter(name for parts in outputs for name in parts)
+    constant = {name for name in names if name.startswith(FORMS)} - _varying(outputs)
     for name in [name for name in names if name.startswith(LENGTH)]:
-        if len({parts.get(name) for parts in seen if parts}) == 1:  # all are as long: columns say everything
+        if len({parts.get(name) for parts in outputs if parts}) == 1:  # all are as long: columns say everything
             names = Counter({other: n for other, n in names.items() if other != name and _list_of(other) != name})
-    words = {name: Counter(parts[name] for parts in seen if isinstance(parts.get(name), str)) for name in names}
-    numbers = {name for parts in seen for name, one in parts.items() if type(one) is not str}
+    words = {name: Counter(parts[name] for parts in outputs if isinstance(parts.get(name), str)) for name in names}
+    numbers = {name for parts in outputs for name, part in parts.items() if type(part) is not str}
     columns: list[Column] = []
-    kept = set([name for name, _ in names.most_common() if name not in constant][:COLUMNS])
-    for name in (name for name in names if name in kept):
+    frequent = set([name for name, _ in names.most_common() if name not in constant][:COLUMNS])
+    for name in (name for name in names if name in frequent):
         if name in numbers:
             columns.append(Column(name, name, None, None))
         if words[name]:
@@ -163,15 +163,15 @@ def _learned(seen: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
     for name in many if inside else ():
         if len(words[name]) > min(MANY, words[name].total() / 2):  # few runs show few words, although none repeats
             columns += _inside(name, words[name])
-    dropped = names.keys() - kept - constant  # which nobody looks at: whoever has them is unlike what was seen
-    patterns = {(name, _pattern(word)) for name, several in words.items() if name not in dropped for word in several}
+    dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen
+    patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
     return Reading(tuple(columns), whole, frozenset(numbers - dropped), frozenset(patterns))
 
 
 def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[str]) -> Column:
     """Return the column that tells words apart: the most frequent ones, if there are too many."""
-    known = Counter(read(word) for word in (words.elements() if isinstance(words, Counter) else words))
-    return Column(source, name, read, tuple(sorted(word for word, _ in known.most_common(COLUMNS))))
+    frequencies = Counter(read(word) for word in (words.elements() if isinstance(words, Counter) else words))
+    return Column(source, name, read, tuple(sorted(word for word, _ in frequencies.most_common(COLUMNS))))
 
 
 def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
@@ -214,8 +214,8 @@ def _texts(texts: NDArray[Any]) -> NDArray[Any]:
 def _distinct(values: Iterable[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
     """Return values once each, and which of them stands at each place."""
     place: dict[Any, int] = {}
-    several = np.array([place.setdefault(one, len(place)) for one in values], np.intp)
-    return tuple(place), several
+    inverse = np.array([place.setdefault(value, len(place)) for value in values], np.intp)
+    return tuple(place), inverse
 
 
 @functools.lru_cache(maxsize=2)
@@ -239,32 +239,32 @@ def _leaves(texts: tuple[str, ...], form: bool) -> list[dict[str, Any]]:
 
 def _add_form(parts: dict[str, Any], types: dict[str, str]) -> None:
     """Add types and signs of zeros to what is in an output, given the types that JSON does not have."""
-    for name, one in tuple(parts.items()):
+    for name, value in tuple(parts.items()):
         place = name.removeprefix(LENGTH).removeprefix(KEYS)
         if place != name and WITHIN not in name:
             parts[TYPES + place] = types.pop(place, "list" if name.startswith(LENGTH) else "dict")
         elif place == name and not name.startswith(ORDER):
-            parts[TYPES + place] = types.pop(place, NAMES.get(one, type(one).__name__))
-            if one == 0 and type(one) is float:
-                parts[SIGN + place] = repr(one)
+            parts[TYPES + place] = types.pop(place, NAMES.get(value, type(value).__name__))
+            if value == 0 and type(value) is float:
+                parts[SIGN + place] = repr(value)
     parts.update({TYPES + place: name for place, name in types.items()})  # of keys
 
 
-def _varying(seen: Sequence[dict[str, Any]]) -> set[str]:
+def _varying(outputs: Sequence[dict[str, Any]]) -> set[str]:
     """Return which types, signs of zeros and orders of keys tell more than the values that have them.
 
     An order of keys does not where all that are seen are parts of one order.
     """
-    found: dict[str, set[tuple[Any, str]]] = defaultdict(set)
-    for parts in seen:
+    variants: dict[str, set[tuple[Any, str]]] = defaultdict(set)
+    for parts in outputs:
         for name in parts:
             if name.startswith(FORMS):
                 place = name.removeprefix(TYPES)
-                one = parts.get(place, KEYS + place in parts)
-                kind = type(one) is str if isinstance(one, str | bool) or not RAISED <= one <= TYPE else one
-                found[name].add((kind, parts[name]))
-    several = {name for name, pairs in found.items() if len(pairs) > len({kind for kind, _ in pairs})}
-    return {name for name in several if not name.startswith(ORDER) or not _is_one_order(found[name])}
+                value = parts.get(place, KEYS + place in parts)
+                kind = type(value) is str if isinstance(value, str | bool) or not RAISED <= value <= TYPE else value
+                variants[name].add((kind, parts[name]))
+    varying = {name for name, pairs in variants.items() if len(pairs) > len({kind for kind, _ in pairs})}
+    return {name for name in varying if not name.startswith(ORDER) or not _is_one_order(variants[name])}
 
 
 def _is_one_order(orders: Iterable[tuple[Any, str]]) -> bool:
@@ -284,29 +284,29 @@ def _list_of(name: str) -> str:
     return LENGTH + name.rpartition(WITHIN)[2] if WITHIN in name else ""
 
 
-def _walk(name: str, value: Any, found: dict[str, Any], form: bool) -> None:
+def _walk(name: str, value: Any, leaves: dict[str, Any], form: bool) -> None:
     if isinstance(value, dict):
-        found[KEYS + name] = float(len(value))
+        leaves[KEYS + name] = float(len(value))
         if form:
-            found[ORDER + name] = f"[{', '.join(value)}]"
-        _walk_parts(_parts(name, tuple(value)), value.values(), found, form)
+            leaves[ORDER + name] = f"[{', '.join(value)}]"
+        _walk_parts(_parts(name, tuple(value)), value.values(), leaves, form)
     elif isinstance(value, list):
-        found[LENGTH + name] = float(len(value))
-        _walk_parts(_parts(name, range(len(value))), value, found, form)
-        for one in value if len(value) <= HOLDS else ():
-            if type(one) is str:
-                holds = f"{one!r}{WITHIN}{name}"
-                found[holds] = found.get(holds, 0.0) + 1.0
+        leaves[LENGTH + name] = float(len(value))
+        _walk_parts(_parts(name, range(len(value))), value, leaves, form)
+        for part in value if len(value) <= HOLDS else ():
+            if type(part) is str:
+                holds = f"{part!r}{WITHIN}{name}"
+                leaves[holds] = leaves.get(holds, 0.0) + 1.0
     else:
-        found[name] = value if type(value) in (int, str, bool) else value_of(value)
+        leaves[name] = value if type(value) in (int, str, bool) else value_of(value)
 
 
-def _walk_parts(names: Iterable[str], values: Iterable[Any], found: dict[str, Any], form: bool) -> None:
-    for name, one in zip(names, values, strict=True):
-        if type(one) in (int, str) or (type(one) is float and one == one):  # most parts, and the longest way above
-            found[name] = one
+def _walk_parts(names: Iterable[str], values: Iterable[Any], leaves: dict[str, Any], form: bool) -> None:
+    for name, part in zip(names, values, strict=True):
+        if type(part) in (int, str) or (type(part) is float and part == part):  # most parts, and the longest way above
+            leaves[name] = part
         else:
-            _walk(name, one, found, form)
+            _walk(name, part, leaves, form)
 
 
 @functools.lru_cache(maxsize=16)

@@ -87,9 +87,9 @@ def still_gains(
     scores: Iterable[Callable[[Floats], Floats]], taught: Sequence[Floats], fresh: Sequence[Floats]
 ) -> bool:
     """Tell whether more runs would teach more: scores tell fresh runs apart, yet far less than those that taught."""
-    found = [(apart(*map(score, taught))[0], *apart(*map(score, fresh))) for score in scores]
-    known = max(errors for _, _, errors in found)
-    return known >= KNOWN and any(learned > GAIN * shown for learned, shown, _ in found)
+    distances = [(apart(*map(score, taught))[0], *apart(*map(score, fresh))) for score in scores]
+    clear = max(errors for _, _, errors in distances)
+    return clear >= KNOWN and any(learned > GAIN * shown for learned, shown, _ in distances)
 
 
 def combined_score(on_x: Floats, on_y: Floats, features: Features, *, seed: int) -> Statistic:
@@ -101,11 +101,11 @@ def combined_score(on_x: Floats, on_y: Floats, features: Features, *, seed: int)
     from sklearn.linear_model import LogisticRegression
 
     most = max(1, HELD // (features.size * (1 + len(KNOTS)))) // 2
-    told = [features(values[:most]) for values in (on_x, on_y)]
-    labels = np.repeat([0, 1], [len(side) for side in told])
-    given = np.concatenate(told)
-    standardized = standardizer(given)
-    values = standardized(given).astype(np.float32)
+    sides = [features(values[:most]) for values in (on_x, on_y)]
+    labels = np.repeat([0, 1], [len(side) for side in sides])
+    both = np.concatenate(sides)
+    standardized = standardizer(both)
+    values = standardized(both).astype(np.float32)
     boosting = HistGradientBoostingClassifier(
         max_iter=150,
         learning_rate=0.05,
@@ -139,9 +139,9 @@ def _bent(values: NDArray[Any]) -> NDArray[Any]:
     return np.hstack([np.clip(values, -10, 10) * 0.3, *(np.tanh(2 * (values - knot)) for knot in KNOTS)])
 
 
-def standardizer(given: NDArray[Any]) -> Callable[[Floats], Floats]:
+def standardizer(outputs: NDArray[Any]) -> Callable[[Floats], Floats]:
     """Return what takes values of features to interquartile ranges from their middles."""
-    first, center, last = np.quantile(given.astype(np.float64), [0.25, 0.5, 0.75], axis=0, method="nearest")
+    first, center, last = np.quantile(outputs.astype(np.float64), [0.25, 0.5, 0.75], axis=0, method="nearest")
     with np.errstate(invalid="ignore", over="ignore"):
         spread = last - first
     scale = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)

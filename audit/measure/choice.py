@@ -138,17 +138,17 @@ def choose_event(
 
 def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counts]:
     """Count all events on the same fresh runs."""
-    statistics = [one.event.statistic for one in chosen.events] + ([] if chosen.new is None else [chosen.new])
+    statistics = [selected.event.statistic for selected in chosen.events] + ([] if chosen.new is None else [chosen.new])
     x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT, *look)
     if chosen.new is not None:
         chosen.unlike[0] += len(x) + len(y)
         chosen.unlike[1] += float(x[:, -1].sum() + y[:, -1].sum())
-    found = []
-    for column, one in enumerate(chosen.events):
-        guesses = [one.event.rule.guess(side[:, column]) for side in (x, y)]
+    counts = []
+    for column, selected in enumerate(chosen.events):
+        guesses = [selected.event.rule.guess(side[:, column]) for side in (x, y)]
         check_calls("the guess", guesses, chosen.runs.calls(sizes))
-        found.append(count_event(one.event, x[:, column], y[:, column]))
-    return found
+        counts.append(count_event(selected.event, x[:, column], y[:, column]))
+    return counts
 
 
 def count_all(chosen: Choice, method: Method, sizes: Sequence[int], size: int, selection: int) -> Choice:

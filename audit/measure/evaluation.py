@@ -122,15 +122,15 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
     counts where no other has power. The loss is infinite where nearly all runs are unlike what selection saw. So many
     runs were `choosing` events; where the basis says how many of them chose the last one, these matter.
     """
-    telling, found = [], [math.inf]
+    telling, losses = [], [math.inf]
     for counts, basis in known:
         if basis.get("unseen", 0.0) > UNSEEN:
             continue
         loss, promised = method.detectable(counts, basis, choosing=basis.get("choosing", choosing)), method.claim.budget
-        found.append(loss)
+        losses.append(loss)
         if loss <= 2 * promised and not is_far(method.lower(counts, basis), promised, loss):
             telling.append(loss)
-    return min(telling or found)
+    return min(telling or losses)
 
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:

@@ -94,16 +94,16 @@ def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
 
     Three folds choose a rule and the fourth counts it. Ways of one table stand together, in the order of `WAYS`.
     """
-    found = []
+    several = []
     for table in tables:
         counts = rating.rated(table, HELD, WAYS[0], by=FOLDS).counts
         for way in WAYS:
             best = rating.rated(table, FOLDS, way).rating
             chosen = np.arange(len(best)), best.argmax(axis=1)
-            known = np.isfinite(best[chosen])
-            met = tuple(float(of[chosen][known].sum()) for of in counts)
-            found.append(Proposal(table, way, *rating.promised(met, table, rare=way.rare)))
-    return found
+            finite = np.isfinite(best[chosen])
+            totals = tuple(float(of[chosen][finite].sum()) for of in counts)
+            several.append(Proposal(table, way, *rating.promised(totals, table, rare=way.rare)))
+    return several
 
 
 def select_events(found: Sequence[Proposal], rating: Rating) -> list[Event]:
@@ -111,12 +111,12 @@ def select_events(found: Sequence[Proposal], rating: Rating) -> list[Event]:
 
     Among equals the first is taken.
     """
-    rare, usual = ([one for one in found if one.way.rare is which] for which in (True, False))
+    rare, usual = ([proposal for proposal in found if proposal.way.rare is which] for which in (True, False))
     ways = (usual, rare, found[:: len(WAYS)])
-    best = [one for some in ways if (one := best_of(some)) is not None]
+    best = [proposal for some in ways if (proposal := best_of(some)) is not None]
     if not best:
         return []
-    main, *others = [one.event(rating) for one in best]
+    main, *others = [proposal.event(rating) for proposal in best]
     main = replace(main, hits=_hits(best[1], rating))
     if best[0].promise <= 0 < best[1].promise:  # the first will hardly prove anything
         others[0] = replace(others[0], share=LARGER)
@@ -147,11 +147,11 @@ def best_of(found: Sequence[Proposal]) -> Proposal | None:
     Of rare events the surest is taken.
     """
     best: Proposal | None = None
-    for one in found:
-        if best is None or one.promise > 0 >= best.promise:
-            best = one
+    for proposal in found:
+        if best is None or proposal.promise > 0 >= best.promise:
+            best = proposal
             continue
-        clearly = BOLDLY if one.way.caution < best.way.caution else 0.0 if one.way.rare else CLEARLY
-        if one.promise > best.promise + clearly * one.error:
-            best = one
+        clearly = BOLDLY if proposal.way.caution < best.way.caution else 0.0 if proposal.way.rare else CLEARLY
+        if proposal.promise > best.promise + clearly * proposal.error:
+            best = proposal
     return best

@@ -91,10 +91,10 @@ class Guessing:
         lower, upper = _pairs(table.values.size + 1)
         named, place = divmod(best, lower.size)
         rating, right, guesses = (part[0, named * lower.size :][: lower.size] for part in (rated.rating, *rated.counts))
-        known = np.isfinite(rating)
+        finite = np.isfinite(rating)
         slacks = (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED)  # chance disturbs their order
         for slack in () if way.rare else slacks:
-            around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & known)
+            around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & finite)
             accuracy, worth = right[around] / guesses[around], right[place] / guesses[place]
             if table.stated is None:
                 accuracy = accuracy + slack * _error_of_widening(right, guesses, place, around)
@@ -114,22 +114,22 @@ class Guessing:
         """
         draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
         weights, every = np.vstack([ALL, draws]), np.tile(ALL, (RESAMPLES + 1, 1))
-        best, shown = np.full(len(weights), -np.inf), np.zeros(len(weights))
-        main = best_of([one for one in found if not one.way.rare])
-        alike = [one for one in found if main is not None and one.way == main.way]
+        best, promised = np.full(len(weights), -np.inf), np.zeros(len(weights))
+        main = best_of([proposal for proposal in found if not proposal.way.rare])
+        alternatives = [proposal for proposal in found if main is not None and proposal.way == main.way]
         least = 0.0
-        for one in sorted(alike, key=lambda one: -one.promise)[:RIVALS]:
-            rating, _ = self.rated(one.table, weights, one.way)
-            _, (right, guesses) = self.rated(one.table, every, one.way, by=weights)
+        for proposal in sorted(alternatives, key=lambda proposal: -proposal.promise)[:RIVALS]:
+            rating, _ = self.rated(proposal.table, weights, proposal.way)
+            _, (right, guesses) = self.rated(proposal.table, every, proposal.way, by=weights)
             if least == 0.0:  # of the best table: rules that guess far less seldom pass the test of other folds
                 least = RARER * guesses[0, rating[0].argmax()]
             rating = np.where(guesses < least, -np.inf, rating)
             chosen = np.arange(len(weights)), rating.argmax(axis=1)
             better = rating[chosen] > best
-            promise = self._odds(angle_of(right[chosen], guesses[chosen]), guesses[chosen], one.table.runs)
-            best[better], shown[better] = rating[chosen][better], promise[better]
-        shown = shown[np.isfinite(best)]  # few runs leave parts empty
-        missing = np.maximum(np.quantile(shown, GOOD) - shown, 0.0) if shown.size else np.zeros(0)
+            promise = self._odds(angle_of(right[chosen], guesses[chosen]), guesses[chosen], proposal.table.runs)
+            best[better], promised[better] = rating[chosen][better], promise[better]
+        promised = promised[np.isfinite(best)]  # few runs leave parts empty
+        missing = np.maximum(np.quantile(promised, GOOD) - promised, 0.0) if promised.size else np.zeros(0)
         return tuple(missing.round(9).tolist()) if missing.any() else ()
 
     def _odds(self, angle: Floats, guesses: Floats, runs: Floats | float, rare: bool = False) -> Floats:
@@ -182,8 +182,8 @@ class Shifts:
         likely, many, other, few = counts
         if min(many, few) == 0:
             return -math.inf, 0.0
-        known = [np.array(one) for one in counts]
-        shift = float(self._shift(known[0], known[1], known[2], known[3], DOUBT, rare))
+        arrays = [np.array(one) for one in counts]
+        shift = float(self._shift(arrays[0], arrays[1], arrays[2], arrays[3], DOUBT, rare))
         errors = []
         for met, of in ((likely, many), (other, few)):
             rate = (met + 0.5) / (of + 1)

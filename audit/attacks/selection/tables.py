@@ -81,7 +81,7 @@ class Table:
         """
         if weights is ALL and isinstance(self.cells, np.ndarray):
             return Beyond(*(part.sum(axis=0, keepdims=True) for part in self.beyond(HELD, by=FOLDS)))
-        found: list[Floats] = []
+        sums: list[Floats] = []
         sides = self.stated if stated and self.stated is not None else (self.x, self.y)
         order = self._order(weights if by is None else by) if isinstance(self.cells, np.ndarray) else None
         for side in sides:
@@ -91,8 +91,8 @@ class Table:
             below = np.zeros((len(counts), counts.shape[1] + 1))
             np.cumsum(counts, axis=1, out=below[:, 1:])
             upto, before = (below, below) if order is not None else (below[:, ::2], below[:, 1::2])
-            found += [upto, below[:, -1:] - before]
-        return Beyond(*found)
+            sums += [upto, below[:, -1:] - before]
+        return Beyond(*sums)
 
     def _order(self, weights: Floats) -> NDArray[np.intp]:
         lean = _lean(weights @ self.x, weights @ self.y, *self.total(weights))
@@ -121,8 +121,8 @@ def tabulated(
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
         if min(x.size, y.size) and (np.any(x != x[0]) or np.any(y != x[0])):
-            made = [table for family in families if (table := MADE[family](statistic, x, y)) is not None]
-            found += made[:1] if made and made[0].stated is not None else made  # a ratio's order is known
+            own = [table for family in families if (table := MADE[family](statistic, x, y)) is not None]
+            found += own[:1] if own and own[0].stated is not None else own  # a ratio's order is known
     return found
 
 
@@ -159,21 +159,21 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
 
     Then half of the runs say how they lean, and the other half are counted.
     """
-    values, seen = np.unique(np.concatenate([x, y]), return_counts=True)
+    values, times = np.unique(np.concatenate([x, y]), return_counts=True)
     if values.size > VALUES:
-        values = values[seen > PAIR]  # a continuous score may still have atoms
+        values = values[times > PAIR]  # a continuous score may still have atoms
     if 1 <= values.size <= LEVELS:
         parts = [_parts(side) for side in (x, y)]
-        known = [np.isin(side, values) for side in (x, y)]
+        in_values = [np.isin(side, values) for side in (x, y)]
         on_x, on_y = (
             _counted(np.searchsorted(values, side[which]), part[which], values.size)
-            for side, part, which in zip((x, y), parts, known, strict=True)
+            for side, part, which in zip((x, y), parts, in_values, strict=True)
         )
-        return Table(statistic, "cell", values, on_x, on_y, cells=values, silent=_silent(parts, known))
+        return Table(statistic, "cell", values, on_x, on_y, cells=values, silent=_silent(parts, in_values))
     half_x, half_y = x.size // 2, y.size // 2
-    values, seen = np.unique(np.concatenate([x[:half_x], y[:half_y]]), return_counts=True)
+    values, times = np.unique(np.concatenate([x[:half_x], y[:half_y]]), return_counts=True)
     if values.size > VALUES:
-        values = values[seen > 1]
+        values = values[times > 1]
     if not 1 <= values.size <= VALUES:
         return None
 
@@ -181,8 +181,8 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
         place = np.minimum(np.searchsorted(values, scores), values.size - 1)
         return np.where(values[place] == scores, place, values.size)
 
-    first = [np.bincount(places(side), minlength=values.size + 1).astype(float) for side in (x[:half_x], y[:half_y])]
-    lean = _lean(first[0], first[1], np.array([half_x]), np.array([half_y]))
+    counts = [np.bincount(places(side), minlength=values.size + 1).astype(float) for side in (x[:half_x], y[:half_y])]
+    lean = _lean(counts[0], counts[1], np.array([half_x]), np.array([half_y]))
     lean[-1] = np.nan  # of values that are not known
     return _of_scores(statistic, "cell", lean[places(x[half_x:])], lean[places(y[half_y:])], cells=(values, lean[:-1]))
 
@@ -193,9 +193,9 @@ def _lean(on_x: Floats, on_y: Floats, runs_x: NDArray[Any], runs_y: NDArray[Any]
     return np.asarray(np.sign(ratio) * np.maximum(np.abs(ratio) - np.sqrt(1 / (on_x + 0.5) + 1 / (on_y + 0.5)), 0.0))
 
 
-def _silent(parts: Sequence[NDArray[np.intp]], known: Sequence[NDArray[np.bool_]]) -> tuple[Floats, Floats]:
+def _silent(parts: Sequence[NDArray[np.intp]], scored: Sequence[NDArray[np.bool_]]) -> tuple[Floats, Floats]:
     """Return how many runs of each part have no score."""
-    x, y = (np.bincount(part[~which], minlength=PARTS) for part, which in zip(parts, known, strict=True))
+    x, y = (np.bincount(part[~which], minlength=PARTS) for part, which in zip(parts, scored, strict=True))
     return x.astype(float), y.astype(float)
 
 
@@ -218,10 +218,10 @@ def _of_scores(
 ) -> Table:
     parts, silent = [_parts(side) for side in (x, y)], None
     if cells is not None:
-        known = [~np.isnan(side) for side in (x, y)]
-        silent = _silent(parts, known)
-        x, y = x[known[0]], y[known[1]]
-        parts = [part[which] for part, which in zip(parts, known, strict=True)]
+        scored = [~np.isnan(side) for side in (x, y)]
+        silent = _silent(parts, scored)
+        x, y = x[scored[0]], y[scored[1]]
+        parts = [part[which] for part, which in zip(parts, scored, strict=True)]
     values = grid(np.concatenate([x, y]), LEVELS)
     places = []
     for side in (x, y):
@@ -242,8 +242,8 @@ def grid(scores: Floats, most: int) -> Floats:
         return values
     tail = np.geomspace(2 / scores.size, 2 / most, most // 8)
     levels = np.concatenate([tail, np.linspace(0, 1, most - 2 * tail.size), 1 - tail])
-    found = np.unique(np.quantile(scores, np.sort(levels), method="nearest"))
-    return -_beside_gap(-_beside_gap(found, values)[::-1], -values[::-1])[::-1]
+    thresholds = np.unique(np.quantile(scores, np.sort(levels), method="nearest"))
+    return -_beside_gap(-_beside_gap(thresholds, values)[::-1], -values[::-1])[::-1]
 
 
 def _beside_gap(thresholds: Floats, values: Floats) -> Floats:

@@ -100,9 +100,9 @@ def _likelihood_ratios(
         np.sum(counts * (center - mean) ** 2, axis=1, keepdims=True) / runs
         for counts, mean, runs in ((fit_x, mean_x, runs_x), (fit_y, mean_y, runs_y))
     )
-    found = [np.broadcast_to(center, fit_x.shape)] if itself else []
+    estimates = [np.broadcast_to(center, fit_x.shape)] if itself else []
     if np.all(variance > 0):
-        found.append((center - (mean_x + mean_y) / 2) * (mean_y - mean_x) / (variance / 2))
+        estimates.append((center - (mean_x + mean_y) / 2) * (mean_y - mean_x) / (variance / 2))
     total = fit_x + fit_y
     rank = np.cumsum(total, axis=1) - total / 2
     first = np.arange(len(total))[:, None]
@@ -111,8 +111,8 @@ def _likelihood_ratios(
         grouped_x, grouped_y = (
             np.bincount(group.ravel(), counts.ravel(), len(total) * bins) + 0.5 for counts in (fit_x, fit_y)
         )
-        found.append(np.log(grouped_y / grouped_x)[group] - np.log(runs_y / runs_x))
-    return found
+        estimates.append(np.log(grouped_y / grouped_x)[group] - np.log(runs_y / runs_x))
+    return estimates
 
 
 def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence: float) -> Floats:
@@ -130,7 +130,7 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence
         return mean, square - mean**2
 
     least = centered.min(axis=1)
-    found = np.empty((len(weights), len(ORDERS)))
+    bounds = np.empty((len(weights), len(ORDERS)))
     for column, order in enumerate(ORDERS):
         quarters = round(4 * order)
         mean, variance = moments(other, quarters)
@@ -139,13 +139,13 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence
         if quarters == 4:
             mean = np.einsum("sb,sb->s", likely, centered)
             square = np.einsum("sb,sb,sb->s", likely, centered, centered)
-            found[:, column] = mean_lower(mean, square - mean**2, least, -least, runs, (1 - confidence) / 2) - above
+            bounds[:, column] = mean_lower(mean, square - mean**2, least, -least, runs, (1 - confidence) / 2) - above
             continue
         mean, variance = moments(likely, quarters - 4)
         floor = np.expm1((order - 1) * least)
         low = mean_lower(mean - 1, variance, floor, -floor, runs, (1 - confidence) / 2)
-        found[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
-    return np.maximum(found, 0.0)
+        bounds[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
+    return np.maximum(bounds, 0.0)
 
 
 def _raised(powers: dict[int, Floats], exponent: int) -> Floats:

@@ -70,8 +70,8 @@ def _weights(x: Floats, y: Floats, varies: float) -> Floats:
     """Return by how much the mean of every entry changes, less chance, if an entry's variance is `varies`."""
     change = y.mean(axis=0) - x.mean(axis=0)
     by_chance = varies * (1 / len(x) + 1 / len(y))
-    kept = 1 - by_chance / max(float(change.var()), by_chance, 1e-300)
-    return np.asarray(change.mean() + kept * (change - change.mean()))
+    share = 1 - by_chance / max(float(change.var()), by_chance, 1e-300)
+    return np.asarray(change.mean() + share * (change - change.mean()))
 
 
 def _score(distance: Callable[[NDArray[Any]], Floats], weights: Floats) -> Callable[[NDArray[Any]], Floats]:

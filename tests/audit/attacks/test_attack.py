@@ -154,6 +154,7 @@ TRAINED = ["logistic regression on 3 entries", "gradient boosting on 3 entries"]
         (sharing, ROUGHLY, 3000, CHANGED + OTHERS + TRAINED, 300 + 750),
         (sharing, ROUGHLY, 1599, CHANGED + OTHERS, 159),
         (noisy, Attack(looks=("entries", "trained")), 3000, CHANGED + OTHERS, 300),
+        (noisy, Attack.named("trained"), 3000, TRAINED, 300 + 750),
         # A likelihood makes them needless, and so does a tree.
         (Known(), ROUGHLY, 3000, [RATIO, *CHANGED, *OTHERS], 300),
         (Known(), Attack.named("likelihood_ratio"), 3000, [RATIO], 0),
