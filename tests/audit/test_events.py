@@ -90,11 +90,11 @@ def test_bins_hold_what_lies_between_their_edges(scores, edges):
 
 
 def test_the_last_bits_of_a_sum_do_not_reach_a_score():
-    outputs = values(0.1 + 0.2, 0.3, 0.3 + 2e-9)
+    outputs = values(0.1 + 0.2, 0.3, 0.3 + 4e-10, 0.3 + 2e-9)
     assert outputs[0] != outputs[1]
     scores = cell()(outputs)
-    assert scores[0] == scores[1] != scores[2]
-    assert Event(cell(), CellRule(y=values(0.3), x=values())).guess(outputs).tolist() == [1, 1, 0]
+    assert scores[0] == scores[1] == scores[2] != scores[3]
+    assert Event(cell(), CellRule(y=values(0.3), x=values())).guess(outputs).tolist() == [1, 1, 1, 0]
 
 
 def test_scores_too_large_to_round_stay_and_infinities_become_finite():

@@ -541,6 +541,19 @@ def test_exceptions_are_as_frequent_as_they_are(rate, runs):
     assert abs(others.var() - 1 / 12) < 4 / math.sqrt(180 * others.size)
 
 
+def test_an_exception_that_never_comes_again_is_an_output_all_the_same():
+    def mechanism(data, size, rng):
+        sizes.append(size)
+        if len(sizes) == 1:
+            raise BrokenError
+        return rng.random(size)
+
+    sizes = []
+    kept = run(mechanism, None, 2, np.random.default_rng(0), Kind(()))
+    assert (kept == RAISED).sum() == 1
+    assert len(sizes) == 1 + 2 * PASSES + 1
+
+
 def test_a_run_that_raises_is_told_from_every_word_and_number():
     words = raising(0.3, lambda size, rng: rng.choice(["a", RAISED_WORD], size).tolist())
     kept = run(words, None, 50, np.random.default_rng(0), TEXT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,10 +29,11 @@ class Rounding:
         """Return how many bits the fractions of an entry have, where a few runs have any."""
         on_x, _ = exploration.outputs(20, lambda outputs: outputs.reshape(len(outputs), -1) % 1)
         for entry in np.flatnonzero(np.concatenate(list(on_x)).any(axis=0)):
-            yield Statistic(f"bits of output[{entry}]", lambda outputs, at=entry: self.bits(outputs, at))
+            yield Statistic(f"bits of output[{entry}]", partial(self.bits, entry))
 
     @staticmethod
-    def bits(outputs, entry):
+    def bits(entry, outputs):
+        """Return how many bits the fraction of an entry has, shape (runs,)."""
         fractions = outputs.reshape(len(outputs), -1)[:, entry, None] % 1 * 2.0 ** np.arange(9)
         return (fractions % 1 > 0).sum(axis=1)
 
