@@ -18,13 +18,19 @@ from tests.audit.attacks.cases import exploration, names
 from tests.audit.sampling.cases import THREE, given_runs, runs_of
 from tests.helpers import noisy, refused_like
 
-LOOKS = ("digits", "entries", "likelihood ratio", "moments", "paths", "precision", "trained", "whole", "words")
-EVERYTHING = {"families": ("threshold", "cell"), "looks": LOOKS, "statistics": None}
+BUNDLED = ("digits", "entries", "likelihood ratio", "moments", "paths", "precision", "trained", "whole", "words")
+LOOKS = tuple(sorted(look.name for look in registered()))
+AUTOMATIC = tuple(sorted(look.name for look in registered() if look.automatic))
+EVERYTHING = {"families": ("threshold", "cell"), "looks": AUTOMATIC, "statistics": None}
 OWN = (cell(0), cell(1))
 
 
 def all_but(*names):
-    return tuple(look for look in LOOKS if look not in names)
+    return tuple(look for look in AUTOMATIC if look not in names)
+
+
+def test_bundled_attacks_are_known_and_automatic():
+    assert {*BUNDLED} <= {*AUTOMATIC}
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,8 @@ TREE = [-1, 0, 0, 0]
 CHANGED = ["output[1]", "distance of output[1] from 40.5", "sum of output"]
 RATIO = "log-likelihood ratio of y over x"
 OTHERS = ["output[0]", "output[2]"]
-ROUGHLY = Attack.without("precision")  # the noise is that of floats
+BUNDLE = Attack(looks=BUNDLED)
+ROUGHLY = Attack(looks=tuple(look for look in BUNDLED if look != "precision"))  # the noise is that of floats
 
 
 def sharing(data, size, rng):
@@ -192,7 +199,7 @@ def test_where_the_pair_does_not_tell_more_runs_find_what_moves():
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
 def test_an_output_that_is_one_number_costs_a_glance_at_its_digits(shape):
     runs = runs_of(lambda data, size, rng: rng.integers(0, 9, (size, *shape)), UNKNOWN, shape)
-    found, spent = find(runs, Attack(), 10_000)
+    found, spent = find(runs, BUNDLE, 10_000)
     assert names(found) == [cell(*(0,) * len(shape)).name]
     assert spent == 1000
     _, spent = find(runs, Attack.named("entries"), 10_000)
@@ -209,7 +216,7 @@ def test_given_outputs_are_searched_like_fresh_ones():
     x, y = rng.laplace(size=(2, 2000, 4))
     y[:, [1, 3]] += 0.8, 1  # 10 and 12 standard errors: neither tells all
     runs = given_runs(x.round(6), y.round(6), UNKNOWN)
-    found, spent = find(runs, Attack(), 3000)
+    found, spent = find(runs, BUNDLE, 3000)
     assert names(found)[0] == "output[3]"
     assert names(found)[-2:] == ["logistic regression on 4 entries", "gradient boosting on 4 entries"]
     assert spent == 600 + 750
@@ -222,6 +229,6 @@ def test_any_numbers_can_be_searched(outputs, dtype):
     with np.errstate(all="ignore"):
         runs = np.tile(outputs.astype(dtype), (20, 1))
     for look in registered():
-        if look.name != "trained":  # of the others, none learns
+        if look.name in BUNDLED and look.name != "trained":  # of the others, none learns
             for statistic in look.candidates(exploration(runs, runs[::-1], look.name, times=20)):
                 assert np.isfinite(statistic(runs)).all()
