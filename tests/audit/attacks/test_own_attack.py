@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from audit import NeighborPair, PureDP, Statistic, measure_loss
-from audit.attacks import Attack, register_attack
+from audit.attacks import Attack, Exploration, register_attack
 from audit.attacks.attack import attack_names, candidate_statistics
 from audit.attacks.protocol import _registered
 from audit.cli import main
 from audit.outputs import Kind
 from audit.sampling.runs import MechanismRuns
+from tests.helpers import whole
 
 PAIR = NeighborPair.add_people([120, 75], cell=0)
 
@@ -27,7 +28,8 @@ class Rounding:
 
     def candidates(self, exploration):
         """Return how many bits the fractions of an entry have, where a few runs have any."""
-        on_x, _ = exploration.outputs(20, lambda outputs: outputs.reshape(len(outputs), -1) % 1)
+        runs = max(2, exploration.choosing // 20)  # an audit may have few
+        on_x, _ = exploration.outputs(runs, lambda outputs: outputs.reshape(len(outputs), -1) % 1)
         for entry in np.flatnonzero(np.concatenate(list(on_x)).any(axis=0)):
             yield Statistic(f"bits of output[{entry}]", partial(self.bits, entry))
 
@@ -79,6 +81,12 @@ def test_it_looks_where_it_says_so(registered, monkeypatch):
 
 def test_it_cannot_spend_the_runs_that_choose(registered):
     runs = MechanismRuns(leaky, PAIR, Kind((2,)), np.random.SeedSequence(1), 1, lambda done: None)
-    assert candidate_statistics(runs, Attack.named("fractional_bits"), 25).spent == 20
+    assert candidate_statistics(runs, Attack.named("fractional_bits"), 400).spent == 20
+    Exploration(runs, 25).outputs(20, whole)
     with pytest.raises(ValueError, match="attacks may spend 80% of 24 selection runs, got 20"):
-        candidate_statistics(runs, Attack.named("fractional_bits"), 24)
+        Exploration(runs, 24).outputs(20, whole)
+
+
+@pytest.mark.parametrize("size", [27, 100])
+def test_an_audit_of_few_runs_has_some_left_for_it(registered, size):
+    assert measure_loss(leaky, PAIR, PureDP(1.0), size=size, rng=1).selection == round(0.3 * size)
