@@ -88,14 +88,6 @@ def test_an_output_that_is_used_again_is_copied():
         assert len({float(one(output)) for output in outputs}) == 9
 
 
-def test_a_function_that_ignores_its_generator_is_caught_through_the_adapter():
-    def reseeded(data, size, rng):
-        return per_run(noisy_table)(data, size, np.random.default_rng(3))
-
-    with refused_like(ValueError, "the mechanism ignores its rng"):
-        probe(reseeded, [np.zeros(2)] * 2, 1000, SEED)
-
-
 def test_a_function_that_a_seed_does_not_repeat_is_called_with_the_data_alone():
     mechanism = per_run(Connection().release, seedable=False)
     outputs = mechanism(5.0, 4, np.random.default_rng(0))

@@ -101,16 +101,6 @@ def test_a_universe_is_searched_for_the_record_that_counts_too_much():
     assert found.worst.unit == "record"
 
 
-def test_moves_are_searched_too():
-    """Moving a person changes two counts: the promise for one does not hold, whatever the pair."""
-    pairs = neighbors_within(["a", "b"], 2, relation="replace_one")
-    found = search_loss(
-        geometric, pairs, PureDP(1.0, "replace_one"), keep=len(pairs), size=30_000, attack="entries", rng=1
-    )
-    assert {result.verdict for result in found.results} == {"violated"}
-    assert found.screening == 0
-
-
 class ToldOutright:
     """Tells that the first count is 1, rarely: the exact law knows, and few runs show it."""
 
@@ -156,6 +146,7 @@ def test_the_worst_of_a_family_is_the_unbounded_one():
     """Not the one that runs happen to force more of."""
     both = search_loss(WithLaw(1e-9), [*HARMLESS, TOLD], PureDP(1.0), keep=5, size=10_000, rng=1)
     assert both.worst.support is not None
+    assert both.screening == 0  # where all are measured
     assert max(result.measured.epsilon for result in both.results) >= both.worst.measured.epsilon
 
 

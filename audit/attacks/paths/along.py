@@ -64,22 +64,6 @@ def path_statistics(
     ----------
     .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
        section 2.2: the raked counts whose leaves show a quarter of the loss.
-
-    Examples
-    --------
-    >>> pair = NeighborPair.add_people([20, 10, 15], cell=2, people=4)
-    >>> for statistic in path_statistics(pair, [-1, 0, 0, 1, 1], [2, 3, 4]):
-    ...     print(statistic.name)
-    joint shift of raked counts of areas 0, 1, 4
-    sum of shifts, cut off at half the change, of raked counts of areas 0, 1, 4
-    shift of raked count of area 0
-    shift of raked count of area 1
-    shift of raked count of area 4
-    joint shift of un-raked counts of areas 0, 1, 4
-    sum of shifts, cut off at half the change, of un-raked counts of areas 0, 1, 4
-    shift of un-raked count of area 0
-    shift of un-raked count of area 1
-    shift of un-raked count of area 4
     """
     tree = Tree(parent, released)  # type: ignore[arg-type]
     order = tree.released[np.isin(tree.released, tree.leaves)] if leaves is None else np.asarray(leaves)

@@ -86,17 +86,6 @@ def test_rounded_noise_and_large_counts_are_not_accused(rounding, looked_at):
     assert ("bit of" in result.searched) == looked_at
 
 
-def test_whole_and_rounded_numbers_hold_no_bits_to_look_at():
-    for outputs in (
-        lambda rng, size: rng.integers(0, 2**52, size),
-        lambda rng, size: np.round(rng.normal(size=size), 9),
-    ):
-        with pytest.raises(ValueError, match="precision of outputs of shape"):
-            measure_loss(
-                lambda data, size, rng, give=outputs: give(rng, size), NONE_OR_ONE, PureDP(1), attack="precision", rng=1
-            )
-
-
 def test_values_that_are_no_numbers_speak_for_neither_database():
     def mostly(data, size, rng):
         outputs = np.round(laplace(data, size, rng), 3)

@@ -24,44 +24,33 @@ def shift(where, kind="un-raked"):
     return f"{kind} count{'s' if ',' in where else ''} of area{'s' if ',' in where else ''} {where}"
 
 
-def test_added_people_change_one_path():
-    pair = NeighborPair.add_people([20, 10, 5, 5], cell=3, people=2)
-    found = names(path_statistics(pair, RAGGED, [2, 4, 5, 6]))
-    path = "0, 1, 3, 6"
-    expected = [
+def looks(joint, *levels):
+    """What is looked at: several areas jointly and in sum, then what is told level by level."""
+    return [
         name
         for kind in ("raked", "un-raked")
         for name in (
-            f"joint shift of {kind} counts of areas {path}",
-            f"sum of shifts, cut off at half the change, of {kind} counts of areas {path}",
-            *(f"shift of {kind} count of area {node}" for node in (0, 1, 3, 6)),
+            *(f"{how}{shift(joint, kind)}" for how in TOGETHER if joint),
+            *(f"{'joint ' * (',' in level)}shift of {shift(level, kind)}" for level in levels),
         )
     ]
-    assert found == expected
 
 
-def test_moved_people_change_two_paths_below_their_common_area():
-    near = NeighborPair.move_people([20, 10, 5, 5], source=2, target=3)
-    assert names(path_statistics(near, RAGGED, [2, 4, 5, 6])) == [
-        "joint shift of raked counts of areas 5, 6",
-        "sum of shifts, cut off at half the change, of raked counts of areas 5, 6",
-        "joint shift of un-raked counts of areas 5, 6",
-        "sum of shifts, cut off at half the change, of un-raked counts of areas 5, 6",
-    ]
-    far = NeighborPair.move_people([20, 10, 5, 5], source=0, target=3)
-    levels = [name for name in names(path_statistics(far, RAGGED, [2, 4, 5, 6])) if name.startswith("joint")]
-    assert levels[:2] == [
-        "joint shift of raked counts of areas 1, 2, 3, 6",
-        "joint shift of raked counts of areas 1, 2",
-    ]
+TOGETHER = ("joint shift of ", "sum of shifts, cut off at half the change, of ")
 
 
-def test_a_tree_of_one_area_has_one_count():
-    pair = NeighborPair.add_people([20], cell=0)
-    assert names(path_statistics(pair, [-1], [0])) == [
-        "shift of raked count of area 0",
-        "shift of un-raked count of area 0",
-    ]
+@pytest.mark.parametrize(
+    ("pair", "parent", "found"),
+    [
+        (NeighborPair.add_people([20, 10, 5, 5], 3, 2), RAGGED, looks("0, 1, 3, 6", "0", "1", "3", "6")),
+        # Two paths below their lowest common area.
+        (NeighborPair.move_people([20, 10, 5, 5], 2, 3), RAGGED, looks("5, 6")),
+        (NeighborPair.move_people([20, 10, 5, 5], 0, 3), RAGGED, looks("1, 2, 3, 6", "1, 2", "3", "6")),
+        (NeighborPair.add_people([20], 0), [-1], looks("", "0")),
+    ],
+)
+def test_the_areas_that_a_pair_changes_are_looked_at(pair, parent, found):
+    assert names(path_statistics(pair, parent, np.setdiff1d(np.arange(len(parent)), parent))) == found
 
 
 def test_many_areas_are_counted_rather_than_named():
