@@ -159,8 +159,8 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
             columns.append(_words(name, name, str, words[name]))
     if not columns:  # every run that was seen raised, or gave an empty list
         columns.append(Column("output", "output", None, None))
-    whole, many = len(columns), sorted(words.keys() - constant, key=lambda name: -len(words[name]))[:LOOKED_INTO]
-    for name in many if inside else ():
+    whole, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # of as many words the first
+    for name in [name for name in many if name not in constant][:LOOKED_INTO] if inside else ():
         if len(words[name]) > min(MANY, words[name].total() / 2):  # few runs show few words, although none repeats
             columns += _inside(name, words[name])
     dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen

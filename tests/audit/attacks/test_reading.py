@@ -214,6 +214,13 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     assert len(learned(*words, inside=False).columns) == 1
 
 
+def test_of_words_of_as_many_values_the_first_are_looked_into():
+    """Not those that a set has first, which are others in every process."""
+    found = reading._learned([{f"part {k}": "word"} for k in range(12)], inside=True)
+    inside = [column.source for column in found.columns[found.whole :]]
+    assert list(dict.fromkeys(inside)) == [f"part {k}" for k in range(reading.LOOKED_INTO)]
+
+
 def test_parts_that_are_not_looked_at_count_as_never_seen(monkeypatch):
     monkeypatch.setattr(reading, "COLUMNS", 3)
     found = learned({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3})
