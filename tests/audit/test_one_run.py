@@ -216,7 +216,7 @@ def test_scores_are_rounded_before_they_are_compared():
     """The last bits of a sum tell the coin: unrounded, every canary would be guessed, and rightly."""
 
     def leaky(data, size, rng):
-        return np.broadcast_to(data + np.where(data > 0, 0.5 - 1e-12, 0.5 + 1e-12) - data, (size, data.size))
+        return np.broadcast_to(data + np.where(data > 0, 0.5 + 1e-12, 0.5 - 1e-12) - data, (size, data.size))
 
     result = measure_loss_one_run(leaky, EMPTY, PureDP(1.0), share=1.0, rng=1)
     assert result.verdict != "violated"  # all are at the middle, and guessed by chance
