@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.arguments import fraction
-from audit.bounds.limits import check_confidence
+from audit.bounds.limits import check_confidence, check_distance
 
 __all__ = ["anytime_game_lower", "look_confidence"]
 
@@ -88,8 +88,7 @@ def anytime_game_lower(
             f"correct and wrong guesses must be 0 or more and no more than runs, got {correct} and {wrong} of {runs}"
         )
     check_confidence(confidence)
-    if not (distance >= 1 and distance == math.floor(distance)):
-        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
+    check_distance(distance)
     fraction("delta", delta, zero=True)
 
     def rejected(epsilon: float) -> bool:
@@ -128,7 +127,8 @@ def rejects(
     able, abstained = loss < 1, runs - correct - wrong
     t = stakes[able]
     wealth = log_shares[able] + correct * np.log1p(t * (1 - forgiven)) + abstained * np.log1p(-t * forgiven)
-    return _enough(wealth + wrong * np.log1p(-loss[able]), confidence)
+    wealth += wrong * np.log1p(-loss[able])
+    return float(np.logaddexp.reduce(wealth)) >= -math.log1p(-confidence)
 
 
 def look_confidence(look: int, confidence: float, looks: int | None = None) -> float:
@@ -193,7 +193,3 @@ def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:
         bump = np.exp(-(np.log(STAKES / min(best, STAKES[-1])) ** 2))
         shares = (1 - SHARE_EXPECTED) * shares + SHARE_EXPECTED * bump / bump.sum()
     return STAKES, np.log(shares)
-
-
-def _enough(log_wealth: Floats, confidence: float) -> bool:
-    return float(np.logaddexp.reduce(log_wealth)) >= -math.log1p(-confidence)

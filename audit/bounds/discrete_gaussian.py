@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from audit.bounds.limits import check_distance
 from audit.bounds.rectangle import rectangle
 
 __all__ = ["discrete_gaussian_lower"]
@@ -22,10 +23,8 @@ def discrete_gaussian_lower(
 
     Parameters
     ----------
-    events_y, runs_y : int
-        Runs with the event, and runs, on the database under which it is likelier.
-    events_x, runs_x : int
-        The same on the other.
+    events_y, runs_y, events_x, runs_x : int
+        As in `two_sample_lower`.
     confidence : float
         One-sided coverage, in (0, 1), shared equally by the two probabilities.
     distance : int
@@ -60,10 +59,8 @@ def discrete_gaussian_lower(
     >>> round(discrete_gaussian_lower(6995, 10_000, 3005, 10_000, confidence=0.95), 3)
     0.456
     """
-    if not (distance >= 1 and distance == math.floor(distance)):
-        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
+    check_distance(distance)
     low, high = map(float, rectangle(events_y, runs_y, events_x, runs_x, confidence=confidence))
-
     if low <= high:
         return 0.0
     # Power does not always rise with rho: at the lattice's steps it may fall. So the least rho is found by excluding

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from audit.arguments import fraction
-from audit.bounds.limits import check_confidence, checked_counts, clopper_pearson_lower
+from audit.bounds.limits import check_confidence, check_distance, checked_counts, clopper_pearson_lower
 
 __all__ = ["approx_game_lower", "guessing_game_lower", "variation_game_lower"]
 
@@ -120,8 +118,7 @@ def approx_game_lower(
     1.223
     """
     fraction("delta", delta, zero=True)
-    if not (distance >= 1 and distance == math.floor(distance)):
-        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
+    check_distance(distance)
     checked_counts(guesses, runs)
     if delta == 0:
         return float(guessing_game_lower(correct, guesses, confidence=confidence)) / distance

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
@@ -25,6 +27,12 @@ def check_confidence(confidence: float) -> None:
     """
     if fraction("confidence", confidence) < LEAST_CONFIDENCE:
         raise ValueError(f"confidence must be at least {LEAST_CONFIDENCE:.2g}, got {confidence}")
+
+
+def check_distance(distance: int) -> None:
+    """Refuse what is no number of steps between two databases."""
+    if not (distance >= 1 and distance == math.floor(distance)):
+        raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
 
 
 def clopper_pearson_lower(successes: ArrayLike, runs: ArrayLike, *, confidence: float) -> Floats:

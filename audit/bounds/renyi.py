@@ -28,10 +28,8 @@ def renyi_event_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *,
 
     Parameters
     ----------
-    events_y, runs_y : int
-        Runs with the event, and runs, on the database under which it is likelier.
-    events_x, runs_x : int
-        The same on the other.
+    events_y, runs_y, events_x, runs_x : int
+        As in `two_sample_lower`.
     confidence : float
         One-sided coverage, in (0, 1), shared equally by the two probabilities.
 

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from audit.claims.claim import Claim, Relation, check_delta
+from audit.arguments import fraction
+from audit.claims.claim import Claim, Relation
 from audit.claims.families import register_claim
 from audit.claims.profiles import ROUNDING
 from audit.claims.pure import PureDP
@@ -127,7 +128,7 @@ class ApproxDP(Claim):
         >>> ApproxDP(1.0, 1e-6).epsilon_at(1e-7)
         inf
         """
-        check_delta(delta)
+        fraction("delta", delta, zero=True)
         if delta < self.delta:
             return math.inf
         rest = (delta - self.delta) / (1.0 - self.delta)

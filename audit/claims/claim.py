@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, get_args
 
-from audit.arguments import fraction
 from audit.exact import LossDistribution
 
-__all__ = ["Claim", "Relation", "check_delta", "check_epsilon", "check_relation"]
+__all__ = ["Claim", "Relation", "check_epsilon", "check_relation"]
 
 Relation = Literal["add_remove", "replace_one"]
 
@@ -326,8 +325,3 @@ def check_epsilon(epsilon: float) -> None:
     """Refuse an epsilon that is negative or NaN."""
     if not epsilon >= 0:
         raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
-
-
-def check_delta(delta: float) -> None:
-    """Refuse a delta outside [0, 1)."""
-    fraction("delta", delta, zero=True)

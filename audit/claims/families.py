@@ -107,7 +107,7 @@ def claim_from_dict(values: dict[str, Any]) -> Claim:
     """
     family = FAMILIES.get(str(values.get("kind"))) if isinstance(values, dict) else None
     if family is None or set(values) != {"kind", "relation", *family.parameter_names()}:
-        kinds = ", ".join(f"{kind} ({', '.join(one.parameter_names())})" for kind, one in FAMILIES.items())
+        kinds = ", ".join(f"{kind} ({', '.join(known.parameter_names())})" for kind, known in FAMILIES.items())
         raise ValueError(f"a claim has the keys kind, relation and its parameters, one of {kinds}; got {values!r}")
     numbers = {name: math.inf if values[name] == "inf" else values[name] for name in family.parameter_names()}
     return family(**{**numbers, "relation": values["relation"]})
@@ -141,22 +141,19 @@ def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     >>> parse_claim("approx:1,1e-6").delta
     1e-06
     """
-    kind, _, rest = text.partition(":")
-    family = FAMILIES.get(kind)
+    name, _, rest = text.partition(":")
+    family = FAMILIES.get(name)
     try:
         numbers = [float(word) for word in rest.split(",")]
     except ValueError:
         numbers = []
     names = family.parameter_names() if family else []
-    if family is None or len(numbers) != len(names) or not _audited(numbers):
-        forms = [f"{name}:{','.join(one.parameter_names()).upper()}" for name, one in FAMILIES.items()]
+    # Worth an audit: of several numbers, all but the last may be 0.
+    possible = len(numbers) == len(names) > 0 and all(0 <= number < math.inf for number in numbers) and numbers[-1] > 0
+    if family is None or not possible:
+        forms = [f"{kind}:{','.join(known.parameter_names()).upper()}" for kind, known in FAMILIES.items()]
         raise ValueError(
             f"a claim is written {' or '.join(forms)} with positive finite numbers, "
             f"approx:0,DELTA for total variation, got {text!r}"
         )
     return family(**{**dict(zip(names, numbers, strict=True)), "relation": relation})
-
-
-def _audited(numbers: list[float]) -> bool:
-    """Tell whether numbers can be a promise that is worth an audit: of several, all but the last may be 0."""
-    return all(0 <= one < math.inf for one in numbers) and numbers[-1] > 0

@@ -7,7 +7,8 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from audit.claims.claim import Claim, check_delta, check_epsilon
+from audit.arguments import fraction
+from audit.claims.claim import Claim, check_epsilon
 from audit.exact import LossDistribution
 
 __all__ = ["ROUNDING", "CurveClaim", "half_divergence"]
@@ -32,7 +33,7 @@ class CurveClaim(Claim):
 
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest epsilon that the promise guarantees at a delta; infinite at 0 unless the budget is 0."""
-        check_delta(delta)
+        fraction("delta", delta, zero=True)
         if self.budget == 0:
             return 0.0
         return math.inf if delta == 0 or self.budget == math.inf else invert(self.log_delta, delta)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audit.claims.claim import Claim, Relation, check_delta, check_epsilon
+from audit.arguments import fraction
+from audit.claims.claim import Claim, Relation, check_epsilon
 from audit.claims.families import register_claim
 from audit.claims.profiles import ROUNDING
 from audit.exact import LossDistribution
@@ -92,7 +93,7 @@ class PureDP(Claim):
         >>> PureDP(1.0).epsilon_at(0.0)
         1.0
         """
-        check_delta(delta)
+        fraction("delta", delta, zero=True)
         if delta == 0:
             return self.epsilon
         odds = delta / (1.0 - delta) * math.exp(-self.epsilon)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -18,13 +18,12 @@ from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event, Statistic
-from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, guesses, register_method
+from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, fewest, guesses, register_method
 
 __all__ = [
     "AnytimeGame",
     "Game",
     "detectable_epsilon",
-    "fewest",
     "game_power",
     "numbers_of_guesses",
     "right_guesses",
@@ -47,6 +46,7 @@ class Game(Method):
     counted = "a rule that guesses the database"
     sources: ClassVar[tuple[str, ...]] = ("steinke", "kairouz", "clopper")
     coins = True
+    planned = "randomized response{sure}: one event carries the whole loss and is seen {seen}"
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
@@ -57,9 +57,9 @@ class Game(Method):
     def chosen(self, tables: Sequence[Table], counting: int, forgiven: float) -> list[Event]:
         """Return the same from tables of scores, where so much is forgiven."""
         game = Guessing(counting, self.confidence, forgiven)
-        found = proposals(tables, game)
-        events = select_events(found, game)
-        return [replace(event, shortfalls=game.shortfalls(found)) for event in events[:1]] + events[1:]
+        candidates = proposals(tables, game)
+        events = select_events(candidates, game)
+        return [replace(event, shortfalls=game.shortfalls(candidates)) for event in events[:1]] + events[1:]
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
         """Return what `detectable` reads besides the counts: how far choices of the event fall short."""
@@ -84,18 +84,18 @@ class Game(Method):
         """
         _, guessed, runs = guesses(counts)
         needed = self.needed(guessed, runs, basis)
-        found = detectable_epsilon(self.claim, self.distance, needed, guessed, runs)
+        least = detectable_epsilon(self.claim, self.distance, needed, guessed, runs)
         missing = np.array(basis.get("shortfalls", []), float)
-        if missing.size == 0 or math.isinf(found):
-            return found
+        if missing.size == 0 or math.isinf(least):
+            return least
 
         def surplus(epsilon: float) -> float:
             """How much oftener than with power 0.8 guesses are right of the events that may be chosen at this loss."""
             right = _right(self.claim.at(epsilon).group(self.distance), guessed, runs, missing)
             return float(np.mean(special.betainc(needed, guessed - needed + 1, right))) - POWER
 
-        most = found + (float(missing.max()) + 1e-9) / self.distance
-        return float(scipy.optimize.brentq(surplus, found, most)) if surplus(found) < 0 < surplus(most) else found
+        most = least + (float(missing.max()) + 1e-9) / self.distance
+        return float(scipy.optimize.brentq(surplus, least, most)) if surplus(least) < 0 < surplus(most) else least
 
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
@@ -106,14 +106,8 @@ class Game(Method):
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often right guesses are too many, of a mechanism that has all of its loss in the event."""
         right = right_guesses(truth.group(self.distance), share)
-        shown = game_power(self.claim.group(self.distance), right, counting, share, self.confidence)
-        return shown * right_side(choosing, right)
-
-    def assumed(self, share: float) -> str:
-        """Return the mechanism whose power `power` returns, in words."""
-        sure = ", true for sure with probability delta" if self.claim.forgiven else ""
-        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
-        return f"randomized response{sure}: one event carries the whole loss and is seen {seen}"
+        power = game_power(self.claim.group(self.distance), right, counting, share, self.confidence)
+        return power * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:
         """Return over how many counting runs power may rise and fall again."""
@@ -216,12 +210,12 @@ def game_power(promise: Claim, right: float, counting: Whole, share: float, conf
     """Return how often right guesses are too many for the promise, for each number of runs that count."""
     if share == 1:
         return np.asarray(scipy.stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))
-    found = []
+    powers = []
     for runs in counting.tolist():
         guessed, chance = numbers_of_guesses(runs, share)
-        shown = scipy.stats.binom.sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
-        found.append(float(chance @ shown))
-    return np.array(found)
+        power = scipy.stats.binom.sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
+        powers.append(float(chance @ power))
+    return np.array(powers)
 
 
 def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
@@ -231,18 +225,6 @@ def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
         guessed = np.arange(max(0, math.floor(runs * share - spread)), min(runs, runs * share + spread) + 1)
         return guessed, scipy.stats.binom.pmf(guessed, runs, share)
     return scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs, share), np.full(NODES, 1 / NODES)
-
-
-def fewest(seen: Callable[[int], bool], guessed: int, start: int) -> int:
-    """Return the fewest right guesses that are seen, more than `start`; one more than all if none are."""
-    low, high, step = start, start + 1, 1
-    while high <= guessed and not seen(high):
-        low, high, step = high, high + step, 2 * step
-    high = min(high, guessed + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if seen(middle) else (middle, high)
-    return high
 
 
 def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, runs: int) -> float:

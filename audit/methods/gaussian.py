@@ -37,6 +37,7 @@ class Gaussian(RegionMethod):
     sources = ("dong", "nasr", "clopper")
     simulated = True
     largest = 30.0
+    planned = NORMAL
 
     def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the mu of one step that a region proves."""
@@ -47,10 +48,6 @@ class Gaussian(RegionMethod):
         mu, shift = (claim.group(self.distance).shift for claim in (self.claim, truth))
         sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
         return np.array([region_power(mu, shift, *size, self.confidence) for size in sizes])
-
-    def assumed(self, share: float) -> str:
-        """Return the mechanism whose power `power` returns, in words."""
-        return NORMAL
 
 
 def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:

@@ -27,6 +27,7 @@ __all__ = [
     "Method",
     "apart",
     "crossing",
+    "fewest",
     "guesses",
     "method_for",
     "method_named",
@@ -81,6 +82,8 @@ class Method(ABC):
         Whether `power` simulates the choice of the event; else it is computed.
     largest : float
         Budget of a pair beyond which nothing is confused any more.
+    planned : str
+        The mechanism whose power `power` returns, in words, with fields for what depends on the question.
     """
 
     claim: Claim
@@ -97,6 +100,7 @@ class Method(ABC):
     between_looks: ClassVar[float] = 2.0
     simulated: ClassVar[bool] = False
     largest: ClassVar[float] = 60.0
+    planned: ClassVar[str] = ""
 
     @abstractmethod
     def choose(
@@ -151,14 +155,19 @@ class Method(ABC):
         raise ValueError(NO_PLANS.format(type(self.claim).__name__))
 
     def assumed(self, share: float) -> str:
-        """Return the mechanism whose power `power` returns, in words.
+        """Return the mechanism whose power `power` returns, in words, where its event is seen in a share of the runs.
 
         Raises
         ------
         ValueError
             If the family has no plans.
         """
-        raise ValueError(NO_PLANS.format(type(self.claim).__name__))
+        if not self.planned:
+            raise ValueError(NO_PLANS.format(type(self.claim).__name__))
+        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
+        return self.planned.format(
+            seen=seen, sure=", true for sure with probability delta" if self.claim.forgiven else ""
+        )
 
     def sawtooth(self, truth: Claim) -> float:
         """Return over how many counting runs power may rise and fall again; 0 where it is approximated."""
@@ -263,9 +272,21 @@ def guesses(counts: Counts) -> tuple[int, int, int]:
     return correct, correct + x["guessed_y"] + y["guessed_x"], x["runs"] + y["runs"]
 
 
-def apart(found: float, wanted: float) -> float:
+def apart(power: float, wanted: float) -> float:
     """Return by how many standard errors one power exceeds another: nearly a line in the root of the runs."""
-    return float(special.ndtri(np.clip(found, 1e-15, 1 - 1e-15)) - special.ndtri(wanted))
+    return float(special.ndtri(np.clip(power, 1e-15, 1 - 1e-15)) - special.ndtri(wanted))
+
+
+def fewest(shown: Callable[[int], bool], most: int, start: int) -> int:
+    """Return the fewest of at most so many events that show something, more than `start`; one too many if none do."""
+    low, high, step = start, start + 1, 1
+    while high <= most and not shown(high):
+        low, high, step = high, high + step, 2 * step
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shown(middle) else (middle, high)
+    return high
 
 
 def crossing(excess: Callable[[float], float], start: float, bottom: float, top: float, close: float) -> float:
@@ -280,7 +301,7 @@ def crossing(excess: Callable[[float], float], start: float, bottom: float, top:
         if high >= top:
             return math.inf
         low, high, step = high, min(top, high + step), 2 * step
-    found = float(scipy.optimize.brentq(excess, low, high, xtol=close))
-    while excess(found) < 0:
-        found += close
-    return found
+    at = float(scipy.optimize.brentq(excess, low, high, xtol=close))
+    while excess(at) < 0:
+        at += close
+    return at

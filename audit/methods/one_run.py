@@ -14,8 +14,8 @@ from audit.attacks.selection import Family
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.claims import Claim, PureDP
 from audit.events import Event, Statistic
-from audit.methods.game import detectable_epsilon, fewest, game_power, right_guesses, sawtooth
-from audit.methods.method import Basis, Counts, Floats, Method, Whole, guesses, register_method
+from audit.methods.game import detectable_epsilon, game_power, right_guesses, sawtooth
+from audit.methods.method import Basis, Counts, Floats, Method, Whole, fewest, guesses, register_method
 from audit.results import ONE_RUN
 
 __all__ = ["OneRun"]
@@ -92,23 +92,19 @@ class OneRun(Method):
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often one run with so many canaries refutes the promise."""
-        pair, found = truth.group(self.distance), []
+        pair, powers = truth.group(self.distance), []
         for canaries in counting.tolist():
             guessed_share = self.share(canaries)
             if guessed_share is None:
                 promise = self.claim.group(self.distance)
                 return game_power(promise, right_guesses(pair, 1.0), counting, 1.0, self.confidence)
             guessed, right = max(1, round(guessed_share * canaries)), _clearest_right(pair, guessed_share)
-            found.append(float(scipy.stats.binom.sf(self.needed(guessed, canaries) - 1, guessed, right)))
-        return np.array(found)
+            powers.append(float(scipy.stats.binom.sf(_needed(self, guessed, canaries) - 1, guessed, right)))
+        return np.array(powers)
 
     def sawtooth(self, truth: Claim) -> float:
         """Return over how many canaries power may rise and fall again; 0 where a delta smooths it."""
         return sawtooth(self.claim, truth, self.distance) if self.share(1) is None else 0.0
-
-    def needed(self, guessed: int, number: int) -> int:
-        """Return the fewest right guesses that refute the promise, one more than all if none do."""
-        return _needed(self, guessed, number)
 
     def refuted(self, budget: float, correct: int, guessed: int, number: int) -> bool:
         """Return whether so many right guesses are too many, if one step loses no more than a budget."""
@@ -149,14 +145,15 @@ def _lower(method: OneRun, correct: int, guessed: int, number: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _needed(method: OneRun, guessed: int, number: int) -> int:
+    """Return the fewest right guesses that refute the promise, one more than all if none do."""
     return fewest(lambda correct: method.refuted(method.claim.budget, correct, guessed, number), guessed, 0)
 
 
 @lru_cache(maxsize=4096)
 def _detectable(method: OneRun, guessed: int, number: int) -> float:
     claim, people = method.claim, method.distance
-    shown = claim if claim.epsilon_delta else PureDP(0.0)
-    epsilon = detectable_epsilon(shown, people, method.needed(guessed, number), guessed, number)
+    family = claim if claim.epsilon_delta else PureDP(0.0)
+    epsilon = detectable_epsilon(family, people, _needed(method, guessed, number), guessed, number)
     if claim.epsilon_delta or math.isinf(epsilon):
         return epsilon
     # Normal laws whose clearest parts, as large as those guessed, are told apart with these odds.

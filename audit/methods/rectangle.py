@@ -70,8 +70,8 @@ class Rectangle(RegionMethod):
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often either region refutes the promise, of a mechanism that has all of its loss in one."""
         right = right_guesses(truth.group(self.distance), share)
-        shown = [self._power(right, runs // 2) for runs in counting.tolist()]
-        return np.array(shown) * right_side(choosing, right)
+        powers = [self._power(right, runs // 2) for runs in counting.tolist()]
+        return np.array(powers) * right_side(choosing, right)
 
     def given_sizes(self, left: list[int], coins: np.random.Generator) -> list[int]:
         """Return how many of the given runs on either database are counted."""
@@ -86,7 +86,7 @@ class Rectangle(RegionMethod):
         """Return the smallest epsilon that one region calls a violation; a share adds up both probabilities."""
         met, met_other = np.arange(runs + 1), np.arange(runs_other + 1)
         limits = rectangle(met[:, None], runs, met_other[None, :], runs_other, confidence=confidence)
-        seen: NDArray[np.bool_] = self._rejected(*limits, self.claim.budget)
+        refuted: NDArray[np.bool_] = self._rejected(*limits, self.claim.budget)
 
         def missing(epsilon: float) -> float:
             pair = self.claim.at(epsilon).group(self.distance)
@@ -97,7 +97,7 @@ class Rectangle(RegionMethod):
             chance = np.outer(
                 scipy.stats.binom.pmf(met, runs, likely), scipy.stats.binom.pmf(met_other, runs_other, rare)
             )
-            return POWER - float(chance[seen].sum())
+            return POWER - float(chance[refuted].sum())
 
         top = 40.0 / self.distance
         if missing(top) > 0:
@@ -108,9 +108,9 @@ class Rectangle(RegionMethod):
         """Return how often one of the two regions of randomized response refutes the promise."""
         met = np.arange(each + 1)
         on_y, on_x = met[:, None], met[None, :]
-        shown = np.zeros((each + 1, each + 1), bool)
+        refuted = np.zeros((each + 1, each + 1), bool)
         for likely, other in ((on_y, on_x), (each - on_x, each - on_y)):
             limits = rectangle(likely, each, other, each, confidence=self.each_region({}))
-            shown |= self._rejected(*limits, self.claim.budget)
+            refuted |= self._rejected(*limits, self.claim.budget)
         chance = np.outer(scipy.stats.binom.pmf(met, each, right), scipy.stats.binom.pmf(met, each, 1 - right))
-        return float(chance[shown].sum())
+        return float(chance[refuted].sum())

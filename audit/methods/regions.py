@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 
 from scipy import special
 
 from audit.attacks.selection import Family, Shifts, proposals, select_events, tabulated
 from audit.events import Event, Statistic
-from audit.methods.method import POWER, Basis, Counts, Floats, Method
+from audit.methods.method import POWER, Basis, Counts, Floats, Method, fewest
 
-__all__ = ["NORMAL", "SEED", "RegionMethod", "counting_ratio", "detectable_shift", "nearby", "regions"]
+__all__ = ["NORMAL", "SEED", "RegionMethod", "counting_ratio", "nearby", "regions"]
 
 NORMAL = "two normal laws at the shift that has this loss, as of a count with normal noise"  # whose power is planned
 SEED = 20  # of the selection runs that are made up: the same question has the same answer
@@ -49,41 +48,38 @@ class RegionMethod(Method):
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of normal laws that the region which sees farther calls a violation."""
-        each, found = self.each_region(basis), []
-        for likely, other, guess in regions(counts):
-            runs, seen, runs_other = likely["runs"], other[guess], other["runs"]
+        each = self.each_region(basis)
+        shift = min(
+            self._detectable_shift(likely["runs"], other[guess], other["runs"], each)
+            for likely, other, guess in regions(counts)
+        )
+        return self.claim.at_shift(shift / self.distance).budget
 
-            def shown(met: int, runs: int = runs, seen: int = seen, runs_other: int = runs_other) -> bool:
-                return self.region_lower(met, runs, seen, runs_other, confidence=each) > self.claim.budget
+    def _detectable_shift(self, runs: int, met_other: int, runs_other: int, confidence: float) -> float:
+        """Return the shift of normal laws at which a region is met often enough with power 0.8; infinite if at none.
 
-            found.append(detectable_shift(shown, seen, runs_other, runs))
-        return self.claim.at_shift(min(found) / self.distance).budget
+        The rate at which it is met where it is rare is taken from what was seen; how far either rate may stray, on the
+        scale of normal quantiles, adds up as variances do.
+        """
+        if met_other in (0, runs_other):
+            return math.inf
+
+        def shown(met: int) -> bool:
+            return self.region_lower(met, runs, met_other, runs_other, confidence=confidence) > self.claim.budget
+
+        if (needed := fewest(shown, runs, 0)) > runs:
+            return math.inf
+        half, rate = special.ndtri(special.betaincinv(needed, runs - needed + 1, [0.5, POWER]))
+        rare = float(special.ndtri(met_other / runs_other))
+        deviation = math.sqrt(2 * math.pi * met_other * (1 - met_other / runs_other)) / runs_other
+        deviation *= math.exp(rare**2 / 2)
+        z = float(special.ndtri(POWER))
+        return max(0.0, float(half) - rare + math.hypot(rate - half, z * deviation))
 
 
 def regions(counts: Counts) -> list[tuple[dict[str, int], dict[str, int], str]]:
     """Return either region that a rule names: the counts where it is likely, the others, and its name."""
     return [(counts["y"], counts["x"], "guessed_y"), (counts["x"], counts["y"], "guessed_x")]
-
-
-def detectable_shift(shown: Callable[[int], bool], seen: int, runs_other: int, runs_likely: int) -> float:
-    """Return the shift of normal laws at which a region is met often enough with power 0.8; infinite if at none.
-
-    The rate at which it is met where it is rare is taken from what was seen; how far either rate may stray, on the
-    scale of normal quantiles, adds up as variances do.
-    """
-    if seen in (0, runs_other):
-        return math.inf
-    low, high = 0, runs_likely + 1  # the fewest runs with the region that are too many for the promise
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
-    if high > runs_likely:
-        return math.inf
-    half, rate = special.ndtri(special.betaincinv(high, runs_likely - high + 1, [0.5, POWER]))
-    rare = float(special.ndtri(seen / runs_other))
-    deviation = math.sqrt(2 * math.pi * seen * (1 - seen / runs_other)) / runs_other * math.exp(rare**2 / 2)
-    z = float(special.ndtri(POWER))
-    return max(0.0, float(half) - rare + math.hypot(rate - half, z * deviation))
 
 
 def nearby(shift: float, runs: int, steps: tuple[float, float]) -> tuple[float, int]:

@@ -56,6 +56,7 @@ class Renyi(RegionMethod):
     rules = ("threshold", "cell", "weights")
     simulated = True
     largest = LARGEST
+    planned = NORMAL
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
@@ -118,10 +119,6 @@ class Renyi(RegionMethod):
             ]
         )
 
-    def assumed(self, share: float) -> str:
-        """Return the mechanism whose power `power` returns, in words."""
-        return NORMAL
-
     def searched(self, families: tuple[Family, ...]) -> str:
         """Return the kinds of rules that are searched, in words."""
         return "likelihood ratios"
@@ -166,8 +163,8 @@ def divergence_power(
     law_x, law_y = _laws(edges, shift)
     likely, other = np.where(toward_y, law_y, law_x), np.where(toward_y, law_x, law_y)
     runs_likely, runs_other = (np.where(toward_y[:, 0], *sides) for sides in (runs[::-1], runs))
-    found = _weights_power(rho, weights, order, likely, other, runs_likely, runs_other, confidence)
-    return float(found.mean() if choosing else found.max())
+    powers = _weights_power(rho, weights, order, likely, other, runs_likely, runs_other, confidence)
+    return float(powers.mean() if choosing else powers.max())
 
 
 @lru_cache(maxsize=256)
@@ -183,10 +180,10 @@ def detectable_divergence(rho: float, choosing: int, runs_x: int, runs_y: int, c
 
     least = max(LEAST_EXCESS * rho, LEAST_RHO)
     bottom, top = math.log(least), math.log(max(LARGEST - rho, least))
-    found = crossing(lambda at: excess(at, 0), min(math.log(max(rho, least)), top), bottom, top, CLOSE)
-    if choosing and found < math.inf:
-        found = crossing(lambda at: excess(at, choosing), found, bottom, top, CLOSE)
-    return rho + math.exp(found)
+    log_excess = crossing(lambda at: excess(at, 0), min(math.log(max(rho, least)), top), bottom, top, CLOSE)
+    if choosing and log_excess < math.inf:
+        log_excess = crossing(lambda at: excess(at, choosing), log_excess, bottom, top, CLOSE)
+    return rho + math.exp(log_excess)
 
 
 def _laws(edges: Floats, shift: float) -> tuple[Floats, Floats]:

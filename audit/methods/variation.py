@@ -35,6 +35,7 @@ class Variation(Game):
     )
     sources = ("steinke", "clopper")
     largest = 1 - 1e-9
+    planned = "a mechanism that tells all with probability delta and else nothing: its event is seen {seen}"
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
@@ -46,14 +47,14 @@ class Variation(Game):
         """
         promised, best = self.claim.group(self.distance).budget, never(statistics[0])
         one_sided: list[Event] = []
-        tables, shown = tabulated(statistics, x, y, families), (-1.0, -1.0)
+        tables, most = tabulated(statistics, x, y, families), (-1.0, -1.0)
         for step in range(2 + STEPS):
-            forgiven = min((promised / 2, promised, shown[0])[min(step, 2)], self.largest)
+            forgiven = min((promised / 2, promised, most[0])[min(step, 2)], self.largest)
             event, *others = self.chosen(tables, counting, forgiven) or [never(statistics[0])]
             one_sided = one_sided or others[:1]
             rated = self._rated(event, statistics, x, y)
-            if rated > shown:
-                shown, best = rated, event
+            if rated > most:
+                most, best = rated, event
             elif step >= 2:
                 break
         return [best, *(event for event in one_sided if str(event) != str(best))]
@@ -100,27 +101,17 @@ class Variation(Game):
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often guesses are right too often, of a mechanism whose event is seen in a share of runs."""
-        delta, found = min(truth.group(self.distance).budget, share), []
+        delta, powers = min(truth.group(self.distance).budget, share), []
         right = (1 + delta / share) / 2
         for runs in counting.tolist():
             guessed, chance = numbers_of_guesses(runs, share) if share < 1 else (np.array([runs]), np.ones(1))
-            found.append(float(chance @ scipy.stats.binom.sf(self._needed(guessed, runs) - 1, guessed, right)))
-        return np.array(found) * right_side(choosing, right)
+            powers.append(float(chance @ scipy.stats.binom.sf(self._needed(guessed, runs) - 1, guessed, right)))
+        return np.array(powers) * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:
         """Return over how many counting runs power may rise and fall again."""
         promised, lost = (claim.group(self.distance).budget for claim in (self.claim, truth))
         return 16 / max(lost - promised, 1e-9)
-
-    def assumed(self, share: float) -> str:
-        """Return the mechanism whose power `power` returns, in words."""
-        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
-        return f"a mechanism that tells all with probability delta and else nothing: its event is seen {seen}"
-
-    @classmethod
-    def stopped_early(cls, basis: Basis) -> bool:
-        """Return whether the runs may have ended when the answer was clear."""
-        return bool(basis["look"])
 
     def _proved(self, correct: ArrayLike, guessed: ArrayLike, runs: int, basis: Basis) -> Floats:
         """Return the total variation of the pair that guesses prove."""
@@ -133,9 +124,9 @@ class Variation(Game):
         low, high = np.full(guessed.shape, -1.0), guessed + 1.0
         while np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
-            tried = np.clip(middle, 0, guessed)
-            shown = (self._proved(tried, guessed, runs, {"regions": 2, "look": 0}) > promised) | (middle > guessed)
-            low, high = np.where(shown, low, middle), np.where(shown, middle, high)
+            correct = np.clip(middle, 0, guessed)
+            refuted = (self._proved(correct, guessed, runs, {"regions": 2, "look": 0}) > promised) | (middle > guessed)
+            low, high = np.where(refuted, low, middle), np.where(refuted, middle, high)
         return high
 
     def _rated(self, event: Event, statistics: tuple[Statistic, ...], x: Floats, y: Floats) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from audit.arguments import LARGEST
 from audit.claims import Relation
 
-__all__ = ["check_counts", "check_records", "distance_of_counts", "distance_of_records", "frozen"]
+__all__ = ["check_counts", "check_records", "distance_of_counts", "distance_of_records", "frozen", "steps"]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -27,10 +27,9 @@ def check_counts(data: Any) -> NDArray[np.int64]:
         raise TypeError(f"counts must be numbers, got dtype {given.dtype} (use NeighborPair.declared for other data)")
     if given.size == 0:
         raise ValueError(f"counts must have at least one cell, got shape {given.shape}")
-    if not np.all(np.isfinite(given) & (given == np.floor(given))):
-        raise ValueError(
-            f"counts must be whole numbers, got {given[~(np.isfinite(given) & (given == np.floor(given)))][0]}"
-        )
+    broken = given[~(np.isfinite(given) & (given == np.floor(given)))]
+    if broken.size:
+        raise ValueError(f"counts must be whole numbers, got {broken[0]}")
     if given.min() < 0:
         raise ValueError(f"counts must not be negative, got {given.min()}")
     if given.max() >= LARGEST:
@@ -54,10 +53,7 @@ def distance_of_counts(x: NDArray[np.int64], y: NDArray[np.int64], relation: Rel
     """Return the steps between two tables of counts, or None where no number of steps leads from one to the other."""
     if x.shape != y.shape:
         return None
-    added, removed = int(np.maximum(y - x, 0).sum()), int(np.maximum(x - y, 0).sum())
-    if relation == "add_remove":
-        return added + removed
-    return added if added == removed else None
+    return steps(int(np.maximum(y - x, 0).sum()), int(np.maximum(x - y, 0).sum()), relation)
 
 
 def distance_of_records(x: NDArray[Any], y: NDArray[Any], relation: Relation) -> int | None:
@@ -65,7 +61,12 @@ def distance_of_records(x: NDArray[Any], y: NDArray[Any], relation: Relation) ->
     if x.shape[1:] != y.shape[1:]:
         return None
     _, which = np.unique(np.concatenate([x, y]), axis=0, return_inverse=True)
-    difference = np.bincount(which[len(x) :], minlength=which.max(initial=0) + 1) - np.bincount(
-        which[: len(x)], minlength=which.max(initial=0) + 1
-    )
+    difference = np.bincount(which, np.repeat([-1, 1], [len(x), len(y)]))
     return distance_of_counts(np.zeros_like(difference), difference, relation)
+
+
+def steps(added: int, removed: int, relation: Relation) -> int | None:
+    """Return the steps that so many additions and removals take, or None where replacing does not lead there."""
+    if relation == "add_remove":
+        return added + removed
+    return added if added == removed else None

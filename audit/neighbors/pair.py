@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import whole_number
 from audit.claims import Relation, check_relation
+from audit.io.html import as_facts
 from audit.neighbors.counts import check_counts, check_records, distance_of_counts, distance_of_records, frozen
-from audit.neighbors.notebook import pair_html
 from audit.neighbors.tables import check_table, distance_of_tables, is_table, joined, replaced, units_of
 
 __all__ = ["Adjacency", "NeighborPair", "Unit"]
@@ -73,7 +74,15 @@ class NeighborPair:
     key: str | None = None
 
     def _repr_html_(self) -> str:
-        return pair_html(self)
+        step = {"add_remove": "added or removed", "replace_one": "replaced"}[self.relation]
+        known = {"verified": "computed from the databases", "declared": "declared by the caller"}[self.adjacency]
+        facts = [
+            ("neighbors", f"one {self.unit} {step}"),
+            ("distance", f"{'1 step' if self.distance == 1 else f'{self.distance:,} steps'}, {known}"),
+            ("databases", f"{type(self.x).__name__} {getattr(self.x, 'shape', '')}"),
+        ]
+        notes = ["CONFIDENTIAL: the databases are."] if self.confidential else []
+        return as_facts(self.label or "Neighboring databases", facts, notes=notes)
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
@@ -82,20 +91,19 @@ class NeighborPair:
         if self.adjacency not in get_args(Adjacency):
             raise ValueError(f'adjacency must be "verified" or "declared", got {self.adjacency!r}')
         object.__setattr__(self, "distance", whole_number("distance", self.distance, least=1))
+        check: Callable[[Any], Any]
+        measure: Callable[[Any, Any, Relation], int | None] | None
         if self.adjacency == "declared":
-            for name in ("x", "y"):
-                object.__setattr__(self, name, _as_given(getattr(self, name)))
-            return
-        if is_table(self.x) or is_table(self.y):
-            object.__setattr__(self, "x", check_table(self.x))
-            object.__setattr__(self, "y", check_table(self.y))
-            steps = distance_of_tables(self.x, self.y, self.relation, self.key)
+            check, measure = _as_given, None
+        elif is_table(self.x) or is_table(self.y):
+            check, measure = check_table, partial(distance_of_tables, key=self.key)
+        elif self.unit == "record":
+            check, measure = check_records, distance_of_records
         else:
-            as_database = check_records if self.unit == "record" else check_counts
-            object.__setattr__(self, "x", as_database(self.x))
-            object.__setattr__(self, "y", as_database(self.y))
-            measure = distance_of_records if self.unit == "record" else distance_of_counts
-            steps = measure(self.x, self.y, self.relation)
+            check, measure = check_counts, distance_of_counts
+        for name in ("x", "y"):
+            object.__setattr__(self, name, check(getattr(self, name)))
+        steps = measure(self.x, self.y, self.relation) if measure else self.distance
         if steps != self.distance:
             found = "no number of steps" if steps is None else f"distance {steps}"
             raise ValueError(f"the databases must be at distance {self.distance} under {self.relation}, got {found}")
@@ -212,10 +220,8 @@ class NeighborPair:
         row : mapping
             A value for every column, of the column's type; columns keep their types. In a list of dicts a column has
             the types that its rows show.
-        unit : {"person", "household", "record"}
-            Whose data one row is. Use `add_group` where a unit has several rows.
-        label : str, optional
-            What the pair is, in words.
+        unit, label : str
+            As in `NeighborPair`; use `add_group` where a unit has several rows.
 
         Raises
         ------
@@ -250,10 +256,8 @@ class NeighborPair:
             Which row, the first being 0.
         row : mapping
             What `y` has in its place: another row, as `add_row` takes it.
-        unit : {"person", "household", "record"}
-            Whose data one row is.
-        label : str, optional
-            What the pair is, in words.
+        unit, label : str
+            As in `NeighborPair`.
 
         Raises
         ------
@@ -289,10 +293,8 @@ class NeighborPair:
             The rows that `y` has besides, at least one, each as `add_row` takes it.
         key : str, optional
             Column that names the unit of each row: rows with one name are one unit, which `table` must not have yet.
-        unit : {"person", "household", "record"}
-            What a unit is.
-        label : str, optional
-            What the pair is, in words.
+        unit, label : str
+            As in `NeighborPair`.
 
         Raises
         ------
@@ -337,10 +339,8 @@ class NeighborPair:
             What one step between neighbors is.
         distance : int
             Steps from `x` to `y`.
-        unit : {"person", "household", "record"}
-            Whose data changes in one step.
-        label : str, optional
-            What the pair is, in words.
+        unit, label : str
+            As in `NeighborPair`.
 
         Raises
         ------

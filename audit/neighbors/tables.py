@@ -20,6 +20,7 @@ import numpy as np
 
 from audit.arguments import LARGEST, whole_number
 from audit.claims import Relation
+from audit.neighbors.counts import steps
 
 __all__ = ["check_table", "distance_of_tables", "is_table", "joined", "replaced", "units_of"]
 
@@ -67,8 +68,7 @@ def distance_of_tables(x: Any, y: Any, relation: Relation, key: str | None) -> i
     if not _alike(x, y):
         return None
     of_x, of_y = (Counter(units_of(table, key).values()) for table in (x, y))
-    added, removed = (of_y - of_x).total(), (of_x - of_y).total()
-    return added + removed if relation == "add_remove" else added if added == removed else None
+    return steps((of_y - of_x).total(), (of_x - of_y).total(), relation)
 
 
 def units_of(table: Any, key: str | None) -> dict[str, bytes]:
@@ -141,8 +141,8 @@ def _like(table: Any, rows: Sequence[Any]) -> Any:
     names = _names(table) or (list(rows[0]) if isinstance(table, list) and isinstance(rows[0], Mapping) else [])
     rows = [_ordered(row, names) for row in rows]
     if isinstance(table, list):
-        seen = {name: _column(table, name) for name in names}
-        columns = {name: _of_seen_types(seen[name], [row[name] for row in rows], name) for name in names}
+        present = {name: _column(table, name) for name in names}
+        columns = {name: _of_column_types(present[name], [row[name] for row in rows], name) for name in names}
         return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return type(table)({name: _series(table[name], [row[name] for row in rows], name) for name in names})
 
@@ -157,22 +157,22 @@ def _ordered(row: Any, names: Sequence[Any]) -> dict[Any, Any]:
     return {name: row[name] for name in names}
 
 
-def _of_seen_types(column: list[Any], values: list[Any], name: Any) -> list[Any]:
+def _of_column_types(column: list[Any], values: list[Any], name: Any) -> list[Any]:
     """Return values for a column of Python objects, whose types are those that were seen."""
     kinds = set(map(type, column))
     if float in kinds and int not in kinds:
         values = [float(value) if type(value) is int and abs(value) < LARGEST else value for value in values]
     for value in values:
         if kinds and type(value) not in kinds:
-            seen = ", ".join(sorted("nothing" if kind is type(None) else kind.__name__ for kind in kinds))
-            raise ValueError(f"column {name!r} holds {seen}, got {value!r}")
+            types = ", ".join(sorted("nothing" if kind is type(None) else kind.__name__ for kind in kinds))
+            raise ValueError(f"column {name!r} holds {types}, got {value!r}")
     return values
 
 
 def _series(column: Any, values: list[Any], name: Any) -> Any:
     """Return values as a column of the same type, or refuse those that come out as others."""
     if column.dtype == object:
-        values = _of_seen_types(column.to_list(), values, name)
+        values = _of_column_types(column.to_list(), values, name)
     try:
         made = type(column)(values, dtype=column.dtype)
         fit = made.dtype == column.dtype and all(map(_same, made.to_list(), values))

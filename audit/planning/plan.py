@@ -13,11 +13,12 @@ from audit.claims import Claim
 from audit.methods.method import FEW, Method, method_for
 from audit.methods.one_run import OneRun
 
-__all__ = ["Design", "Plan"]
+__all__ = ["MOST", "MOST_CANARIES", "Design", "Plan"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Design = Literal["coins", "outputs", "one_run"]
+MOST, MOST_CANARIES = 10**12, 10**6  # runs and canaries: beyond, nobody plans anything
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Plan:
             size += self.step
 
     @property
+    def most(self) -> int:
+        """Most runs, or canaries, that anyone plans."""
+        return MOST_CANARIES if self.design == "one_run" else MOST
+
+    @property
     def largest_violation(self) -> float:
         """Up to where a violation differs from one that nobody could miss."""
         largest = method_for(self.claim, self.distance, self.confidence).largest
@@ -82,14 +88,14 @@ class Plan:
         truth = self.claim.at(violation * self.claim.budget)
         choosing, counting = self.split(sizes)
         if self.design != "outputs":
-            found = self.method.power(truth, choosing, counting, share=self.share)
-            return np.minimum(found, 1.0)  # which is a sum, and rounded
+            powers = self.method.power(truth, choosing, counting, share=self.share)
+            return np.minimum(powers, 1.0)  # which is a sum, and rounded
         each = counting // 2
-        found = self.method.power(truth, choosing, self.method.given_counting(each))
+        powers = self.method.power(truth, choosing, self.method.given_counting(each))
         if np.any(few := each < FEW):
             method = method_for(self.claim, self.distance, self.confidence, fewest=0)
-            found[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
-        return np.minimum(found, 1.0)
+            powers[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
+        return np.minimum(powers, 1.0)
 
 
 @lru_cache(maxsize=1024)

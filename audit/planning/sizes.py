@@ -16,7 +16,6 @@ from audit.planning.plan import Design, Plan
 
 __all__ = ["OutOfReachError", "plan_power", "plan_size", "plan_violation"]
 
-MOST, MOST_CANARIES = 10**12, 10**6  # runs and canaries: beyond, nobody plans anything
 SMALLEST_SHARE = 1e-6  # of runs that choose, or that count
 WINDOW = 100_000  # sizes below one that is enough which may be tried too
 
@@ -110,7 +109,7 @@ def plan_size(
     worse, wanted = _checked_violation(violation), fraction("power", power)
     size = _simulated_size(plan, worse, wanted) if plan.method.simulated else _first_size(plan, worse, wanted)
     if size is None:
-        most = f"{MOST_CANARIES:,} canaries" if design == "one_run" else f"{MOST:,} runs"
+        most = f"{plan.most:,} {'canaries' if design == 'one_run' else 'runs'}"
         raise OutOfReachError(f"not even {most} would see {worse:g} times {claim} with power {wanted:g}")
     return size
 
@@ -190,7 +189,7 @@ def _first_size(plan: Plan, violation: float, power: float) -> int | None:
     low, high = plan.least - plan.step, plan.least
     while plan.power(high, violation) < power:
         low, high = high, high + max(1, high // (2 * plan.step)) * plan.step
-        if high > (MOST_CANARIES if plan.design == "one_run" else MOST):
+        if high > plan.most:
             return None
     while high - low > plan.step:
         middle = low + (high - low) // (2 * plan.step) * plan.step
@@ -208,10 +207,10 @@ def _simulated_size(plan: Plan, violation: float, power: float) -> int | None:
     """Return a size at which power is reached, to within `CLOSE` of where it first is; None if there is none."""
     start = plan.least
     if plan.selection > 0:
-        known = _simulated_size(replace(plan, selection=0.0), violation, power)
-        if known is None:
+        registered = _simulated_size(replace(plan, selection=0.0), violation, power)
+        if registered is None:
             return None
-        start = max(start, math.ceil(known / (1 - plan.selection)))
+        start = max(start, math.ceil(registered / (1 - plan.selection)))
 
     def whole(log_size: float) -> int:
         return max(plan.least, plan.step * math.ceil(math.exp(log_size) / plan.step - 1e-9))
@@ -219,8 +218,8 @@ def _simulated_size(plan: Plan, violation: float, power: float) -> int | None:
     def excess(log_size: float) -> float:
         return apart(plan.power(whole(log_size), violation), power)
 
-    found = crossing(excess, math.log(start), math.log(plan.least), math.log(MOST), CLOSE)
-    return None if math.isinf(found) else whole(found)
+    log_size = crossing(excess, math.log(start), math.log(plan.least), math.log(plan.most), CLOSE)
+    return None if math.isinf(log_size) else whole(log_size)
 
 
 def _smallest_violation(plan: Plan, size: int, power: float) -> float:
@@ -235,8 +234,8 @@ def _smallest_violation(plan: Plan, size: int, power: float) -> float:
             replace(plan, selection=0.0, design="coins"), int(plan.split(np.array(size))[1]), power
         )
         start = min(max(math.log(max(registered - 1, LEAST_EXCESS)), bottom), top)
-    found = crossing(excess, start, bottom, top, CLOSE if plan.method.simulated else 1e-12)
-    return 1 + math.exp(found) if found > bottom else 1.0
+    log_excess = crossing(excess, start, bottom, top, CLOSE if plan.method.simulated else 1e-12)
+    return 1 + math.exp(log_excess) if log_excess > bottom else 1.0
 
 
 def _checked_plan(
@@ -266,7 +265,6 @@ def _checked_violation(violation: float) -> float:
 
 def _checked_size(plan: Plan, size: int) -> int:
     runs = whole_number("size", size, least=plan.least)
-    most = MOST_CANARIES if plan.design == "one_run" else MOST
-    if runs > most:
-        raise ValueError(f"size must be at most {most}, got {runs}")
+    if runs > plan.most:
+        raise ValueError(f"size must be at most {plan.most}, got {runs}")
     return runs

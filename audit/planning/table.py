@@ -89,12 +89,12 @@ class PlanTable:
     def _repr_html_(self) -> str:
         name = self.claim.parameter
         last = f"{self.what} needed" if self.runs is None else "power"
-        rows = [(f"{row[name]:.4g}", f"{row['violation']:.6g}", self._found(row)) for row in self.rows]
-        asked = f"with power {self.power:g}" if self.runs is None else f"with {self.runs:,} {self.what}"
-        title = f"To detect a violation of {self.claim} {asked}, at {percent(self.audit['confidence'])} confidence"
+        rows = [(f"{row[name]:.4g}", f"{row['violation']:.6g}", self._answer(row)) for row in self.rows]
+        question = f"with power {self.power:g}" if self.runs is None else f"with {self.runs:,} {self.what}"
+        title = f"To detect a violation of {self.claim} {question}, at {percent(self.audit['confidence'])} confidence"
         return as_table(title, (f"true {name}", "times the promise", last), rows, notes=[self.assumes])
 
-    def _found(self, row: dict[str, Any]) -> str:
+    def _answer(self, row: dict[str, Any]) -> str:
         if self.runs is not None:
             return f"{100 * row['power']:.1f}%"
         return "out of reach" if row["runs"] is None else f"{row['runs']:,}"

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import expit
 
 from audit.bounds.anytime import STAKES, _mixture, anytime_game_lower, look_confidence
@@ -181,36 +179,6 @@ def test_stopping_at_the_first_success_breaks_two_samples():
 
 
 # Properties
-
-
-@settings(max_examples=60)
-@given(
-    st.tuples(*[st.integers(0, 3000)] * 3),
-    st.floats(0.3, 0.9999),
-    st.integers(1, 40),
-    st.one_of(st.none(), st.tuples(st.floats(1, 1e6), st.floats(0.5, 0.999))),
-    st.floats(1e-9, 0.5),
-)
-def test_the_lower_bound_is_ordered(seen, confidence, distance, expected, delta):
-    correct, wrong, _ = seen
-    runs = sum(seen)
-
-    def bound(correct=correct, wrong=wrong, runs=runs, delta=0.0, distance=distance):
-        return anytime_game_lower(
-            correct, wrong, runs, confidence=confidence, delta=delta, distance=distance, expected=expected
-        )
-
-    found = bound()
-    fixed = float(guessing_game_lower(correct, correct + wrong, confidence=confidence)) / distance
-    assert 0 <= found <= fixed + 1e-9
-    assert bound(runs=correct + wrong) == found  # without delta abstentions carry nothing
-    assert found == pytest.approx(bound(distance=1) / distance, abs=1e-8)
-    assert bound(correct + 1, runs=runs + 1) >= found - 1e-8
-    assert bound(wrong=wrong + 1, runs=runs + 1) <= found + 1e-8
-    forgiving = bound(delta=delta)
-    assert 0 <= forgiving <= found + 1e-8
-    assert bound(delta=delta / 2) >= forgiving - 1e-8
-    assert bound(delta=delta, runs=runs + 100) <= forgiving + 1e-8
 
 
 def test_nothing_seen_shows_nothing():

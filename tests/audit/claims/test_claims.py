@@ -140,13 +140,6 @@ def test_extreme_budgets_keep_their_digits():
 # Properties
 
 
-@given(FINITE, st.floats(0, 2), st.floats(0, 2))
-def test_delta_falls_with_epsilon(claim, first, second):
-    scale = claim.epsilon_at(1e-9) if claim.epsilon_at(1e-9) < math.inf else claim.epsilon
-    low, high = sorted([first * scale, second * scale])
-    assert 0 <= claim.delta_at(high) <= claim.delta_at(low) * (1 + 1e-9) <= 1 + 1e-9
-
-
 @given(FINITE, powers(-300, -1e-3))
 def test_epsilon_at_is_where_the_profile_is_down_to_delta(claim, delta):
     at = claim.epsilon_at(delta)

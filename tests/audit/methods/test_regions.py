@@ -16,11 +16,19 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, GaussianDP
 from audit.methods import Gaussian, Renyi
-from tests.audit.methods.cases import BOTH, ONE, WEIGHTS, audited, binned, lower, named, weighed
-
-GUESSED = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
-BINS = st.tuples(*[st.integers(0, 2000)] * 4)
-CONFIDENCES = st.floats(0.01, 0.999)
+from tests.audit.methods.cases import (
+    BINS,
+    BOTH,
+    CONFIDENCES,
+    GUESSED,
+    ONE,
+    WEIGHTS,
+    audited,
+    binned,
+    lower,
+    named,
+    weighed,
+)
 
 
 @pytest.mark.parametrize(("event", "share"), [(ONE, 1), (BOTH, 2)])
