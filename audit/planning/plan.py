@@ -64,12 +64,6 @@ class Plan:
         """Most runs, or canaries, that anyone plans."""
         return MOST_CANARIES if self.design == "one_run" else MOST
 
-    @property
-    def largest_violation(self) -> float:
-        """Up to where a violation differs from one that nobody could miss."""
-        largest = method_for(self.claim, self.distance, self.confidence).largest
-        return max(largest / self.claim.group(self.distance).budget, 1.0)
-
     def split(self, sizes: Whole) -> tuple[Whole, Whole]:
         """Return how many runs choose, and how many are left over both databases."""
         if self.design == "one_run":
@@ -89,13 +83,13 @@ class Plan:
         choosing, counting = self.split(sizes)
         if self.design != "outputs":
             powers = self.method.power(truth, choosing, counting, share=self.share)
-            return np.minimum(powers, 1.0)  # which is a sum, and rounded
-        each = counting // 2
-        powers = self.method.power(truth, choosing, self.method.given_counting(each))
-        if np.any(few := each < FEW):
-            method = method_for(self.claim, self.distance, self.confidence, fewest=0)
-            powers[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
-        return np.minimum(powers, 1.0)
+        else:
+            each = counting // 2
+            powers = self.method.power(truth, choosing, self.method.given_counting(each))
+            if np.any(few := each < FEW):
+                method = method_for(self.claim, self.distance, self.confidence, fewest=0)
+                powers[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
+        return np.minimum(powers, 1.0)  # sums, and rounded
 
 
 @lru_cache(maxsize=1024)

@@ -226,8 +226,8 @@ def _smallest_violation(plan: Plan, size: int, power: float) -> float:
     def excess(log_excess: float) -> float:
         return apart(plan.power(size, 1 + math.exp(log_excess)), power)
 
-    bottom = math.log(LEAST_EXCESS)
-    top = math.log(max(plan.largest_violation - 1, LEAST_EXCESS))
+    bottom, largest = math.log(LEAST_EXCESS), method_for(plan.claim, plan.distance, plan.confidence).largest
+    top = math.log(max(largest / plan.claim.group(plan.distance).budget - 1, LEAST_EXCESS))
     start = min(0.0, top)
     if plan.method.simulated and plan.selection > 0:
         registered = _smallest_violation(

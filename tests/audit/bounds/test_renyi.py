@@ -46,13 +46,6 @@ def worst_rho(p, q):
 # Known truth
 
 
-def test_the_exact_law_of_the_noise_is_the_one_that_the_tests_assume():
-    _, on_x, on_y, ratio = gaussian_laws(0.5)
-    exact = LossDistribution(ratio.astype(float), np.log(on_y))
-    assert exact.renyi(2.0) / 2 == pytest.approx(0.5, rel=1e-9)
-    assert on_x @ np.exp(ratio) == pytest.approx(1, abs=1e-9)
-
-
 def test_many_runs_of_one_event_reach_its_divergence():
     p, q, runs = 0.3, 0.1, 10**9
     found = renyi_event_lower(int(p * runs), runs, int(q * runs), runs, confidence=0.95)

@@ -9,8 +9,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.common import DifferentialPrivacyParameters
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -57,15 +55,6 @@ def test_no_law_on_four_outputs_goes_beyond_the_profile(claim):
         gains = (np.concatenate([inside, -math.exp(at) * inside]) for inside in first)
         largest = max(-linprog(-gain, A_ub=within, b_ub=slack, A_eq=sums, b_eq=[1, 1]).fun for gain in gains)
         assert claim.delta_at(at) == pytest.approx(largest, abs=1e-9)
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-3), (1.0, 1e-6), (4.0, 0.2)])
-def test_the_profile_of_approximate_privacy_agrees_with_dp_accounting(epsilon, delta):
-    claim = ApproxDP(epsilon, delta)
-    theirs = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, delta), 1e-4)
-    for at in epsilon * np.array([0, 0.3, 0.7, 1.001, 2.0]):
-        assert claim.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), abs=2e-4, rel=1e-9)
-    assert claim.epsilon_at(2 * delta) == pytest.approx(theirs.get_epsilon_for_delta(2 * delta), abs=2e-4)
 
 
 def test_published_values():
@@ -309,18 +298,6 @@ def test_composition_by_the_formulas_of_the_books():
     assert PureDP(0.5).group(np.int64(4)) == PureDP(2.0)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.0), (1.0, 0.0), (0.5, 1e-4)])
-def test_composition_covers_what_dp_accounting_composes(epsilon, delta):
-    """Sums are not tight inside the curve; where the profile ends they are, up to deltas squared."""
-    one = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, delta), 1e-4)
-    claim = compose(*[ApproxDP(epsilon, delta)] * 3)
-    exact = one.self_compose(3)
-    for at in epsilon * np.array([0, 1, 2, 2.9]):
-        assert claim.delta_at(at) >= exact.get_delta_for_epsilon(at) - 1e-4
-    beyond = exact.get_delta_for_epsilon(3 * epsilon + 1e-3)
-    assert claim.delta_at(3 * epsilon + 1e-3) == pytest.approx(beyond, abs=3 * delta**2 + 1e-12)
-
-
 # Between families
 
 
@@ -481,10 +458,7 @@ def test_what_is_no_claim_is_refused(ask, values, error, message):
             ask(value)
 
 
-FORMS = (
-    "a claim is written pure:EPSILON or approx:EPSILON,DELTA or gaussian:MU or zcdp:RHO with positive finite numbers, "
-    "approx:0,DELTA for total variation"
-)
+FORMS = {"pure:EPSILON", "approx:EPSILON,DELTA", "gaussian:MU", "zcdp:RHO"}
 WRONG = ["", ":", ":0", ":-1", ":inf", ":nan", ":x", ":1,", ":,1", ":1,1,1", ":1;1", ":1:1", "=1", " 1"]
 
 
@@ -495,6 +469,8 @@ WRONG = ["", ":", ":0", ":-1", ":inf", ":nan", ":x", ":1,", ":,1", ":1,1,1", ":1
     + ["", ":", ":1", "1", "Pure:1", " pure:1", "renyi:2,1", "gdp:1", "rho:1"],
 )
 def test_a_written_claim_is_of_a_family_positive_and_finite(text):
-    with pytest.raises(ValueError, match=FORMS) as refused:
+    with pytest.raises(ValueError, match=r"^a claim is written ") as refused:
         parse_claim(text)
-    assert str(refused.value).endswith(f", got {text!r}")
+    forms, rest = str(refused.value).removeprefix("a claim is written ").split(" with ", 1)
+    assert set(forms.split(" or ")) >= FORMS
+    assert rest == f"positive finite numbers, approx:0,DELTA for total variation, got {text!r}"

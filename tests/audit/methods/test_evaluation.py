@@ -234,14 +234,11 @@ def test_the_way_out_leads_out(claim):
     assert moved.under("add_remove").distance == 2
 
 
-ANY_CLAIM = "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP"
-
-
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"claim": 1.0}, TypeError, f"{ANY_CLAIM}, got float"),
-        ({"claim": ZCDP}, TypeError, f"{ANY_CLAIM}, got ABCMeta"),
+        ({"claim": 1.0}, TypeError, "claim must be one of .*PureDP.*, got float"),
+        ({"claim": ZCDP}, TypeError, "claim must be one of .*ZCDP.*, got ABCMeta"),
         ({"claim": PureDP(0.0)}, ValueError, r"must have a positive and finite epsilon, got 0\.0"),
         ({"claim": PureDP(math.inf)}, ValueError, "must have a positive and finite epsilon, got inf"),
         ({"claim": ApproxDP(0.0, 0.0)}, ValueError, r"must have a positive and finite epsilon, got 0\.0"),

@@ -1,4 +1,4 @@
-"""What audits and plans say of every family of promises; ``python -m tests.audit.methods.said`` keeps it.
+"""What audits and plans say of every family of promises; ``python -m tests.audit.methods.golden`` writes it anew.
 
 That bounds hold and that announced power is reached is simulated for hours (rows 1 and 4 of docs/reliability.md).
 Whoever changes one of these numbers has to simulate again.
@@ -7,6 +7,7 @@ Whoever changes one of these numbers has to simulate again.
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from audit.planning import plan_power, plan_size, plan_violation
 from audit.results import AuditResult
 from tests.audit.audits import TIGHT
 
-KEPT = Path(__file__).with_name("said.json")
+FILE = Path(__file__).with_name("golden.json")
 PAIR, GROUP = NeighborPair.add_people([4, 9], 0), NeighborPair.add_people([4, 9], 0, people=3)
 TIES = ", after ratings"  # which libraries add up in one order or another, so that other events may be best
-Said = dict[str, list[Any]]
+Rows = dict[str, list[Any]]
 
 
 def noisy(counts: Any, size: int, rng: np.random.Generator) -> Any:
@@ -34,12 +35,12 @@ def noisy(counts: Any, size: int, rng: np.random.Generator) -> Any:
     return counts + np.hstack([normal, np.diff(whole)])
 
 
-def numbers(name: str, result: AuditResult) -> Said:
+def numbers(name: str, result: AuditResult) -> Rows:
     """Return the words and numbers of a result that a method says; what ties in its ratings may change by itself."""
     counts = [result.counts[side][key] for side in "xy" for key in sorted(result.counts[side])]
     basis = [np.ravel(result.basis[key]) for key in sorted(result.basis) if result.basis[key] is not None]
-    told = [result.verdict, result.bound, result.event, result.measured.budget, result.ceiling, *few(counts)]
-    return {name: told, name + TIES: [result.detectable, *(one for values in basis for one in few(values.tolist()))]}
+    row = [result.verdict, result.bound, result.event, result.measured.budget, result.ceiling, *few(counts)]
+    return {name: row, name + TIES: [result.detectable, *chain.from_iterable(few(values.tolist()) for values in basis)]}
 
 
 def few(values: list[Any]) -> list[Any]:
@@ -47,29 +48,25 @@ def few(values: list[Any]) -> list[Any]:
     return values if len(values) < 9 else [len(values), sum(place * value for place, value in enumerate(values, 1))]
 
 
-def audits(claim: Claim, tight: Any) -> Said:
+def audits(claim: Claim, tight: Any) -> Rows:
     """Return what audits of a family say, asked in every way."""
-    found = {}
-    for pair, size, stop in (
-        (PAIR, 6000, "fixed"),
-        (GROUP, 6000, "fixed"),
-        (GROUP, 3000, "early"),
-        (PAIR, 30_000, "early"),
-    ):
-        asked: dict[str, Any] = {"size": size, "stop": stop, "rng": 1}
-        found[f"distance {pair.distance}, {size}, {stop}"] = measure_loss(noisy, pair, claim, **asked)
-    found["coin"] = measure_loss(tight, NeighborPair.declared(0, 1, "add_remove"), claim, size=6000, rng=1)
+    results = {}
+    ways = ((PAIR, 6000, "fixed"), (GROUP, 6000, "fixed"), (GROUP, 3000, "early"), (PAIR, 30_000, "early"))
+    for pair, size, stop in ways:
+        result = measure_loss(noisy, pair, claim, size=size, stop=stop, rng=1)
+        results[f"distance {pair.distance}, {size}, {stop}"] = result
+    results["coin"] = measure_loss(tight, NeighborPair.declared(0, 1, "add_remove"), claim, size=6000, rng=1)
     if "threshold" in method_for(claim, 1, 0.95).rules:
-        found["registered"] = measure_loss(noisy, PAIR, claim, event=Event.at_least(0, 5.5), size=4000, rng=1)
+        results["registered"] = measure_loss(noisy, PAIR, claim, event=Event.at_least(0, 5.5), size=4000, rng=1)
     for runs in ((20, 30), (30, 500), (700, 600)):
         rng = np.random.default_rng(1)
         given = [noisy(np.array([4 + side, 9]), number, rng) for side, number in enumerate(runs)]
-        found[f"given {runs}"] = measure_loss_from_outputs(*given, claim, relation="add_remove", rng=1)
+        results[f"given {runs}"] = measure_loss_from_outputs(*given, claim, relation="add_remove", rng=1)
     if claim.budget != claim.forgiven:
         for people, share in ((1, None), (3, 0.1)):
             canaries = Canaries([20] * 500, people=people)
-            found[f"one run, {people}"] = measure_loss_one_run(one_run, canaries, claim, share=share, rng=1)
-    return {key: told for name, result in found.items() for key, told in numbers(name, result).items()}
+            results[f"one run, {people}"] = measure_loss_one_run(one_run, canaries, claim, share=share, rng=1)
+    return {key: row for name, result in results.items() for key, row in numbers(name, result).items()}
 
 
 def one_run(counts: Any, size: int, rng: np.random.Generator) -> Any:
@@ -77,29 +74,30 @@ def one_run(counts: Any, size: int, rng: np.random.Generator) -> Any:
     return counts + np.subtract(*rng.geometric(0.6, (2, size, counts.size)))
 
 
-def plans(claim: Claim) -> Said:
+def plans(claim: Claim) -> Rows:
     """Return what plans of a family say, and their words."""
-    method, found = method_for(claim, 1, 0.95), {}
+    method, rows = method_for(claim, 1, 0.95), {}
     kinds: list[dict[str, Any]] = [{}, {"selection": 0.0}, {"selection": 0.5, "distance": 3}]
     if not method.simulated:
         kinds += [{"selection": 0.0, "share": 0.2}]
     if claim.budget != claim.forgiven:
         kinds += [{"design": "one_run", "selection": 0.0}]
     violations = (1.1, 2) if method.simulated else (1.02, 1.1, 1.3, 2, 3)  # each simulation takes a while
-    for asked in kinds:
+    for options in kinds:
         for size in (2000, 100_000):
-            found[f"plan {size}, {asked}"] = [plan_power(claim, size, violation=more, **asked) for more in violations]
-    for asked in kinds[:2]:
-        found[f"plan, {asked}"] = [plan_violation(claim, 5000, **asked), plan_size(claim, violation=1.3, **asked)]
+            powers = [plan_power(claim, size, violation=more, **options) for more in violations]
+            rows[f"plan {size}, {options}"] = powers
+    for options in kinds[:2]:
+        rows[f"plan, {options}"] = [plan_violation(claim, 5000, **options), plan_size(claim, violation=1.3, **options)]
     shares = (1.0,) if method.simulated else (1.0, 0.2)
-    return found | {"assumed": [method.assumed(share) for share in shares]}
+    return rows | {"assumed": [method.assumed(share) for share in shares]}
 
 
-def everything(name: str) -> Said:
+def golden_rows(name: str) -> Rows:
     """Return all that is said of a family."""
     tight, claim, _ = TIGHT[name]
     return audits(claim, tight) | plans(claim)
 
 
 if __name__ == "__main__":
-    KEPT.write_text(json.dumps({name: everything(name) for name in TIGHT}, indent=1) + "\n", "utf-8")
+    FILE.write_text(json.dumps({name: golden_rows(name) for name in TIGHT}, indent=1) + "\n", "utf-8")
