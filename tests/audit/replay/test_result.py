@@ -175,7 +175,7 @@ def test_a_seed_gives_the_same_result():
     [
         ((3, ADDED), {}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
         ((GDPC(1.0), ([1], [2])), {}, TypeError, "pair must be a NeighborPair, got tuple"),
-        ((GDPC(1.0), ADDED, 1.0), {}, TypeError, "claim must be one of PureDP, ApproxDP, GaussianDP, ZCDP, got float"),
+        ((GDPC(1.0), ADDED, 1.0), {}, TypeError, "claim must be one of .*PureDP.*, got float"),
         ((GDPC(1.0), ADDED, PureDP(0.0)), {}, ValueError, "a claim that is audited must have a positive and finite"),
         ((GDPC(1.0), ADDED, PureDP(math.inf)), {}, ValueError, "a claim that is audited must have a positive and fin"),
         ((GDPC(1.0), MOVED), {}, ValueError, "the pair is replace_one and the claim add_remove: audit claim.under"),
