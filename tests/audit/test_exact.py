@@ -20,7 +20,6 @@ from audit.neighbors import NeighborPair
 from tests.helpers import refused_like
 
 ONE_MORE = NeighborPair.add_people([50, 3], 0)
-MOVED = NeighborPair.move_people([50, 3], 0, 1)
 
 
 def geometric_pmf(epsilon, shift, outputs):

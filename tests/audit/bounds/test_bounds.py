@@ -21,8 +21,6 @@ from audit.claims import ApproxDP
 from tests.audit.audits import at_the_boundary
 from tests.helpers import counts
 
-CONFIDENCES = st.floats(0.01, 0.999)
-
 
 def literal_tail(successes, runs, rate):
     """P[Binomial >= successes], term by term."""

@@ -131,21 +131,12 @@ def test_a_value_that_does_not_fit_its_column_is_refused(change, kinds):
 
 def test_a_value_of_narrow_columns_is_refused_as_well():
     frame = pd.DataFrame({"small": np.array([1], np.uint8), "half": np.array([1], np.float32), "kind": ["u"]})
-    for kind in (
-        frame.astype({"kind": "category"}),
-        pl.DataFrame(frame.to_dict("list"), schema=["small", "half", "kind"]),
-    ):
-        kept = (
-            kind
-            if isinstance(kind, pd.DataFrame)
-            else kind.with_columns(
-                pl.col("small").cast(pl.UInt8), pl.col("half").cast(pl.Float32), pl.col("kind").cast(pl.Enum(["u"]))
-            )
-        )
-        NeighborPair.add_row(kept, {"small": 255, "half": 0.1, "kind": "u"})
+    schema = {"small": pl.UInt8, "half": pl.Float32, "kind": pl.Enum(["u"])}
+    for table in (frame.astype({"kind": "category"}), pl.DataFrame(frame.to_dict("list"), schema)):
+        NeighborPair.add_row(table, {"small": 255, "half": 0.1, "kind": "u"})
         for name, value in (("small", 256), ("small", -1), ("half", 1e300), ("kind", "v")):
             with refused_like(ValueError, f"column '{name}' holds"):
-                NeighborPair.add_row(kept, {"small": 2, "half": 2.0, "kind": "u", name: value})
+                NeighborPair.add_row(table, {"small": 2, "half": 2.0, "kind": "u", name: value})
 
 
 # Distances

@@ -273,7 +273,6 @@ def test_a_promise_that_no_bound_comes_near_has_no_power():
 
 LOSSES, WORSE, POWERS = st.floats(0.3, 4.0), st.floats(1.3, 4.0), st.floats(0.2, 0.95)
 DELTAS = st.sampled_from([0.0, 1e-6, 0.02])
-DESIGNS = st.sampled_from(["coins", "outputs"])
 
 
 def promise(epsilon, delta):
