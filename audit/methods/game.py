@@ -67,15 +67,7 @@ class Game(Method):
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the epsilon of one step that the guesses prove."""
-        correct, guessed, runs = guesses(counts)
-        return approx_game_lower(
-            correct,
-            guessed,
-            runs,
-            delta=self.claim.forgiven,
-            confidence=self.confidence_at(basis),
-            distance=self.distance,
-        )
+        return approx_game_lower(*guesses(counts), **self._question(basis))
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest epsilon that as many guesses call a violation with power 0.8.
@@ -129,6 +121,10 @@ class Game(Method):
         tosses: Whole = np.maximum(2 * each - 6 * np.sqrt(2 * each), 0).astype(np.int64)
         return tosses
 
+    def _question(self, basis: Basis) -> dict[str, Any]:
+        """Return what the bound reads besides the guesses."""
+        return {"confidence": self.confidence_at(basis), "delta": self.claim.forgiven, "distance": self.distance}
+
 
 @register_method(PureDP, ApproxDP, role="early")
 class AnytimeGame(Game):
@@ -150,28 +146,23 @@ class AnytimeGame(Game):
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the epsilon of one step that the guesses so far prove."""
         correct, guessed, runs = guesses(counts)
-        return anytime_game_lower(correct, guessed - correct, runs, **self._stakes(basis))
+        return anytime_game_lower(correct, guessed - correct, runs, **self._question(basis))
 
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
-        budget, stakes = self.claim.budget, self._stakes(basis)
+        budget, question = self.claim.budget, self._question(basis)
         # Not before more than half of the guesses are right does any stake gain.
-        return fewest(lambda right: rejects(budget, right, guessed - right, runs, **stakes), guessed, guessed // 2)
+        return fewest(lambda right: rejects(budget, right, guessed - right, runs, **question), guessed, guessed // 2)
 
     @classmethod
     def stopped_early(cls, basis: Basis) -> bool:
         """Return that the runs may have ended when the answer was clear."""
         return True
 
-    def _stakes(self, basis: Basis) -> dict[str, Any]:
-        """Return what the bound is told besides the guesses."""
+    def _question(self, basis: Basis) -> dict[str, Any]:
+        """Return what the bound reads besides the guesses."""
         expected = basis["expected"]
-        return {
-            "confidence": self.confidence_at(basis),
-            "delta": self.claim.forgiven,
-            "distance": self.distance,
-            "expected": None if expected is None else (expected[0], expected[1]),
-        }
+        return super()._question(basis) | {"expected": None if expected is None else (expected[0], expected[1])}
 
 
 def right_guesses(truth: Claim, share: float) -> float:

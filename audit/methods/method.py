@@ -52,7 +52,7 @@ WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
 class Method(ABC):
     """How a family of promises is measured.
 
-    A family needs `choose`, `lower` and `detectable`; with `power` it can be planned, too.
+    A family needs `choose`, `lower` and `detectable`; with `power` and `planned` it can be planned, too.
 
     Attributes
     ----------

@@ -125,15 +125,11 @@ def _column(table: Any, name: Any) -> list[Any]:
 
 def _together(*pieces: Any) -> Any:
     """Return the rows of several tables of one kind in one."""
-    first, *others = pieces
-    library = _library(first)
+    library = _library(pieces[0])
     if library is None:
         return list(chain(*pieces))
-    if library == "pandas":
-        return sys.modules["pandas"].concat(pieces, ignore_index=True)  # who has a frame has loaded it
-    for other in others:
-        first = first.vstack(other)
-    return first
+    concat = sys.modules[library].concat  # who has a frame has loaded it
+    return concat(pieces, ignore_index=True) if library == "pandas" else concat(pieces)
 
 
 def _like(table: Any, rows: Sequence[Any]) -> Any:

@@ -16,6 +16,7 @@ from algorithms.flaxman import ADPC, GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.noise import TwoTailedGeometric
 from audit.exact import LossDistribution, compose_losses, loss_distribution, loss_from_logs
+from audit.exact.arithmetic import convolve
 from audit.neighbors import NeighborPair
 from tests.helpers import refused_like
 
@@ -267,6 +268,10 @@ def test_a_grid_is_as_fine_as_it_must_be():
     steps = np.log(np.arange(1.0, 1201) / 600.5)
     law = LossDistribution(np.append(steps, steps[-1] + 1e-9), np.full(1201, -math.log(1201)))
     assert compose_losses([law, law]).loss.size < 2**17
+
+
+def test_a_product_has_a_term_less_than_both_factors():
+    assert convolve(np.ones(3), np.array([1.0, 2.0])).tolist() == [1, 3, 3, 2]
 
 
 # Properties

@@ -55,6 +55,8 @@ def test_no_law_on_four_outputs_goes_beyond_the_profile(claim):
         gains = (np.concatenate([inside, -math.exp(at) * inside]) for inside in first)
         largest = max(-linprog(-gain, A_ub=within, b_ub=slack, A_eq=sums, b_eq=[1, 1]).fun for gain in gains)
         assert claim.delta_at(at) == pytest.approx(largest, abs=1e-9)
+        if 0 < at < claim.epsilon:
+            assert claim.epsilon_at(largest) == pytest.approx(at, abs=1e-6)
 
 
 def test_published_values():
