@@ -182,6 +182,11 @@ def test_a_group_is_as_far_as_it_has_units(table):
         NeighborPair.add_group(table, [{**NEW, "age": 40}], key="age")
 
 
+def test_rows_of_a_unit_have_no_order():
+    rows = [{"who": 1, "what": "a"}, {"who": 1, "what": "b"}, {"who": 2, "what": "a"}]
+    assert NeighborPair(rows[:2], rows[::-1], "add_remove", key="who").distance == 1
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [(1, 1.0), (1, True), (0.0, -0.0), ("1", 1), (None, "None"), (math.nan, None), (b"a", "a"), (np.int64(1), 1)],
