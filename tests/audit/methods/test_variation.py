@@ -116,6 +116,8 @@ def test_a_rule_for_one_database_counts_twice_and_one_for_both_once():
     one, both = (lower(how, counts, event) for event in (ONE, BOTH))
     assert one == pytest.approx(2 * both)
     assert 0.32 < one < 0.4
+    most = lower(how, named((0, 0, 500), (0, 500, 0)), ONE)  # every run of the database that it names, and no other
+    assert how.ceiling(counts, how.basis(ONE)) == most < 0.97 < how.ceiling(counts, how.basis(BOTH))
     with refused(ValueError, "named must be 1 or 2, got 0"):
         variation_game_lower(1, 2, 3, named=0, confidence=0.95)
 
