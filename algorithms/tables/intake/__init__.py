@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -208,17 +208,18 @@ def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     with reading(what, source, names, memory=memory) as (database, types):
-        yield database, dict(zip(names, _columns(what, types, names), strict=True))
+        if not str(source).lower().endswith(".csv"):  # whose line of names was read
+            _check_renamed(what, types, names)
+        actual = {column.upper(): column for column in types}  # by name, whatever its case
+        found = {name: actual[name.upper()] for name in names}
+        yield database, {name: Column(name, in_sql(column), types[column]) for name, column in found.items()}
 
 
-def _columns(what: str, types: dict[str, str], names: Sequence[str]) -> list[Column]:
-    """Find the columns by name, whatever its case."""
-    known = {name.upper(): name for name in types}
-    for name in names:  # DuckDB renames the second of two columns of one name
-        if again := [actual for key, actual in known.items() if re.fullmatch(rf"{re.escape(name.upper())}_\d+", key)]:
+def _check_renamed(what: str, types: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse two columns of one name: DuckDB renames the second."""
+    for name in names:
+        if again := [other for other in types if re.fullmatch(rf"{re.escape(name)}_\d+", other, re.IGNORECASE)]:
             raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
-    actual = [known[name.upper()] for name in names]
-    return [Column(name, in_sql(column), types[column]) for name, column in zip(names, actual, strict=True)]
 
 
 def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: Count) -> None:
