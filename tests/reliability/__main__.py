@@ -35,7 +35,10 @@ def measure(
     again: Annotated[bool, typer.Option("--again", help="Forget what was measured of them before.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Tests at work at the same time.")] = 2,
 ) -> int:
-    """Run what is not measured yet, slow tests too, and save the numbers; a run that was cut goes on from there."""
+    """Run what is not measured yet, slow tests too, and save the numbers; a run that was cut goes on from there.
+
+    Rows that are not measured now stay as they were saved.
+    """
     numbers = [row.number for row in ROWS]
     wanted = rows or numbers
     if unknown := [number for number in wanted if number not in numbers]:
@@ -49,7 +52,9 @@ def measure(
     ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False)
     if ended.returncode == pytest.ExitCode.INTERRUPTED:
         return INTERRUPTED
-    write_json(NUMBERS, {"kind": "reliability", "rows": added_up(logged(LOG)), "provenance": provenance()})
+    saved = read_json(NUMBERS)["rows"] if NUMBERS.exists() else {}
+    measured = added_up([line for line in logged(LOG) if line["row"] in wanted])
+    write_json(NUMBERS, {"kind": "reliability", "rows": saved | measured, "provenance": provenance()})
     return write()
 
 
@@ -60,7 +65,7 @@ def write() -> int:
     with house_style():
         figure = draw(saved["rows"])
     save_figure(figure, FIGURE)
-    write_atomically(PAGE, page(saved["rows"], saved["provenance"]["created"]))
+    write_atomically(PAGE, page(saved["rows"]))
     print(f"Written: {PAGE.relative_to(ROOT)} and its figure.")
     return 0
 

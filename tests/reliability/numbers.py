@@ -11,7 +11,7 @@ TRIED, REACHED = "tried", "reached"
 
 
 def added_up(lines: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return by number of the row how many tests there were, what they tried, and which failed or were left out."""
+    """Return by number of the row how many tests it has, what they tried and when, and what failed or was left out."""
     of_row: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for line in sorted(lines, key=lambda line: str(line["test"])):  # processes at work together end in any order
         of_row[line["row"]].append(line)
@@ -26,6 +26,7 @@ def _row(lines: list[dict[str, Any]]) -> dict[str, Any]:
         "failed": [line["test"] for line in run if line["outcome"] == "failed"],
         "left_out": {line["test"]: line["why"] for line in lines if line["outcome"] == "skipped"},
         "seconds": sum(line["seconds"] for line in run),
+        "measured": max(line["day"] for line in lines),
         "told": [line["told"] for line in run if line["told"].keys() - {TRIED}],
     }
 

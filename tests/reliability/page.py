@@ -12,7 +12,7 @@ Numbers = dict[str, dict[str, Any]]  # by number of the row
 COMMAND = "python -m tests.reliability measure"
 
 
-def page(rows: Numbers, made: str) -> str:
+def page(rows: Numbers) -> str:
     """Return the page in Markdown: what failed first, then the rows, then what some of them say in detail."""
     failed = sum(bool(row["failed"]) for row in rows.values())
     answer = f"In {failed} of {len(rows)} rows something failed" if failed else f"Nothing failed in {len(rows)} rows"
@@ -23,12 +23,12 @@ def page(rows: Numbers, made: str) -> str:
         f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
         "Each row is what tests of plaudit tried, how often, and which of them failed. A row is measured again by its "
         f"command, all of them by `{COMMAND} --again`; one after the other, these tests took {minutes:.0f} minutes. "
-        f"Written by `make reliability` from [reliability.json](reliability.json), measured {made[:10]}; do not edit.",
+        "Written by `make reliability` from [reliability.json](reliability.json); do not edit.",
         "![what was tried](reliability.svg)",
         "\n".join(
             [
-                "| row | what | how often | tests | failed | command | what others publish |",
-                "|---|---|---|---|---|---|---|",
+                "| row | what | how often | tests | failed | measured | command | what others publish |",
+                "|---|---|---|---|---|---|---|---|",
                 *(_line(row, rows[str(row.number)]) for row in ROWS if str(row.number) in rows),
             ]
         ),
@@ -44,7 +44,7 @@ def page(rows: Numbers, made: str) -> str:
 def _line(row: Row, found: dict[str, Any]) -> str:
     failed = f"**{len(found['failed'])}**" if found["failed"] else "0"
     out = f"; {len(found['left_out'])} left out" if found["left_out"] else ""
-    cells = [f"{row.title}. Counted: {row.tries}.", often(found), f"{found['tests']:,}{out}", failed]
+    cells = [f"{row.title}. Counted: {row.tries}.", often(found), f"{found['tests']:,}{out}", failed, found["measured"]]
     return f"| {row.number} | {' | '.join(cells)} | `{COMMAND} {row.number}` | {row.others} |"
 
 

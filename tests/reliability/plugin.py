@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ class Log:
             "row": told.pop("row"),
             "outcome": report.outcome,
             "seconds": taken,
+            "day": date.today().isoformat(),
             "told": told,
         }
         if report.outcome == "skipped":
