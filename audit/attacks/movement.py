@@ -146,9 +146,11 @@ def explore(exploration: Exploration) -> Explored:
     """Return what a few runs tell; they are spent once, by the attack that asks first."""
     if "explored" not in exploration.shared:
         entries = math.prod(exploration.shape)
-        clear = exploration.found.keys() & KNOWING or changed_entries(exploration.pair, exploration.shape)
-        runs = max(4, int(exploration.choosing * (GLANCE if clear else EXPLORING)))
-        runs = glancing_runs(exploration.choosing) if entries == 1 else runs
+        if entries == 1:
+            runs = glancing_runs(exploration.choosing)
+        else:
+            clear = exploration.found.keys() & KNOWING or changed_entries(exploration.pair, exploration.shape)
+            runs = max(4, int(exploration.choosing * (GLANCE if clear else EXPLORING)))
         held = min(runs, 2 * max(1, HELD // entries))
         x, y = (
             np.concatenate(list(blocks))
