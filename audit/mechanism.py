@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import os
 from collections.abc import Callable
@@ -12,9 +13,10 @@ import numpy as np
 
 from audit.io.files import recorded
 
-__all__ = ["Mechanism", "mechanism_name", "per_run", "plain_parameters"]
+__all__ = ["WRAPPED", "Mechanism", "check_mechanism", "mechanism_name", "per_run", "plain_parameters"]
 
 SLOW = 256  # runs of one block, where each is a call of its own
+WRAPPED = "per_run makes one of a function (data, rng) that returns one output"
 
 
 class Mechanism(Protocol):
@@ -116,6 +118,22 @@ class _PerRun:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_built": self._given if self._made else None}
+
+
+def check_mechanism(mechanism: Any) -> None:
+    """Refuse what cannot be called with a database, a number of runs and a generator."""
+    got = repr(mechanism)
+    if callable(mechanism):
+        try:
+            signature = inspect.signature(mechanism)
+        except (TypeError, ValueError):  # of compiled code: its own words are those of the first call
+            return
+        try:
+            signature.bind(None, 1, None)
+            return
+        except TypeError:
+            got = f"{mechanism_name(mechanism)}{signature}; {WRAPPED}"
+    raise TypeError(f"mechanism must be callable as (data, size, rng), got {got}")
 
 
 def mechanism_name(mechanism: Callable[..., Any]) -> str:

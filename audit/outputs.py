@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlog1py
 
-from audit.mechanism import Mechanism
+from audit.mechanism import WRAPPED, Mechanism
 from audit.values import (
     EXACT,
     NOTHING,
@@ -46,6 +46,7 @@ __all__ = [
     "batch_of",
     "chance_of_repeat",
     "check_not_copied",
+    "check_number",
     "kind_of",
     "read_outputs",
     "run",
@@ -233,9 +234,15 @@ def _attempt(
             "return a list, in which each run has its own"
         )
     outputs = read_outputs(batch, kind, own=bool(getattr(mechanism, "threads", False)))
-    if len(outputs) != size:
-        raise ValueError(f"a mechanism must return one output a run: asked for {size} runs, got {len(outputs)}")
+    check_number(len(outputs), size)
     return outputs
+
+
+def check_number(outputs: int, size: int) -> None:
+    """Refuse more or fewer outputs than runs."""
+    if outputs != size:
+        runs = "1 run" if size == 1 else f"{size} runs"
+        raise ValueError(f"a mechanism must return one output a run: asked for {runs}, got {outputs}; {WRAPPED}")
 
 
 def _rows(batch: Any) -> Iterable[Any]:

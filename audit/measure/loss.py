@@ -17,7 +17,7 @@ from audit.events import Event
 from audit.measure.choice import Choice, Selected, choose_event, count, count_all
 from audit.measure.evaluation import check_question, evaluate, support_witness
 from audit.measure.stages import count_in_stages
-from audit.mechanism import Mechanism, mechanism_name, plain_parameters
+from audit.mechanism import Mechanism, check_mechanism, mechanism_name, plain_parameters
 from audit.methods.method import method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
@@ -141,8 +141,7 @@ def measure_loss(
     ('violated', True)
     """
     begun = time.perf_counter()
-    if not callable(mechanism):
-        raise TypeError(f"mechanism must be callable as (data, size, rng), got {mechanism!r}")
+    check_mechanism(mechanism)
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
     attack = check_question(claim, pair.relation, attack, event, confidence)

@@ -15,11 +15,11 @@ from audit.attacks import Attack
 from audit.claims import Claim
 from audit.measure.choice import Choice, Selected
 from audit.measure.evaluation import check_question, evaluate
-from audit.mechanism import Mechanism, mechanism_name
+from audit.mechanism import Mechanism, check_mechanism, mechanism_name
 from audit.methods.one_run import OneRun
 from audit.neighbors import Unit
 from audit.neighbors.counts import check_counts
-from audit.outputs import as_given, kind_of, read_outputs
+from audit.outputs import as_given, check_number, kind_of, read_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.mechanism_warnings import collected, in_words
@@ -248,8 +248,7 @@ def measure_loss_one_run(
     ('not refuted', 1, True)
     """
     begun = time.perf_counter()
-    if not callable(mechanism):
-        raise TypeError(f"mechanism must be callable as (data, size, rng), got {mechanism!r}")
+    check_mechanism(mechanism)
     if not isinstance(canaries, Canaries | RecordCanaries):
         raise TypeError(f"canaries must be Canaries or RecordCanaries, got {type(canaries).__name__}")
     if getattr(claim, "relation", None) == "replace_one":
@@ -271,8 +270,7 @@ def measure_loss_one_run(
     with collected() as warnings:
         batch = mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN)))
     outputs = read_outputs(batch, kind_of([batch]))
-    if len(outputs) != 1:
-        raise ValueError(f"a mechanism must return one output a run: asked for 1 run, got {len(outputs)}")
+    check_number(len(outputs), 1)
     shown = _checked_scores(score(as_given(outputs)[0] if outputs.dtype.kind == "O" else outputs[0]), number)
     guesses, event = _guesses(shown, share, np.random.default_rng(stream(root, TIES)))
     counts = {

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from audit.arguments import whole_number
 from audit.claims import Claim
 from audit.measure.evaluation import check_question
-from audit.mechanism import Mechanism, mechanism_name
+from audit.mechanism import Mechanism, check_mechanism, mechanism_name
 from audit.neighbors import NeighborPair
 from audit.replay.comparison import FRESH, REPEATS, SAME, Question, compare, published, same_queries
 from audit.replay.recording import Trace
@@ -124,8 +124,7 @@ def replay(
     sensitivity: 'noisy' changes by 120 in L1, and 99 is declared
     """
     begun = time.perf_counter()
-    if not callable(mechanism):
-        raise TypeError(f"mechanism must be callable as (data, size, rng), got {mechanism!r}")
+    check_mechanism(mechanism)
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
     if observe not in ("output", "time"):

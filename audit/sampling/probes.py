@@ -14,7 +14,18 @@ import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 
 from audit.mechanism import Mechanism
-from audit.outputs import ATTEMPTS, CHANCE, Kind, batch_of, chance_of_repeat, kind_of, read_outputs, run, settle
+from audit.outputs import (
+    ATTEMPTS,
+    CHANCE,
+    Kind,
+    batch_of,
+    chance_of_repeat,
+    check_number,
+    kind_of,
+    read_outputs,
+    run,
+    settle,
+)
 from audit.sampling.blocks import block_runs
 from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
@@ -120,8 +131,7 @@ def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.rand
             except Exception as error:
                 failure = failure or error
             else:
-                if len(outputs := read_outputs(batch, kind_of([batch]))) != 1:
-                    raise ValueError(f"a mechanism must return one output a run: asked for 1 run, got {len(outputs)}")
+                check_number(len(read_outputs(batch, kind_of([batch]))), 1)
                 batches.append(copy.deepcopy(batch))
                 break
     if not batches:

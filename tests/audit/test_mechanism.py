@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import os
 import pickle
+import re
 import threading
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ import pytest
 
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
-from audit.mechanism import mechanism_name, per_run
+from audit.mechanism import check_mechanism, mechanism_name, per_run
 from audit.outputs import kind_of
 from audit.sampling.probes import probe
 from tests.audit.audits import COIN
@@ -187,6 +188,29 @@ def test_neither_a_function_nor_a_factory_is_refused(arguments, words):
         per_run(**arguments)
     with refused_like(TypeError, "^per_run takes a function or a factory, got <function .*> and <function .*>$"):
         per_run(noisy_total, noisy_total)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (3, "3"),
+        (lambda: 0, "<lambda>();"),
+        (lambda data: data, "<lambda>(data);"),
+        (noisy_total, "noisy_total(data, rng); per_run makes one of a function (data, rng) that returns one output"),
+        (lambda data, size, rng, scale: data, "<lambda>(data, size, rng, scale);"),
+        (lambda data, size, *, rng: data, "<lambda>(data, size, *, rng);"),
+        (functools.partial(Release.__call__, Release(1.0), np.ones(2)), "partial(size, rng);"),
+    ],
+)
+def test_what_cannot_be_called_says_how_a_mechanism_is_called(mechanism, words):
+    with refused_like(TypeError, f"^mechanism must be callable as {re.escape(f'(data, size, rng), got {words}')}"):
+        check_mechanism(mechanism)
+
+
+@pytest.mark.parametrize("mechanism", [Release(1.0), per_run(noisy_total), lambda *arguments: 0, max, np.add])
+def test_what_may_be_called_so_is_not_refused(mechanism):
+    """Of compiled code nothing is known before it is called."""
+    check_mechanism(mechanism)
 
 
 def test_mechanisms_are_named_after_what_they_are():

@@ -624,7 +624,7 @@ def test_parts_of_a_batch_are_counted_like_batches():
         return rng.random(2)
 
     calls = []
-    with refused_like(ValueError, "return one output a run: asked for 3 runs, got 2$"):
+    with refused_like(ValueError, "return one output a run: asked for 3 runs, got 2; per_run makes"):
         run(mechanism, None, 5, np.random.default_rng(0), Kind(()))
     assert calls[:3] == [5, 2, 3]
 

@@ -96,8 +96,6 @@ def test_a_mechanism_that_always_raises_is_in_error():
         probed(mechanism)
     assert caught.value is errors[0]
     assert next(left, None) is None
-    with pytest.raises(TypeError, match="positional argument"):  # one that cannot be called at all
-        probed(lambda data, rng: 0)
     left = []
     with pytest.raises(MemoryError):
         probed(exhausted)
@@ -105,7 +103,7 @@ def test_a_mechanism_that_always_raises_is_in_error():
 
 
 def test_another_number_of_outputs_is_refused_at_once():
-    with refused_like(ValueError, "^a mechanism must return one output a run: asked for 1 run, got 2$"):
+    with refused_like(ValueError, "^a mechanism must return one output a run: asked for 1 run, got 2; per_run makes"):
         probed(lambda data, size, rng: rng.random(2))
 
 
