@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import csv
 import json
 import os
 import re
@@ -17,7 +19,8 @@ from audit.results.formatting import at_least, at_most
 from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
 EXAMPLES = ROOT / "examples"
-PROGRAMS = sorted(path for kind in ("*.py", "*.sh") for path in EXAMPLES.glob(kind) if path.name != "mymodule.py")
+OTHERS = {"mymodule.py", "counting.py", "record_outputs.py"}  # which need a command or arguments
+PROGRAMS = sorted(path for kind in ("*.py", "*.sh") for path in EXAMPLES.glob(kind) if path.name not in OTHERS)
 LINES = (10, 40)
 EXPECTED = re.compile(r"\s*# exit code (\d)$")
 
@@ -66,6 +69,35 @@ def test_programs_run(program: Path, desk: Path) -> None:
     assert found.returncode == 0, found.stderr
     for words in TOLD[program.name]:
         assert words in found.stdout
+
+
+ODD = """
+turns = iter(range(1000))
+def odd(database):
+    database.append(0)
+    turn = next(turns) // 2
+    if turn % 4 == 3:
+        raise ValueError("not today")
+    return [len(database), {"b": 2**53, "a": None}, [1.5, -0.0, "a, b\\n", float("inf")]][turn % 4]
+"""
+
+
+def test_outputs_are_recorded_without_any_package(desk: Path) -> None:
+    """Without the packages that are installed, on copies of the databases, in turn; and no file is written over."""
+    record = [sys.executable, "-I", "-S", "record_outputs.py"]
+    (desk / "odd.py").write_text(ODD)
+    found = run([*record, "odd:odd", "x.json", "y.json", "4"], desk)
+    assert found.returncode == 0, found.stderr
+    assert list(csv.reader((desk / "x.csv").read_text("utf-8").splitlines())) == [
+        ["form", "entry value", "entry b", "entry a", "entry 0", "entry 1", "entry 2", "entry 3"],
+        ["int of 1", "4", "", "", "", "", "", ""],
+        ["dict of 2", "", "'9007199254740992'", "'None'", "", "", "", ""],
+        ["list of 4", "", "", "", "1.5", "-0.0", "'a, b\\n'", "inf"],
+        ["ValueError", "", "", "", "", "", "", ""],
+    ]
+    again = run([*record, "odd:odd", "x.json", "y.json", "4"], desk)
+    assert (again.returncode, "FileExistsError" in again.stderr) == (1, True)
+    ast.parse((desk / "record_outputs.py").read_text("utf-8"), feature_version=(3, 8))
 
 
 @pytest.mark.slow
