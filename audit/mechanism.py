@@ -125,8 +125,8 @@ def check_mechanism(mechanism: Any) -> None:
     got = repr(mechanism)
     if callable(mechanism):
         try:
-            signature = inspect.signature(mechanism)
-        except (TypeError, ValueError):  # of compiled code: its own words are those of the first call
+            signature = inspect.signature(mechanism, follow_wrapped=False)
+        except Exception:  # of compiled code, or annotated with what is not there: the first call has its own words
             return
         try:
             signature.bind(None, 1, None)

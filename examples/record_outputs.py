@@ -12,28 +12,35 @@ import sys
 from pathlib import Path
 
 
+def named(output, name="entry"):
+    """Return the entries of an output by name, those in lists and mappings too: numbers, and words in quotes."""
+    output = output.tolist() if hasattr(output, "tolist") else output  # of NumPy
+    output = dict(enumerate(output)) if isinstance(output, (list, tuple)) else output
+    if isinstance(output, dict):
+        return {at: text for key, entry in output.items() for at, text in named(entry, f"{name} {key}").items()}
+    exact = type(output) is float or (type(output) is int and abs(output) < 2**53)
+    return {name: repr(output if exact else str(output))}
+
+
 def run(mechanism, database):
-    """Run once, on a copy; return the form of the output and its entries, with words in quotes."""
+    """Run once, on a copy; an exception is an output, too."""
     try:
         output = mechanism(copy.deepcopy(database))
-    except Exception as error:  # an output, too
+        return {"form": type(output).__name__, **named(output)}
+    except Exception as error:
         return {"form": type(error).__name__}
-    output = output.tolist() if hasattr(output, "tolist") else output  # of NumPy
-    entries = dict(enumerate(output)) if isinstance(output, (list, tuple)) else output
-    entries = entries if isinstance(entries, dict) else {"value": output}
-    exact = {key: type(x) is float or (type(x) is int and abs(x) < 2**53) for key, x in entries.items()}
-    fields = {f"entry {key}": repr(x if exact[key] else str(x)) for key, x in entries.items()}
-    return {"form": f"{type(output).__name__} of {len(fields)}", **fields}
 
 
 sys.path.insert(0, "")
-module, name = sys.argv[1].split(":")
-mechanism, paths = getattr(importlib.import_module(module), name), [Path(path) for path in sys.argv[2:4]]
-databases = [json.loads(path.read_text("utf-8")) for path in paths]
+(module, name), paths = sys.argv[1].split(":"), [Path(path) for path in sys.argv[2:4]]
+mechanism, databases = getattr(importlib.import_module(module), name), [json.loads(path.read_text()) for path in paths]
+targets = [path.with_suffix(".csv") for path in paths]
+if targets[0] == targets[1] or any(target.exists() for target in targets):
+    sys.exit(f"two new files must be written, got {targets[0]} and {targets[1]}")
 turns = [[run(mechanism, database) for database in databases] for _ in range(int(sys.argv[4]))]
 columns = list(dict.fromkeys(column for turn in turns for fields in turn for column in fields))
-for place, path in enumerate(paths):
-    with path.with_suffix(".csv").open("x", newline="", encoding="utf-8") as file:
+for place, target in enumerate(targets):
+    with target.open("x", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(turn[place] for turn in turns)

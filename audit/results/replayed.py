@@ -115,7 +115,8 @@ class ReplayRecord:
         """
         verdict = values.get("verdict") if isinstance(values, dict) else None
         rest = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
-        record = cls(**read(cls, rest, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS))
+        fields = read(ReplayRecord, rest, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS)
+        record = ReplayRecord(**fields)
         if any(violation.keys() != {"kind", "sentence"} for violation in record.violations):
             raise ValueError("a violation must have kind and sentence")
         if verdict != record.verdict:

@@ -15,9 +15,10 @@ from audit.review.two_samples import MOST, CountTest, count_changes, is_binned, 
 
 __all__ = ["Change", "Comparison", "Counted", "compare_results"]
 
+Row = dict[str, str]  # an audit as readers see it
+
 # Identical: the same seed, and the same counts. Within chance and changed: by an exact test. Bounds only: of other
 # events or by sequential rules, so that no test of the counts holds.
-Row = dict[str, str]  # an audit as readers see it
 Counted = Literal["identical", "within chance", "changed", "bounds only", "missing", "new"]
 
 DETECTED = "the known bug is detected now: its test expects the violation"

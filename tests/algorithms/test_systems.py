@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from algorithms import registry
+from algorithms.population import EXTRACTS
 from algorithms.systems import System, register, run, systems
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
@@ -128,6 +129,10 @@ def test_what_counts_of_people_are_enough_for_comes_in_its_order_with_the_budget
     assert offered["gdpc"].mechanism(epsilon=0.25).claim == PureDP(0.25)
     assert offered["rdpc"].mechanism(data="midwest").tree.n_leaves == offered["rdpc"].pair("midwest").x.size
     assert offered["gdpc-notebook"].below == 1
+
+
+def test_systems_of_counts_are_those_whose_pairs_are_bundled_populations():
+    assert [system.name for system in EVERY if system.of_counts != (system.pairs.keys() == EXTRACTS.keys())] == []
 
 
 def test_to_list_systems_loads_nothing_that_an_extra_brings():

@@ -262,3 +262,13 @@ def test_only_counts_of_people_have_more_pairs():
     ):
         refuses(ValueError, "databases must be counts of people, got 'a record'", neighbors_of_counts, pair, 3)
     refuses(ValueError, "most must be at least 1, got 0", neighbors_of_counts, NeighborPair.add_people([1], 0), 0)
+
+
+def test_moves_between_the_cells_of_a_table_are_searched():
+    counts = np.array([[7, 0], [90, 3]])
+    pairs = neighbors_of_counts(NeighborPair.move_people(counts, (1, 0), (0, 1)), 100)
+    assert len({pair.label for pair in pairs}) == len(pairs) == 9  # from three inhabited cells to three others each
+    assert "1 person moved from cell (1, 0) to (0, 1)" in {pair.label for pair in pairs}
+    moved = NeighborPair.move_people([5, 5], 0, 1)
+    found = search_loss(geometric, [moved], PureDP(2.0, "replace_one"), size=2000, attack="entries", rng=1)
+    assert (found.worst.relation, found.worst.pair) == ("replace_one", moved.label)

@@ -7,6 +7,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -208,7 +209,7 @@ def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     with reading(what, source, names, memory=memory) as (database, types):
-        if not str(source).lower().endswith(".csv"):  # whose line of names was read
+        if not (isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == ".csv"):  # its names were read
             _check_renamed(what, types, names)
         actual = {column.upper(): column for column in types}  # by name, whatever its case
         found = {name: actual[name.upper()] for name in names}
@@ -239,7 +240,8 @@ def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], s
 
 def _check_groups(what: str, database: DuckDB, areas: Sequence[str], schema: Schema, count: Count) -> None:
     """Refuse the first rule that rows break."""
-    _check_rules(what, database, [*coded(areas), (count.rule, "odd > 0", "odd", "odd_text"), *leveled(schema)])
+    counted = [] if count.name is None else [(count.rule, "odd > 0", "odd", "odd_text")]
+    _check_rules(what, database, [*coded(areas), *counted, *leveled(schema)])
     totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not totals["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")

@@ -69,10 +69,11 @@ def test_textbook_noise_on_a_count_of_none_or_one_is_refuted(noise):
     [
         (np.rint, False),
         (lambda values: np.round(values, 2), False),
+        (lambda values: np.round(values, 9), False),
         (lambda values: np.rint(values * 2**20) / 2**20, True),  # bits beyond nine decimals, but as few on either
         (np.float32, True),
     ],
-    ids=["whole", "decimals", "a grid of powers of two", "single precision"],
+    ids=["whole", "decimals", "nine decimals", "a grid of powers of two", "single precision"],
 )
 def test_rounded_noise_and_large_counts_are_not_accused(rounding, looked_at):
     """Negative control; false alarm 1e-6."""

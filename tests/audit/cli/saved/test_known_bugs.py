@@ -102,6 +102,8 @@ def test_comparison_expects_known_bugs(plaudit: Command, desk: Path, sound: Audi
     assert (outcome.code, "REGRESSION: t::sound call 1: the audit is gone" in outcome.out) == (VIOLATION, True)
     new = session("new.json", ("t::sound", PROMISED, sound), ("t::more", PROMISED, violated))
     assert plaudit("compare", before, new).code == VIOLATION
+    gone = plaudit("compare", after, before)
+    assert (gone.code, "REGRESSION: t::bug call 1 (known bug): the audit is gone" in gone.out) == (VIOLATION, True)
 
 
 def test_github_is_told_of_what_is_not_expected(

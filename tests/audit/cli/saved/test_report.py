@@ -126,3 +126,11 @@ def test_a_folder_without_systems_names_no_mechanism(plaudit, folder, monkeypatc
     audited(mechanism="GDPC").to_json(folder / "gdpc.json")
     plaudit("report", folder, "--public")
     assert "GDPC" not in (folder / "report.html").read_text("utf-8")
+
+
+def test_a_report_of_one_file_stands_beside_it_and_not_in_its_place(plaudit, folder):
+    file = folder / "sound.json"
+    before = file.read_bytes()
+    assert plaudit("report", file).out.startswith(f"Wrote {folder / 'report.html'}: 1 audit, ")
+    assert refused(plaudit("report", file, "--out", file), "out must not be a result")
+    assert file.read_bytes() == before
