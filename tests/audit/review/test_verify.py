@@ -227,3 +227,17 @@ def test_events_share_one_error_probability(saved, shares):
     other = {**result.others[0], "basis": {**result.others[0]["basis"], "share": shares[1]}}
     with pytest.raises(ValueError, match="events must have shares of one error probability, got "):
         verify_result(replace(result, basis={**result.basis, "share": shares[0]}, others=(other,)))
+
+
+def test_what_is_said_of_rare_outcomes_does_not_hang_on_the_order_of_events():
+    """Float noise that is not rounded: events of two searches are counted, and the largest bound stands first."""
+    pair = NeighborPair.add_people([120, 75, 43], cell=0)
+
+    def noisy(counts, size, rng):
+        return counts + rng.laplace(scale=4, size=(size, counts.size))
+
+    result = measure_loss(noisy, pair, PureDP(1), size=2000, confidence=0.999, rng=0)
+    first, second = result.basis, result.others[0]["basis"]
+    assert first["hits"] < second["hits"]
+    assert first["share"] < second["share"]
+    assert verify_result(result).rare == result.rare
