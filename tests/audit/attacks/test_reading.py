@@ -317,6 +317,20 @@ def test_what_is_inside_words_is_the_find_of_the_attack_on_words():
     assert "words" not in numbers.tried  # nothing to look at
 
 
+def many_words(data, size, rng):
+    """One of a million words; on `y` now and then another."""
+    words = np.char.add("w", rng.integers(0, 10**6, size).astype(str))
+    return np.where((rng.random(size) < 0.02) & (data[1] == 41), "zebra", words)
+
+
+@pytest.mark.slow
+def test_a_word_that_gives_one_database_away_is_found_among_a_million():
+    result = measure_loss(many_words, THREE, PureDP(1), size=60_000, rng=1)
+    assert result.verdict == "violated"
+    # Learned from 1,800 runs; of 21,000 on y 420 are zebras, which shows logit(0.05 ** (1 / 420)) = 4.9.
+    assert result.measured.epsilon > 4
+
+
 @pytest.mark.parametrize("size", [27, 40])
 def test_words_of_few_runs_are_audited(size):
     result = measure_loss(lambda data, n, rng: rng.choice(["a", "b"], (n, 2)), THREE, PureDP(1), size=size, rng=1)

@@ -22,7 +22,7 @@ from audit.testing.session import Running, entered, running, seed_of
 PAIR = NeighborPair.add_people([120, 75], 0)
 LEAVES = NeighborPair.add_people([120] * 100, 0)
 TREE = Hierarchy.regular(10, 2)
-SOUND = [(GDPC(1.0), PAIR), pytest.param(RDPC(1.0, TREE, "all"), LEAVES, marks=pytest.mark.slow)]
+SOUND = [(GDPC(1.0), PAIR), (RDPC(1.0, TREE, "all"), LEAVES)]
 GROUP = NeighborPair.add_people([120, 75], 1, people=3)
 WITH_BUGS = [
     (HalfNoiseGDPC(1.0), PAIR),
