@@ -80,9 +80,10 @@ class Attack:
         ValueError
             If a name is not one of them, or nothing is left to search.
         """
+        _, *possible = attack_names()
         for name in names:
-            if name not in attack_names()[1:]:
-                raise ValueError(f"an attack can do without {', '.join(attack_names()[1:])}, got {name!r}")
+            if name not in possible:
+                raise ValueError(f"an attack can do without {', '.join(possible)}, got {name!r}")
         families = tuple(family for family in get_args(Family) if family not in names)
         looks = tuple(look for look in _automatic() if underscored(look) not in names)
         if not families or not looks:

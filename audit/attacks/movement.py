@@ -213,7 +213,7 @@ def movers(x: Moments, y: Moments, most: int) -> tuple[Floats, Floats, NDArray[n
 
 def changed_entries(pair: NeighborPair, shape: tuple[int, ...], most: int = 1) -> list[tuple[int, ...]]:
     """Return where the pair changes an output most, largest first; nowhere if outputs are not shaped like counts."""
-    if not like_outputs(pair, shape):
+    if not shape or not like_outputs(pair, shape):  # a single number needs no search
         return []
     change = pair.y.astype(float) - pair.x
     best = largest(np.abs(change).reshape(-1), most)

@@ -46,13 +46,10 @@ class Precision:
     def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return statistics of the bits of some entries that are neither whole nor rounded."""
         explored = explore(exploration)
-        changed = [int(np.ravel_multi_index(index, exploration.shape)) for index in _changed(exploration)]
+        indices = changed_entries(exploration.pair, exploration.shape, MOST)
+        changed = [int(np.ravel_multi_index(index, exploration.shape)) for index in indices]
         wanted = [index_of(entry, exploration.shape) for entry in entries_with_bits(explored, changed)]
         return tuple(statistic for index in wanted for statistic in bits_of(index))
-
-
-def _changed(exploration: Exploration) -> list[tuple[int, ...]]:
-    return changed_entries(exploration.pair, exploration.shape, MOST) if exploration.shape else []
 
 
 def entries_with_bits(explored: Explored, changed: list[int]) -> list[int]:

@@ -23,6 +23,7 @@ from tests.audit.attacks.cases import moments
         ("x", "y", (2,)),
         (np.zeros(3), None, (3,)),
         (np.zeros(3), np.zeros(3), (3,)),
+        (np.array(5), np.array(6), ()),
     ],
 )
 def test_where_outputs_are_not_like_the_data_nothing_is_known_to_change(x, y, shape):
