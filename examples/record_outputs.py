@@ -32,8 +32,10 @@ def run(mechanism, database):
 
 
 sys.path.insert(0, "")
-(module, name), paths = sys.argv[1].split(":"), [Path(path) for path in sys.argv[2:4]]
-mechanism, databases = getattr(importlib.import_module(module), name), [json.loads(path.read_text()) for path in paths]
+module, name = sys.argv[1].split(":")
+mechanism = getattr(importlib.import_module(module), name)
+paths = [Path(path) for path in sys.argv[2:4]]
+databases = [json.loads(path.read_text("utf-8")) for path in paths]
 targets = [path.with_suffix(".csv") for path in paths]
 if targets[0] == targets[1] or any(target.exists() for target in targets):
     sys.exit(f"two new files must be written, got {targets[0]} and {targets[1]}")

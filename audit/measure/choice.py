@@ -86,9 +86,9 @@ def choose_event(
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the events that promise most.
 
-    Where runs are `lending`, attacks that learn may take a third of those that should count, of 10,000 or more. Where
-    there is more than numbers among what was taken for numbers, other runs choose, whose outputs are all written: a
-    word that the first runs did not show may tell more than that it is one.
+    Where runs are `lending`, attacks that learn may take a third of those that should count, of 10,000 or more. If some
+    selection run gives more than the numbers that were expected, all outputs are read as text and the choice begins
+    anew: such an output may tell more than that it is no number.
     """
     lent = int(LENT * counting) if lending and counting >= ENOUGH else 0
     exploration = candidate_statistics(runs, attack, choosing, lent=lent)

@@ -139,8 +139,9 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     It must be met by enough selection runs to be chosen, and by enough others to be shown. Infinity is for none that
     is so frequent, and for events that nobody chose.
     """
-    chosen = [one for one in known if "hits" in one[1]]  # of each search one: that with most of the error probability
-    main = max(chosen, key=lambda one: (one[1].get("share", 1.0), one[1]["hits"]), default=None)
+    # Each search has one such event. The one with most of the error probability stands for all, whatever their order.
+    searched = [one for one in known if "hits" in one[1]]
+    main = max(searched, key=lambda one: (one[1].get("share", 1.0), one[1]["hits"]), default=None)
     if main is None or main[1].get("unseen", 0.0) > UNSEEN:
         return math.inf
     shares = [basis.get("share", 1.0) for _, basis in known]

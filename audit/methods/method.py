@@ -278,7 +278,7 @@ def apart(power: float, wanted: float) -> float:
 
 
 def fewest(shown: Callable[[int], bool], most: int, start: int) -> int:
-    """Return the fewest of at most so many events that show something, more than `start`; one too many if none do."""
+    """Return the least number above `start` for which `shown` holds, by bisection; `most` + 1 if it holds for none."""
     low, high, step = start, start + 1, 1
     while high <= most and not shown(high):
         low, high, step = high, high + step, 2 * step

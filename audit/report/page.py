@@ -167,9 +167,7 @@ def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> V
         curve=None if public else loss_curve(estimate),
         axes=estimate.axes,
         event="the errors of many counts, added up" if "components" in estimate.settings else "the error of one count",
-        neighbors=("withheld" if public else "")
-        if "pair" in estimate.settings
-        else "one person more or less in an area",
+        neighbors=_neighbors(estimate, public),
         settings=[] if public else origin(estimate.settings),
     )
 
@@ -187,6 +185,13 @@ def _replay(number: int, name: str, record: ReplayRecord, public: bool, publishe
         violations=[] if public else ["{kind}: {sentence}".format(**one) for one in record.violations],
         notes=() if public else record.notes,
     )
+
+
+def _neighbors(estimate: LossEstimate, public: bool) -> str:
+    """Return who differs, where the settings do not name the pair, or the report may not."""
+    if "pair" not in estimate.settings:
+        return "one person more or less in an area"
+    return "withheld" if public else ""
 
 
 def _rough(value: float) -> str:

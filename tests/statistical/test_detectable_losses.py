@@ -186,6 +186,8 @@ def test_counts_whose_event_must_be_found_are_called_as_often(law, size, epsilon
     loss = announced(claim, size, law)
     found = violations(claim, loss, size, times, law)
     record_property("tried", times)
+    words = f"{law.__name__.replace('_', ' ')}, {claim}, {size:,} runs: {loss:.3g} announced, 0.80, {found / times:.3g}"
+    record_property("words", words)
     assert binom.ppf(1e-4, times, 0.75) <= found <= binom.isf(1e-4, times, 0.9)
     less = (loss + claim.budget) / 2  # negative control
     assert violations(claim, less, size, times, law) < binom.ppf(1e-4, times, 0.75)
