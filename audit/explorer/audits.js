@@ -43,10 +43,10 @@ sheets.audit = (() => {
     return choosing === 0 ? 1 : (most + half) / 2;
   }
   // An audit of so many runs: the fewest right guesses that refute the promise, and the power at a true loss. With a
-  // coin that uses up the error, power rises with the runs: that of the best test there is.
+  // coin that uses up the error, power rises with the runs.
   function auditOf(plan, size) {
     const [choosing, counting] = split(plan, size), {pure, forgiven} = pairOf(plan, plan.budget);
-    let limit = pure, error = 1 - plan.confidence;
+    let limit = pure, {error} = plan;
     if (forgiven > 0) {
       limit = min(limit + forgiven * (1 - limit) / (0.1 * error) ** (1 / counting), 1);
       error *= 0.9;
@@ -144,12 +144,13 @@ sheets.audit = (() => {
     return {power: powerAt(violation), curve: times.map(powerAt), smallest: loss, needed};
   }
 
-  function compute(state, {times, least_power: leastPower, families, tables, confidence}) {
+  function compute(state, {times, least_power: leastPower, main, families, tables, confidence}) {
     const plan = Object.fromEntries(Object.entries(state).map(([key, value]) => [key.split("/").at(-1), value]));
     const {family, budget, distance} = plan, {computed: exact, delta, growth} = families[family];
     const table = tables.find(one => one.family === family && one.selection === plan.selection);
     const group = {...plan, budget: budget * distance ** growth};
     if (!delta) plan.delta = 0;
+    plan.error = (1 - plan.confidence) * (plan.selection > 0 ? main : 1);
     const made = exact ? computed(plan, times, leastPower)
       : table && plan.confidence === confidence ? interpolated(table, group, times) : null;
     const {power = null, curve = [], smallest = null, needed = null, refused} = made ?? {}, [results, tell] = found();

@@ -6,6 +6,9 @@ and ``<#name>`` a step that holds for all rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from audit.explorer.interpolation import PLAN, STEPS, Cells, column, interpolation, row
 from audit.explorer.sheet import Sheet
 from audit.methods.game import Game
@@ -31,9 +34,7 @@ def cells(sheet: Sheet) -> Cells:
     """Return a formula for every result of the sheet `audit`, and the steps to it, by key."""
     curve = {f"audit/curve/{round(100 * times)}%": times for times in sheet.data["times"]}
     losses = {PLAN: "<@violation>"} | {place: f"[{place}/times]" for place in curve}
-    formulas = (
-        _settings(sheet.data["families"]) | _runs(STEPS, "<@runs>") | _needed(STEPS) | interpolation(sheet, losses)
-    )
+    formulas = _settings(sheet.data) | _runs(STEPS, "<@runs>") | _needed(STEPS) | interpolation(sheet, losses)
     for place, times in losses.items():
         formulas |= {f"{place}/times": repr(curve[place])} if place in curve else {}
         formulas |= row(place, {"loss": f"{times}*<@budget>", "right": _right(times)}) | _power(place, STEPS, "<right>")
@@ -61,10 +62,10 @@ def at_least(successes: str, runs: str, chance: str) -> str:
     return f"BETADIST({chance},{successes},{runs}-{successes}+1)"
 
 
-def _settings(families: dict[str, dict[str, object]]) -> Cells:
+def _settings(data: Mapping[str, Any]) -> Cells:
     """Return what needs neither the runs nor the true loss: the kind of plan, the promise for the pair, its error."""
-    computed = ",".join(f'<@family>="{name}"' for name, family in families.items() if family["computed"])
-    delta = ",".join(f'<@family>="{name}"' for name, family in families.items() if family["delta"])
+    computed = ",".join(f'<@family>="{name}"' for name, family in data["families"].items() if family["computed"])
+    delta = ",".join(f'<@family>="{name}"' for name, family in data["families"].items() if family["delta"])
     steps = {
         "computed": f"OR({computed})",
         "has delta": f"OR({delta})",
@@ -74,7 +75,7 @@ def _settings(families: dict[str, dict[str, object]]) -> Cells:
         "budget": "<@distance>*<@budget>",
         "forgiven": _forgiven("1"),
         "limit of pure privacy": "1/(1+EXP(-<budget>))",
-        "error of guesses": "1-<@confidence>",
+        "error of guesses": f"(1-<@confidence>)*IF(<@selection>>0,{data['main']!r},1)",
         "error": "IF(<forgiven>>0,0.9,1)*<error of guesses>",
         "quantile": "-NORMSINV(<error>)",
         "share in bits": f"INT(<@selection>*{BITS})/{BITS}",

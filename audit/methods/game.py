@@ -96,9 +96,13 @@ class Game(Method):
         )
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
-        """Return how often right guesses are too many, of a mechanism that has all of its loss in the event."""
-        right = right_guesses(truth.group(self.distance), share)
-        power = game_power(self.claim.group(self.distance), right, counting, share, self.confidence)
+        """Return how often right guesses are too many, of a mechanism that has all of its loss in the event.
+
+        Where it is chosen, a second event has a share of the error: chance may prefer one of its sides.
+        """
+        right, error = right_guesses(truth.group(self.distance), share), 1 - self.confidence
+        confidence = 1 - (1 - Event.share) * error if np.any(choosing > 0) else self.confidence
+        power = game_power(self.claim.group(self.distance), right, counting, share, confidence)
         return power * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:

@@ -142,7 +142,7 @@ def plan_table(
     --------
     >>> from audit.claims import PureDP
     >>> [row["runs"] for row in plan_table(PureDP(1.0), violations=(1.2, 2.0)).rows]
-    [1198, 66]
+    [1228, 66]
     """
     audit: dict[str, Any] = {"confidence": confidence, "distance": distance, "selection": selection}
     audit |= {"share": share, "design": design}

@@ -110,13 +110,15 @@ class Guessing:
         """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
 
         Parts of the runs are drawn again, and rules are chosen on each draw; the bound to be expected of each is what
-        all of the runs promise of it. Empty where every choice is the same.
+        all of the runs promise of it. Empty where every choice is the same. Single values are no rivals of thresholds:
+        the same runs order and rate them, which makes them look better than they are.
         """
         draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
         weights, every = np.vstack([ALL, draws]), np.tile(ALL, (RESAMPLES + 1, 1))
         best, promised = np.full(len(weights), -np.inf), np.zeros(len(weights))
         main = best_of([proposal for proposal in found if not proposal.way.rare])
-        alternatives = [proposal for proposal in found if main is not None and proposal.way == main.way]
+        alike = () if main is None else (main.way, main.table.family)
+        alternatives = [proposal for proposal in found if (proposal.way, proposal.table.family) == alike]
         least = 0.0
         for proposal in sorted(alternatives, key=lambda proposal: -proposal.promise)[:RIVALS]:
             rating, _ = self.rated(proposal.table, weights, proposal.way)
