@@ -23,6 +23,7 @@ from audit.values import (
     TYPE,
     as_given,
     check_exact,
+    is_exact,
     is_frame,
     is_value,
     nan_values,
@@ -209,10 +210,10 @@ def _classes(output: Any) -> tuple[Any, ...]:
 
 
 def _floats(value: Any) -> Any:
-    """Return whole numbers as floats, in lists too, which no number is that a float does not hold."""
+    """Return whole numbers as floats, in lists too, but those that a float does not hold."""
     if type(value) is list:
         return [_floats(one) for one in value]
-    return float(plain(value)) if type(value) is int else value
+    return float(value) if type(value) is int and is_exact(value) else value
 
 
 def _attempt(
@@ -281,7 +282,7 @@ def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
-    """Return a batch if it is an array of numbers, shape (runs, *output); None if it is anything else.
+    """Return a batch if it is an array of numbers that floats hold, shape (runs, *output); None if it is anything else.
 
     It is a copy, or, where the batch is `own`, an array that is not to be written into and may be the batch's.
     """
@@ -299,16 +300,16 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
         return None
     if numbers.dtype.kind == "f":
         whole = not isinstance(batch, np.ndarray) and bool((np.abs(numbers[np.isfinite(numbers)]) >= EXACT).any())
-        for number in np.array(batch, object).flat if whole else ():  # whole numbers, which numpy has made floats
-            check_exact(not isinstance(number, int | np.integer) or int(float(number)) == int(number), f"{number}")
+        entries = np.array(batch, object).flat if whole else ()  # whole numbers, which numpy has made floats
+        if not all(is_exact(int(number)) for number in entries if isinstance(number, int | np.integer)):
+            return None
         if numbers.dtype.itemsize > 8:
             check_exact(np.array_equal(numbers, numbers.astype(np.float64), equal_nan=True), str(numbers.dtype))
         numbers = numbers.astype(np.float64, copy=False)
         if (nan := np.isnan(numbers)).any():
             numbers = np.where(nan, nan_values(numbers), numbers)
-    elif numbers.dtype.itemsize == 8 and not -EXACT <= int(numbers.min()) <= int(numbers.max()) <= EXACT:
-        for number in map(int, numbers[(numbers < -EXACT) | (numbers > EXACT)]):
-            check_exact(int(float(number)) == number, f"{number}")
+    elif not all(map(is_exact, numbers[(numbers < -EXACT) | (numbers > EXACT)].tolist())):
+        return None
     if own:
         numbers = numbers.view()
         numbers.flags.writeable = False

@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import functools
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Set
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
@@ -36,6 +37,7 @@ __all__ = [
     "WORD",
     "as_given",
     "check_exact",
+    "is_exact",
     "is_frame",
     "is_value",
     "nan_values",
@@ -74,6 +76,8 @@ EXACT = 2**53  # float64 holds every whole number up to here
 SIMPLE, NUMBERS = frozenset({float, str, bool, type(None)}), frozenset({int, float, bool})  # what JSON holds as it is
 TEXT, PLAIN, JSON_TYPES = frozenset({str}), SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
 FORM = "\t"  # in a written output, before types
+LONG = "whole number "  # before the digits of one that no float holds
+LONG_WORD = re.compile(f'"{LONG}(-?0x[0-9a-f]+)"')
 ENCODER = c_make_encoder(None, None, encode_basestring_ascii, None, ": ", ", ", False, False, True)
 PLAIN_NAN = np.array(np.nan).view(np.int64)
 
@@ -205,9 +209,16 @@ def written(output: Any) -> str:
     return f"{text}{FORM}{_encode(types)}" if types else text
 
 
+def _digits(found: re.Match[str]) -> str:
+    """Return a whole number that was written as a word."""
+    return str(int(found[1], 16))
+
+
 def as_given(texts: NDArray[Any]) -> NDArray[Any]:
     """Return written outputs as a statistic of one's own gets them: words, or rows of values, or whatever they are."""
-    outputs = [text if text.startswith(MARK) else json.loads(text.partition(FORM)[0]) for text in texts]
+    outputs = [
+        text if text.startswith(MARK) else json.loads(LONG_WORD.sub(_digits, text.partition(FORM)[0])) for text in texts
+    ]
     if all(isinstance(output, str) for output in outputs):
         return np.array(outputs, str)
     width = {
@@ -246,8 +257,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value
     if isinstance(value, int):
-        check_exact(abs(value) <= EXACT or (value.bit_length() < 1000 and float(value) == value), f"{value:#x}"[:40])
-        return value
+        return value if is_exact(value) else f"{LONG}{value:#x}"  # a word, which keeps all of its digits
     if isinstance(value, Rational) or type(value).__name__ == "Decimal":
         number = float(value)
         check_exact(number != number or type(value)(repr(number)) == value, str(value))
@@ -306,6 +316,11 @@ def _key(key: Any) -> str:
 def _encode(given: Any) -> str:
     """Return what `json.dumps` does, which makes an encoder for each."""
     return "".join(ENCODER(given, 0))
+
+
+def is_exact(whole: int) -> bool:
+    """Tell whether a float holds a whole number."""
+    return abs(whole) <= EXACT or (whole.bit_length() < 1000 and float(whole) == whole)
 
 
 def check_exact(exact: bool, given: str) -> None:

@@ -55,7 +55,7 @@ def estimate_residuals(
     runs: int | None = None,
     rng: Seed = None,
     n_jobs: int = 1,
-    progress: bool = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> LossEstimate:
     """Run a mechanism on one database, and estimate its loss from the errors of all its outputs.
@@ -99,7 +99,7 @@ def estimate_direct(
     runs: int = 20_000,
     rng: Seed = None,
     n_jobs: int = 1,
-    progress: bool = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> LossEstimate:
     """Run a mechanism on two databases, and estimate the loss from the error of the entry that the pair changes most.

@@ -49,7 +49,7 @@ def measure_loss(
     n_jobs: int = 1,
     stop: Literal["fixed", "early"] = "fixed",
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> AuditResult:
     """Run a mechanism on two neighboring databases and report the largest privacy loss that the runs prove.
 
@@ -95,8 +95,9 @@ def measure_loss(
         again, and gives the same counts; without `rng` it takes the seed with which it began. The folder holds scores
         of outputs: delete it once the result is saved. One block of either database is run again, and a store that does
         not agree with it, because code or data have changed, is refused.
-    progress : bool
-        Say how far it is: a bar on a terminal if it takes long, elsewhere a line a minute on standard error.
+    progress : bool, optional
+        Say how far it is: a bar on a terminal after five seconds, elsewhere a line a minute on standard error. Default:
+        on a terminal only.
 
     Returns
     -------

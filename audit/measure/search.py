@@ -99,7 +99,7 @@ def search_loss(
     size: int = 200_000,
     confidence: float = 0.95,
     rng: Seed = None,
-    progress: bool = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> SearchResult:
     """Look at many pairs of databases with few runs, and measure those that look worst with fresh ones.
@@ -125,7 +125,7 @@ def search_loss(
         One-sided, in (0, 1), of the whole family.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
-    progress : bool
+    progress : bool, optional
         Say how far the search is, as `measure_loss` does.
     **options
         As `measure_loss` takes them, such as ``attack`` and ``n_jobs``.
@@ -175,7 +175,9 @@ def search_loss(
 
     def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
         seed = stream(root, phase, number)
-        found = measure_loss(mechanism, family[number], claim, size=runs, confidence=sure, rng=seed, **options)
+        found = measure_loss(
+            mechanism, family[number], claim, size=runs, confidence=sure, rng=seed, progress=False, **options
+        )
         advance(1)
         return found
 

@@ -38,6 +38,10 @@ MOST_EACH = 16  # runs of one call
 SHARE = 1 / 10  # of the runs of an audit that these may be besides
 MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
 ENTRIES = 8  # of an output in which runs are compared
+IGNORED = (
+    "outputs are identical under two different rngs: the mechanism ignores its rng. If its noise is seeded by the data "
+    "in the release, too, that is a violation: whoever has the program can tell the databases apart for sure"
+)
 
 
 @dataclass(frozen=True)
@@ -181,4 +185,4 @@ def _check_uses_rng(calls: Sequence[_Call]) -> None:
     first, *others = calls
     same = all(call.marks == first.marks for call in others) and len(set(first.marks)) > 1
     if same and (not first.used_rng or chance_of_repeat(np.array(first.marks)) ** len(others) < CHANCE):
-        raise ValueError("outputs are identical under two different rngs: the mechanism ignores its rng")
+        raise ValueError(IGNORED)

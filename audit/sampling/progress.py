@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import threading
 import time
@@ -15,17 +16,22 @@ from audit.io.text import printable
 
 __all__ = ["progress_bar"]
 
-PATIENCE = 2.0  # seconds until there is a bar
+PATIENCE = 5.0  # seconds until there is a bar
 EVERY = 60.0  # seconds between lines
 
 
 @contextmanager
-def progress_bar(what: str, total: int, *, shown: bool = True, unit: str = "runs") -> Iterator[Callable[[int], None]]:
+def progress_bar(
+    what: str, total: int, *, shown: bool | None = True, unit: str = "runs"
+) -> Iterator[Callable[[int], None]]:
     """Yield a function that is told how many steps have just been finished.
 
-    On a terminal there is a bar if it takes more than two seconds, and elsewhere a line a minute on standard error.
+    On a terminal there is a bar if it takes more than five seconds, and elsewhere a line a minute on standard error.
+    With None there is only the bar, and none of worker processes.
     """
     shown_on = console(stderr=True)
+    if shown is None:
+        shown = shown_on.is_terminal and multiprocessing.current_process().name == "MainProcess"
     if not shown:
         yield lambda steps: None
         return

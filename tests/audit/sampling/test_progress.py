@@ -45,9 +45,25 @@ def test_long_work_shows_how_far_it_is(screen):
     assert all(words in written.getvalue() for words in ("count", "12/12", "blocks"))
 
 
+def test_by_default_there_is_a_bar_on_the_terminal_of_the_main_process_alone(screen, monkeypatch):
+    written = screen()
+    work(shown=None)
+    assert "10/10" in written.getvalue()
+    written.truncate(0)
+    monkeypatch.setattr(progress.multiprocessing.current_process(), "_name", "LokyProcess-1")
+    work(shown=None)
+    assert written.getvalue() == ""
+
+
 @pytest.mark.parametrize(
     ("options", "shown"),
-    [({"patience": 1e6}, True), ({"patience": 1e6, "kind": "dumb"}, True), ({"terminal": False}, True), ({}, False)],
+    [
+        ({"patience": 1e6}, True),
+        ({"patience": 1e6, "kind": "dumb"}, True),
+        ({"terminal": False}, True),
+        ({}, False),
+        ({"terminal": False}, None),
+    ],
 )
 def test_silence_for_short_work_off_a_terminal_and_on_request(options, shown, screen):
     written = screen(**options)
