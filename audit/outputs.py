@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextvars import ContextVar
 from typing import Any
 
@@ -194,7 +194,9 @@ def _others(batch: Iterable[Any], form: tuple[Any, ...]) -> NDArray[np.bool_]:
     flat = all(issubclass(one, int | float | np.generic) for one in classes[1:] if isinstance(one, type))
     return np.array(
         [
-            not (flat and _classes(one) == classes)
+            _classes(one) != classes
+            if is_frame(one)
+            else not (flat and _classes(one) == classes)
             and any(types.get(place, name) != name for place, name in types_in(one).items())
             for one in batch
         ],
@@ -203,7 +205,14 @@ def _others(batch: Iterable[Any], form: tuple[Any, ...]) -> NDArray[np.bool_]:
 
 
 def _classes(output: Any) -> tuple[Any, ...]:
-    """Return the classes of an output and of its entries; of an array, what it holds."""
+    """Return the classes of an output and of its entries; of an array, what it holds; of a table, its names as well."""
+    if is_frame(output):
+        axes = [getattr(output, name, ()) for name in ("columns", "index")]
+        names = [  # a range is told by its ends
+            (type(axis), str(axis) if hasattr(axis, "step") else tuple(axis), tuple(getattr(axis, "names", ())))
+            for axis in axes
+        ]
+        return (type(output), *output.dtypes, *names)
     if isinstance(output, list | tuple):
         return (type(output), *map(type, output))
     return (type(output),) if type(output) in NUMBERS else (type(output), str(getattr(output, "dtype", "")))
@@ -288,6 +297,8 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     """
     mask = np.ma.getmaskarray(batch) if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf" else None
     try:
+        if isinstance(batch, list | tuple) and len(batch) and is_frame(batch[0]):
+            batch = _stacked(batch)
         if isinstance(batch, list | tuple) and _hides(batch):
             return None
         given = batch if mask is None else batch.filled(0)
@@ -314,6 +325,14 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
         numbers = numbers.view()
         numbers.flags.writeable = False
     return numbers if mask is None else np.where(mask, NOTHING, numbers)
+
+
+def _stacked(frames: Sequence[Any]) -> Any:
+    """Return the numbers of tables, shape (runs, rows, columns), or the tables if their names or types differ."""
+    kinds = {_classes(one) if is_frame(one) else () for one in frames}
+    numbers = np.stack(list(map(np.asarray, frames))) if len(kinds) == 1 else None
+    mixed = len(set(frames[0].dtypes)) > 1  # then whole numbers became floats
+    return frames if numbers is None or (mixed and bool((np.abs(numbers) >= EXACT).any())) else numbers
 
 
 def _hides(value: Any) -> bool:

@@ -221,6 +221,26 @@ def test_what_cannot_be_read_is_refused(value, error, words):
 # The kind of outputs
 
 
+UNLIKE = [
+    pd.DataFrame({"b": [1, 2]}),
+    pd.DataFrame({"a": [1, 2]}, index=[1, 2]),
+    pd.DataFrame({"a": [1, 2]}, index=pd.RangeIndex(2, name="n")),
+    pd.DataFrame({"a": [1, 2]}, dtype=np.int32),
+    pd.DataFrame({"a": [1, 2, 3]}),
+    pl.DataFrame({"a": [1, 2]}),
+    np.array([[1], [2]]),
+]
+
+
+@pytest.mark.parametrize("other", UNLIKE)
+def test_a_table_unlike_the_first_ones_is_a_value_of_its_own(other):
+    first = pd.DataFrame({"a": [1, 2]})
+    kind = kind_of([[first, first]])
+    assert read_outputs([first, other], kind)[0].tolist() == [[1], [2]]
+    assert np.isin(read_outputs([first, other], kind)[1], (TYPE, SHAPE)).all()
+    assert np.isin(read_outputs([other], kind), (TYPE, SHAPE)).all()
+
+
 @pytest.mark.parametrize(
     ("batch", "shape"),
     [
@@ -245,7 +265,11 @@ def test_what_cannot_be_read_is_refused(value, error, words):
         (STRUCTURED, None),
         (pd.DataFrame({"a": [1], "b": ["x"]}), None),
         ([pd.Series([1, 2])] * 2, None),  # its index says what the numbers are about
-        ([pl.DataFrame({"a": [1]})] * 2, None),  # and so do names of columns
+        ([pl.DataFrame({"a": [1]})] * 2, (1, 1)),
+        ([pd.DataFrame({"a": [1, 2], "b": [0.5, 1]})] * 2, (2, 2)),
+        *(([pd.DataFrame({"a": [1, 2]}), other], None) for other in UNLIKE),  # each says something else
+        ([pd.DataFrame({"a": [2**53 + 1], "b": [0.5]})] * 2, None),  # numpy would round it
+        ([pd.DataFrame({"a": ["x"]})] * 2, None),
         ([np.ma.array([1, 2], mask=[True, False])] * 2, None),  # numpy would read what is under the mask
         ([Stubborn()], None),
         (np.zeros((3, 0)), None),
