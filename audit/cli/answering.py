@@ -38,6 +38,7 @@ class Question:
     pairs: int = 1  # of databases that share the confidence
     command: str = "audit"
     seed: int | None = None  # of a command that gives its audits seeds of their own
+    extreme: dict[str, Any] | None = None  # options that ask for pairs which may lose more
 
 
 def check_out(out: Path | None) -> None:
@@ -79,6 +80,8 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
             provenance = {**result.provenance, "command": command, **source_of(question.target)}
             if question.pairs > 1:
                 provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
+            if question.extreme and result.verdict == "not refuted":
+                provenance["next"] = command_of(context, [question.command, question.target], question.extreme, seed)
             results.append((question.name, replace(result, provenance=provenance)))
             if out is not None:
                 saved.append(save_result(results[-1][1], out, question.name))
@@ -167,7 +170,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
     from audit.io.terminal import console
     from audit.io.text import printable
     from audit.report.tables import audit_table
-    from audit.report.words import remedy
+    from audit.report.words import next_pair, remedy
     from audit.results import scale_of
     from audit.results.formatting import percent
 
@@ -182,6 +185,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
     terminal.print("Event by which a release is guessed to come from x or from y:")
     lines = [f"{name}: {audit.event}{audit.witness}" for name, audit in results]
     lines += [f"{name}: {sentence}." for name, audit in results for sentence in audit.power]
+    lines += [f"{name}: {sentence}" for name, audit in results if (sentence := next_pair(audit))]
     helps = "has no power. What would help:"
     lines += [f"{name} {helps} {advice}." for name, audit in results if (advice := remedy(audit, "--size"))]
     for line in lines:

@@ -190,10 +190,11 @@ def _of_target(target: Target, label: str, promised: Claim, common: dict[str, An
         with blaming(target.name):
             return measure_loss(target.mechanism, pair, promised, progress=True, **common)
 
-    for words, pair, options in target.pairs:
+    for words, pair, options, extreme in target.pairs:
         own_options = options | ({"confidence": common["confidence"]} if len(target.pairs) > 1 else {})
         name = " ".join(filter(None, (label, words)))
-        yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs))
+        extreme = extreme if len(target.pairs) == 1 else None
+        yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs), extreme=extreme)
 
 
 def _in_one_run(target: Target, label: str, promised: Claim, people: int, common: dict[str, Any]) -> Question:
@@ -201,7 +202,7 @@ def _in_one_run(target: Target, label: str, promised: Claim, people: int, common
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.one_run import Canaries, measure_loss_one_run
 
-    words, pair, own_options = target.pairs[0]
+    words, pair, own_options, _ = target.pairs[0]
 
     def measured() -> AuditResult:
         with blaming(target.name):

@@ -116,7 +116,7 @@ def estimate(
         target, stage = _with_truth(context, name, options)
         if len(target.pairs) > 1:
             raise ValueError(f"--cell must be given once for an estimate, got {len(target.pairs)} times")
-        ((words, pair, _),) = target.pairs
+        ((words, pair, *_),) = target.pairs
         label = " ".join(filter(None, (name, words)))
         known = options.claim or hasattr(target.mechanism, "claim")
         promise = promise_of(target, options.claim, []) if known else None

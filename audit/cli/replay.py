@@ -46,7 +46,7 @@ def replay(
     replaying: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
     replaying["released"] = released or None
     replays, saved = {}, []
-    for words, databases, own_options in target.pairs:
+    for words, databases, own_options, _ in target.pairs:
         label = " ".join(filter(None, (name, words)))
         with blaming(name):
             replays[label] = result = replayed(target.mechanism, databases, promised, **replaying)

@@ -10,7 +10,17 @@ from audit.methods.method import NAMED, Method
 from audit.results import AuditResult
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, texts
 
-__all__ = ["assumptions", "bugs_found", "event_class", "meaning", "quotable", "remedy", "unseen", "visible"]
+__all__ = [
+    "assumptions",
+    "bugs_found",
+    "event_class",
+    "meaning",
+    "next_pair",
+    "quotable",
+    "remedy",
+    "unseen",
+    "visible",
+]
 
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
@@ -65,6 +75,7 @@ def meaning(result: AuditResult) -> list[str]:
             f"{cells['measured']}, which is within the promised {cells['promised']}. This does not refute the promise, "
             "and does not prove it."
         )
+        sentences += [sentence] if (sentence := next_pair(result)) else []
     elif result.verdict == "no power":
         sentences.append(
             "There were too few runs to detect even twice the promised loss. They say nothing for the promise or "
@@ -151,6 +162,12 @@ def unseen(result: AuditResult) -> list[str]:
         if result.ceiling == math.inf
         else f"That a loss exceeds {cells['ceiling']}, the largest possible bound from so many runs.",
     ]
+
+
+def next_pair(result: AuditResult) -> str:
+    """Return the command that audits more extreme databases, in a sentence, where the command of a pass says one."""
+    command = result.provenance.get("next")
+    return f"More extreme databases may lose more. Next: {command}" if isinstance(command, str) else ""
 
 
 def remedy(result: AuditResult, option: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,11 +25,15 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 
 
 class Named(NamedTuple):
-    """A pair, what tells it from others in the name of a result, and the options that ask for it alone."""
+    """A pair, what tells it from others in the name of a result, and options: those that ask for it alone, and others.
+
+    `extreme` are options that ask for pairs which may lose more: after a pass they are to be tried.
+    """
 
     words: str
     pair: NeighborPair
     options: dict[str, Any]
+    extreme: dict[str, Any] | None = None
 
 
 def bundled() -> set[str]:
@@ -69,7 +74,8 @@ def _of_counts(data: str, options: TargetOptions, databases: DatabaseOptions) ->
             words = f"{number} moved from {label(cell)} to {label(target)}"
         short = f"cell {cell}{'' if target is None else f' to {target}'}{'' if people == 1 else f' people {people}'}"
         own_options = {"cell": [cell], "cells": None}
-        pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}))
+        extreme = None if databases.cells else {"cell": None, "cells": ",".join(WAYS if 0 in counts else WAYS[:2])}
+        pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}, extreme))
     return pairs
 
 
@@ -107,6 +113,15 @@ def _of_records(data: str, databases: DatabaseOptions) -> Named:
         raise ValueError("--add-row and --replace-row exclude each other: a pair differs in one of them")
     frame = read_records(Path(data))
     if databases.replace_row is None:
-        return Named("added row", NeighborPair.add_row(frame, record_of(frame, databases.add_row or "")), {})
+        record = record_of(frame, databases.add_row or "")
+        return Named("added row", NeighborPair.add_row(frame, record), {}, {"add_row": _extreme(record)})
     index, text = databases.replace_row
-    return Named(f"replaced row {index}", NeighborPair.replace_row(frame, index, record_of(frame, text)), {})
+    record = record_of(frame, text)
+    pair = NeighborPair.replace_row(frame, index, record)
+    return Named(f"replaced row {index}", pair, {}, {"replace_row": (index, _extreme(record))})
+
+
+def _extreme(record: dict[str, Any]) -> str:
+    """Return a record with numbers ten times as large, which shows clipping that is missing."""
+    numbers = {name: 10 * value for name, value in record.items() if isinstance(value, int | float)}
+    return json.dumps(record | {name: value for name, value in numbers.items() if type(record[name]) is not bool})

@@ -83,3 +83,36 @@ def test_a_record_is_replaced(plaudit: Command) -> None:
     assert again["helper:old replaced row 2"].counts == result.counts
     steps = audited(plaudit, *replaced, "--relation", "add_remove")
     assert (steps.relation, steps.distance) == ("add_remove", 2)
+
+
+# After a pass: more extreme databases
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        (("mine:noisy", "--data", "spread.csv", "--cell", "0"), ("--cells", "smallest,largest,empty")),
+        (("mine:noisy", "--data", "counts.csv"), ("--cells", "smallest,largest")),  # none is empty
+        ((*OLD, "--add-row", "Eve,80,12345"), ("--add-row", '{"name": "Eve", "age": 800, "zip": "12345"}')),
+        ((*OLD, "--replace-row", "2", "Cid,65,0"), ("--replace-row", "2", '{"name": "Cid", "age": 650, "zip": "0"}')),
+    ],
+)
+def test_a_pass_names_the_command_for_more_extreme_databases(
+    plaudit: Command, words: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    outcome = plaudit("audit", *words, "--claim", "pure:1", *QUICK, "--out", "out")
+    assert outcome.code == WITHIN
+    (path,) = Path("out").glob("*.json")
+    command = shlex.split(AuditResult.from_dict(read_json(path)).provenance["next"])
+    assert any(tuple(command[place : place + len(more)]) == more for place in range(len(command)))
+    assert not {"--cell", "Eve,80,12345", "Cid,65,0"} & set(command)
+    assert "More extreme databases may lose more. Next: plaudit audit" in " ".join(outcome.out.split())
+    again = plaudit(*command[1:], "--json")  # which says no more of the next
+    assert again.code in (WITHIN, VIOLATION)
+    if "--cells" in more:
+        assert not any("next" in result.provenance for result in results(again).values())
+
+
+def test_a_violation_names_no_further_command(plaudit: Command) -> None:
+    result = audited(plaudit, *OLD, "--claim", "pure:0.5", "--add-row", "Eve,80,12345", code=VIOLATION)
+    assert "next" not in result.provenance
