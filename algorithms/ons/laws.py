@@ -122,8 +122,8 @@ class CountNoise:
 
     @property
     def scale(self) -> float:
-        """Standard deviation of Gaussian noise."""
-        return _tight_scale(self.epsilon, self.delta)
+        """Standard deviation of the noise before rounding."""
+        return _tight_scale(self.epsilon, self.delta) if self.law == "gaussian" else math.sqrt(self.noise.variance)
 
     @property
     def variance(self) -> float:

@@ -189,6 +189,7 @@ def _answered(label: str, result: LossEstimate, promise: Claim | None, out: Path
         lines.append(f"The sum of {components:,} components that the pair changes, each of one law of noise.")
     lines.append(f"From {result.size:,} x {result.areas:,} {what}. It means a loss if:")
     lines += [f"- {words}" for words in result.assumptions]
+    lines += [f"Note: {words}." for words in result.notes]
     if out is not None:
         lines.append(f"Saved in {out}/: {saved.name} and {saved.with_suffix('.png').name}.")
     for line in lines:

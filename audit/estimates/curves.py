@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 _LARGEST_WINDOW = 50_000  # people on each side
 _SMALLEST_KERNEL = 0.01  # people: below it every residual is a spike of its own
 _NOTHING = 40.0  # in the exponent of a kernel, beside what the nearest residual gives: 4e-18
+HEAVY = 3.0  # times the scaled median absolute deviation: a standard deviation of heavy tails
 _STEPS = 3  # of Newton's method from a start that is right but for small counts
 
 
@@ -45,8 +46,7 @@ class Curve:
 def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None = None) -> Curve:
     """Compare each tail with the tail of `lag` people further out."""
     whole = bool((pooled == np.rint(pooled)).all())
-    # Less than one person is nobody's privacy, so that is the shortest step.
-    scale = max(1.0, 1.4826 * float(np.median(np.abs(pooled - np.median(pooled)))))
+    scale = max(1.0, _spread(pooled))  # less than one person is nobody's privacy, so that is the shortest step
     steps = np.arange(5) * (scale / 2)
     default = np.unique(np.ceil(steps) if whole else steps)
     starts: Floats = default.astype(float) if at is None else real_numbers("at", at, ndim=(1,))
@@ -98,16 +98,31 @@ def _histogram(pooled: Floats, *, percentile: float = 95.0, multiplier: float = 
 def _kde(
     pooled: Floats,
     *,
-    bandwidth: float = 0.15,
-    bandwidth_unit: str = "sd",
+    bandwidth: float | str = 0.15,
+    bandwidth_unit: str | None = None,
     percentile: float = 95.0,
     multiplier: float = 2.0,
 ) -> Curve:
     """Compare a Gaussian kernel density at points one person apart."""
-    if bandwidth_unit not in ("sd", "people"):
+    if bandwidth_unit not in (None, "sd", "people"):
         raise ValueError(f'bandwidth_unit must be "sd" or "people", got {bandwidth_unit!r}')
-    factor = positive_number("bandwidth", bandwidth)
-    kernel = factor * float(pooled.std(ddof=1)) if bandwidth_unit == "sd" else factor
+    spread, deviation = _spread(pooled), float(pooled.std(ddof=1))
+    settings: dict[str, Any]
+    if bandwidth == "robust":
+        if bandwidth_unit is not None:
+            raise ValueError(f"a robust bandwidth has no unit, got {bandwidth_unit!r}")
+        kernel, settings = (spread or deviation) * (4 / (5 * pooled.size)) ** (1 / 7), {"bandwidth": "robust"}
+    else:
+        factor, unit = positive_number("bandwidth", bandwidth), bandwidth_unit or "sd"
+        kernel = factor * deviation if unit == "sd" else factor
+        settings = {"bandwidth": factor, "bandwidth_unit": unit}
+        if unit == "sd" and deviation > HEAVY * spread:
+            times = kernel / spread if spread else math.inf
+            settings["note"] = (
+                "the errors have heavy tails, and the kernel, a share of their standard deviation, is too wide for "
+                f"most of them: {times:.3g} times their scaled median absolute deviation. The estimate is too small; "
+                'bandwidth="robust" goes by that deviation'
+            )
     widest = float(np.ptp(pooled))  # beyond which a density shows the kernel, and not the errors
     if not _SMALLEST_KERNEL <= kernel <= widest:
         raise ValueError(
@@ -145,15 +160,10 @@ def _kde(
         features=features,
         near=near,
         loss=loss,
-        settings={
-            "bandwidth": factor,
-            "bandwidth_unit": bandwidth_unit,
-            "kernel_sd": kernel,
-            "percentile": float(percentile),
-            "multiplier": float(multiplier),
-            "window": window,
-        },
-        assumption="smoothing: the curve depends on bandwidth and window, is flat near 0 and noisy at its edges",
+        settings=settings
+        | {"kernel_sd": kernel, "percentile": float(percentile), "multiplier": float(multiplier), "window": window},
+        assumption="smoothing: the curve depends on bandwidth and window, is flat near 0 and noisy at its edges; this "
+        "bias is not in the interval",
     )
 
 
@@ -163,8 +173,7 @@ def _slope(pooled: Floats, *, change: float = 1.0) -> Curve:
     if people >= LARGEST:
         raise ValueError(f"change must be less than 2**53 people, got {people}")
     whole = bool((pooled == np.rint(pooled)).all())
-    center = float(np.median(pooled))
-    spread = 1.4826 * float(np.median(np.abs(pooled - center))) or float(pooled.std())
+    center, spread = float(np.median(pooled)), _spread(pooled) or float(pooled.std())
     # Half a deviation wide, which three of them on each side hold; whole numbers are not cut in two.
     width, half = spread / 2, 6
     if whole:
@@ -217,6 +226,11 @@ def _log_odds_slope(left: Floats, right: Floats, at: Floats) -> Floats:
         weight = both * share * (1 - share)
         target = fitted + (left - both * share) / np.maximum(weight, 1e-300)
     return np.asarray(slope)
+
+
+def _spread(pooled: Floats) -> float:
+    """Return the median absolute deviation, scaled to be the standard deviation of normal errors."""
+    return 1.4826 * float(np.median(np.abs(pooled - np.median(pooled))))
 
 
 def _window(pooled: Floats, percentile: float, multiplier: float) -> float:

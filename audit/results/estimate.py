@@ -89,6 +89,11 @@ class LossEstimate(Reported):
         return "error of a count, in people", "nats"
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known before the number is used."""
+        return (str(self.settings["note"]),) if "note" in self.settings else ()
+
+    @property
     def confidential(self) -> bool:
         """Whether its settings say that the data behind it are."""
         return self.settings.get("confidential") is True
@@ -119,12 +124,12 @@ class LossEstimate(Reported):
         unit = " nats" if self.unit == "nats" else ""
         facts = [
             (self.statistic, f"{self.value:.4g}{unit}"),
-            (f"interval at {percent(self.confidence)}", f"{low:.4g} to {high:.4g}"),
+            (f"interval at {percent(self.confidence)}, of chance alone", f"{low:.4g} to {high:.4g}"),
             ("method", self.method),
             ("residuals", f"{number_of(self.size, 'run')} of {number_of(self.areas, 'area')}"),
         ]
         secret = [f"{CONFIDENTIAL}: this estimate is of confidential data."] if self.confidential else []
-        notes = [*secret, "It means a loss if:", *(f"- {words}" for words in self.assumptions)]
+        notes = [*secret, *self.notes, "It means a loss if:", *(f"- {words}" for words in self.assumptions)]
         return as_facts("Estimate, no bound and never a verdict", facts, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:

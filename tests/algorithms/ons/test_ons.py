@@ -81,6 +81,11 @@ def test_noise_is_rounded_and_so_is_its_law(law, epsilon):
         assert mass[400] == pytest.approx(unchanged_probability(law, epsilon))
 
 
+def test_the_scale_of_each_law_is_its_standard_deviation():
+    assert CountNoise("laplace", 2.0).scale == pytest.approx(math.sqrt(2) / 2)
+    assert CountNoise("geometric", 1.0).scale == pytest.approx(math.sqrt(2 * math.exp(-1)) / -math.expm1(-1))
+
+
 def test_gaussian_scale_is_the_least_that_keeps_the_promise():
     for epsilon, delta in ((0.1, 0.05), (1.0, 1e-6), (10.0, 0.05), (0.01, 0.3)):
         scale = CountNoise("gaussian", epsilon, delta).scale

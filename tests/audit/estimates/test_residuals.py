@@ -15,6 +15,7 @@ from sklearn.neighbors import KernelDensity
 
 import audit.estimates.residuals
 from audit.estimates.residuals import residual_loss
+from audit.results import LossEstimate
 from tests.helpers import averaged, geometric, halving, refused_like
 
 RISING = np.repeat(np.arange(-5, 6), [40, 20, 10, 5, 50, 60, 50, 5, 10, 20, 40])  # more of them further out
@@ -57,6 +58,25 @@ def test_the_density_is_that_of_scipy(make, shape):
     assert half - 2.5 < estimate.at[-1] <= half - 1.5
     expected = density.logpdf(estimate.at) - density.logpdf(estimate.at + 1)
     assert estimate.loss == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1])
+def test_a_robust_kernel_is_not_blind_to_heavy_tails(epsilon):
+    """Geometric errors of a loss of epsilon, one in a hundred of them in the thousands, as raking makes them."""
+    rng = np.random.default_rng(4)
+    errors = np.subtract(*rng.geometric(-np.expm1(-epsilon), (2, 20_000))).astype(float)
+    errors[::100] += rng.choice([-1, 1], 200) * rng.uniform(2000, 20_000, 200)
+    plain, robust = (residual_loss(errors, method="kde", rng=1, **more) for more in ({}, {"bandwidth": "robust"}))
+    assert robust.value == pytest.approx(epsilon, rel=0.15)
+    assert plain.value < epsilon / 3
+    assert (len(plain.notes), robust.notes) == (1, ())
+    assert plain.notes[0].startswith("the errors have heavy tails, and the kernel, a share of their standard deviation")
+    spread = 1.4826 * np.median(np.abs(errors - np.median(errors)))
+    assert robust.settings["kernel_sd"] == pytest.approx(spread * (4 / (5 * errors.size)) ** (1 / 7))
+    assert LossEstimate.from_dict(plain.to_dict()).notes == plain.notes
+    clean = residual_loss(np.delete(errors, np.s_[::100]), method="kde", rng=1)  # negative control
+    assert clean.notes == ()
+    assert clean.value == pytest.approx(epsilon, rel=0.15)
 
 
 def test_an_absolute_bandwidth_is_that_of_scikit_learn():
@@ -283,6 +303,7 @@ def test_every_estimate_states_its_assumptions(method):
         ({"method": "kde", "bandwidth": -0.1}, "bandwidth must be positive and finite, got -0.1"),
         ({"method": "kde", "bandwidth": 1e-9}, "bandwidth must give a kernel of 0.01 people at least, and at most as"),
         ({"method": "kde", "bandwidth": 1e9}, "at most as wide as the range of errors, "),
+        ({"method": "kde", "bandwidth": "robust", "bandwidth_unit": "sd"}, "a robust bandwidth has no unit, got 'sd'"),
         ({"method": "kde", "bandwidth_unit": "mm"}, 'bandwidth_unit must be "sd" or "people", got \'mm\''),
         ({"method": "kde", "percentile": 50}, "percentile must be above 50 and at most 100, got 50"),
         ({"method": "kde", "multiplier": 0}, "multiplier must be positive and finite, got 0"),
