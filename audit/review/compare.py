@@ -98,9 +98,9 @@ def compare_results(
     chance. Elsewhere only the bounds can be set side by side, and a smaller or larger one says nothing.
 
     Worse is: a verdict that became "violated", an audit that is gone, a promise that got weaker or cannot be compared,
-    an adjacency that nobody computed any more, and an event whose loss grew. Less power is: "no power", and a minimum
-    detectable loss that is 10% larger than before, relative to the promise. A known bug that is detected, and was not,
-    is not worse.
+    an adjacency that nobody computed any more, and an event whose loss grew. Less power is: a verdict that became "no
+    power", and a minimum detectable loss that is 10% larger than before, relative to the promise. A known bug that is
+    detected, and was not, is not worse.
 
     Guarantee: if runs are independent and no algorithm changed, P(any audit is called changed) <= 1 - confidence, for
     every event. Per audit, regions of outputs are tested by the hypergeometric law of their counts, given all counts of
@@ -185,7 +185,7 @@ def _regressions(old: AuditResult, new: AuditResult, before: Row, after: Row) ->
 
 
 def _weaknesses(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Iterator[str]:
-    if new.verdict == "no power":
+    if new.verdict == "no power" != old.verdict:
         yield f"no power: not even twice the promise can be detected ({old.verdict} -> no power)"
     if type(old.claim) is type(new.claim) and _reach(new) > POWER_LOST * _reach(old):
         losses = " -> ".join(f"{cells['detectable']} ({cells['promised']})" for cells in (before, after))

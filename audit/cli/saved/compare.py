@@ -78,11 +78,15 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
         for change in changes:
             for words in getattr(change, kind):
                 say(f"{heading}: {change.name}: {words}", style)
-    terminal.print(comparison_table(changes))
-    for change in changes:
+    differing = [c for c in changes if c.counts != "identical" or c.regressions or c.weaknesses or c.notes]
+    if differing:
+        terminal.print(comparison_table(differing))
+    if same := len(changes) - len(differing):
+        say(f"The same as before: {number_of(same, 'audit')}.")
+    for change in differing:
         audits = [audit for audit in (change.old, change.new) if audit is not None]
         say(f"{change.name}: {' -> '.join(dict.fromkeys(audit.event + audit.witness for audit in audits))}")
-    for change in changes:
+    for change in differing:
         for words in change.notes:
             say(f"{change.name}: {words}")
     for name, (before, after) in schemas.items():

@@ -16,6 +16,7 @@ from tests.audit.review.test_two_samples import GOOD, LOUDER, WEIGHTS, WITNESS, 
 from tests.helpers import audited
 
 GREW = "the minimum detectable loss grew, relative to the promise:"
+NONE = "no power: not even twice the promise can be detected (not refuted -> no power)"
 
 
 def test_a_copy_is_identical():
@@ -165,14 +166,14 @@ def test_a_violation_that_was_known_is_no_regression():
         (1.25, 1.375, ()),  # 10%
         (1.25, 1.3751, (f"{GREW} 1.250 (epsilon 1) -> 1.376 (epsilon 1)",)),
         (1.25, 1.0, ()),
-        (math.inf, math.inf, None),
-        (3.0, 2.5, None),
+        (1.25, 2.5, (NONE, f"{GREW} 1.250 (epsilon 1) -> 2.500 (epsilon 1)")),
+        (math.inf, math.inf, ()),  # there was none to lose
+        (3.0, 2.5, ()),
     ],
 )
 def test_power_that_was_lost(before, after, lost):
     old, new = (audited(detectable=at, verdict="no power" if at > 2 else "not refuted") for at in (before, after))
-    none = ("no power: not even twice the promise can be detected (no power -> no power)",)
-    assert one(old, new).weaknesses == (none if lost is None else lost)
+    assert one(old, new).weaknesses == lost
 
 
 def test_power_is_relative_to_the_promise():
