@@ -111,6 +111,8 @@ def _ended(error: BaseException, name: str) -> int:
 
 def words_of(error: BaseException) -> str:
     """Return what an error says, if it can say it."""
+    if isinstance(error, OSError) and error.strerror:  # without the number that the system has for it
+        return f"{'' if error.filename is None else f'{error.filename}: '}{error.strerror.lower()}"
     try:
         return str(error)
     except KeyboardInterrupt:  # is no fault of the words

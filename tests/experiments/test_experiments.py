@@ -257,7 +257,7 @@ def test_a_full_device_is_an_error(monkeypatch, capsys):
         monkeypatch.setattr("sys.stdout", full)
         assert command("check", "neighbor_relation") == 2
         monkeypatch.undo()
-    assert capsys.readouterr().err == "experiments: error: [Errno 28] No space left on device\n"
+    assert capsys.readouterr().err == "experiments: error: no space left on device\n"
 
 
 def test_numbers_do_not_depend_on_jobs(tmp_path, quick):

@@ -111,7 +111,7 @@ def test_check_tells_github(plaudit: Command, saved: Path, monkeypatch: pytest.M
     assert told.out.count("\n") == 1
     assert Path("summary.md").read_text("utf-8").startswith("of another step\n### Privacy audits: ")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/such/folder.md")
-    assert refused(plaudit("check", str(saved), "--format", "github"), "No such file or directory")
+    assert refused(plaudit("check", str(saved), "--format", "github"), "no such file or directory")
 
 
 def test_forms_that_exclude_each_other_and_those_that_are_the_same(plaudit: Command, out: Path) -> None:

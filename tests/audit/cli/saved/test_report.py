@@ -111,7 +111,7 @@ def test_a_full_disk_keeps_the_old_report(plaudit, folder):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        assert refused(plaudit("report", folder, "--title", "new"), os.strerror(errno.EFBIG))
+        assert refused(plaudit("report", folder, "--title", "new"), os.strerror(errno.EFBIG).lower())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (folder / "report.html").read_bytes() == before

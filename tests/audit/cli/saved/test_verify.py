@@ -129,7 +129,7 @@ def test_code_that_has_changed_is_another_audit(plaudit: Command, saved: Path) -
         ("plaudit audit gdpc --seed 1 --timeout 9", "must ask for an audit and nothing else, got --timeout"),
         ("plaudit audit gdpc --seed 1 --sise 9", "No such option: --sise"),
         ("plaudit audit no:such --data counts.csv --seed 1", "'no' cannot be imported: No module named 'no'"),
-        ("plaudit audit --seed 1 gdpc --data gone.csv", "'gone.csv'"),
+        ("plaudit audit --seed 1 gdpc --data gone.csv", "gone.csv: no such file or directory"),
         ("plaudit audit gdpc --cell 0 --cell 1 --size 40 --seed 1", "must ask for one audit, got 2"),
         ("plaudit audit gdpc --help", "must ask for an audit and nothing else, got --help"),
     ],
