@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -113,6 +114,33 @@ def test_a_place_is_not_taken_for_a_level_where_a_level_is_a_number(levels):
     ):
         read_records(Frame({"code": [levels[0], "1"]}), schema)
     assert read_records(Frame({"code": list(levels)}), schema).tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("codes", [["0", "1", "1"], [0, 1, 1], ["f", "m", "m"]])
+def test_a_column_holds_names_or_codes(codes):
+    assert read_records(Frame({"sex": codes}), Schema({"sex": "fm"})).tolist() == [[0], [1], [1]]
+    many = tuple(f"p{j}" for j in range(200))  # in a byte, though names and codes together are more
+    found = read_records(Frame({"place": [199, 0]}), Schema({"place": many}))
+    assert (found.tolist(), found.dtype) == ([[199], [0]], np.uint8)
+
+
+@pytest.mark.parametrize("read", [read_records, partial(read_histogram, areas=["area"])])
+def test_a_column_does_not_hold_both(read):
+    """Ages in years among names: those of 0 and 1 are not taken for the first two levels."""
+    ages = Schema({"age": ("minor", "adult")})
+    rule = "data: age must be names of levels in every row, or codes 0 to 1 in every row; 3 rows broke it, such as '0'"
+    frame = Frame({"age": ["minor", "1", "adult", "0", "1"], "area": list("abbaa")})
+    refuses(ValueError, rule, read, frame, ages)
+
+
+@pytest.mark.parametrize("read", [read_records, partial(read_histogram, areas=["area"])])
+def test_columns_that_are_not_released_are_named_once(read, capsys):
+    columns = {"Sex": ["f", "m"], "area": ["a", "b"], "income": [3, 9], "citi\nzen": ["y", "n"]}
+    read(Frame(columns), Schema({"sex": "fm"}))
+    unused = ["income", "citi zen"] if read is not read_records else ["area", "income", "citi zen"]
+    assert capsys.readouterr() == ("", f"not released: {', '.join(unused)}\n")
+    read_records(Frame(columns), Schema({"sex": "fm"}), what="public records")
+    assert capsys.readouterr().err == ""
 
 
 def test_first_edge_is_named_as_written():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import reprlib
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import (
+    GROUPS,
     LARGEST,
     Column,
     Count,
@@ -28,6 +30,7 @@ from algorithms.tables.intake.expressions import (
     place_columns,
 )
 from algorithms.tables.opening import GIVEN, in_sql, reading
+from audit.io.text import printable
 
 __all__ = [
     "LARGEST",
@@ -53,8 +56,7 @@ MEMORY = "4GB"
 MOST_AREAS = 2**24
 """Twice the blocks of the 2020 US Census: the code of each is kept as text."""
 
-GROUPS = "given_groups"  # a view
-LIST = "the list of areas"
+PERSONS, LIST = "data", "the list of areas"  # what is read, in messages
 
 Leaf = tuple[str, ...]  # codes, the outermost first
 
@@ -71,10 +73,10 @@ def read_histogram(
     """Count persons by area and cell: one level of the tree for each column of areas, shape (leaves, cells).
 
     A source is a .csv or .parquet file, or a frame that DuckDB can scan: one row a person, or with `count` one row a
-    group of persons. Columns are found by name, whatever its case. The column of an attribute holds names of levels, or
-    their places from 0 on (where no name is a number). Columns of areas have the outermost first; a code needs to be
-    unique only within its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be
-    missing.
+    group of persons. Columns are found by name, whatever its case; others of persons are named on stderr, for they are
+    not released. The column of an attribute holds names of levels, or in every row their places from 0 on (where no
+    name is a number). Columns of areas have the outermost first; a code needs to be unique only within its parent. Rows
+    with a count of 0 name areas where nobody lives; their attributes may be missing.
 
     Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
     Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
@@ -84,7 +86,7 @@ def read_histogram(
     listed = None if places is None else _listed(places, areas, memory)
     if listed is not None:
         check_histogram(len(listed), schema)
-    leaves, histogram = _counted("data", source, schema, areas, count, memory)
+    leaves, histogram = _counted(PERSONS, source, schema, areas, count, memory)
     if listed is None:
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
     histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
@@ -116,13 +118,14 @@ def read_facilities(
     return _placed(rule, leaves, units, known)
 
 
-def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str = MEMORY) -> NDArray[Any]:
+def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: str = MEMORY) -> NDArray[Any]:
     """Read persons one by one: the places of their levels, shape (rows, attributes), of the smallest type.
 
     The source is as `read_histogram` takes it, one row a person.
     """
     with _read(what, source, list(schema.attributes), memory) as (database, columns):
-        most, codes = LARGEST_RECORDS // len(schema.shape), np.min_scalar_type(max(schema.shape) - 1)
+        most, widest = LARGEST_RECORDS // len(schema.shape), max(schema.shape)
+        kept = SMALLEST[np.min_scalar_type(2 * widest - 1).itemsize]
         places = range(len(schema.shape))
 
         def check_number(rows: str) -> None:
@@ -132,9 +135,7 @@ def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str
         if isinstance(source, str | os.PathLike) and str(source).endswith(".parquet"):  # says so: nothing is unpacked
             check_number(GIVEN)
         # In as few bytes as will do: what was given is kept where it is no level.
-        selected = ", ".join(
-            f"p{j}::{SMALLEST[codes.itemsize]} as p{j}, if(p{j} is null, x{j}, null) as x{j}" for j in places
-        )
+        selected = ", ".join(f"p{j}::{kept} as p{j}, if(p{j} is null, x{j}, null) as x{j}" for j in places)
         database.keep(
             GROUPS,
             f"select {selected}, 1::utinyint as n, 1::utinyint as size "
@@ -142,10 +143,10 @@ def read_records(source: Any, schema: Schema, *, what: str = "data", memory: str
         )
         check_number(GROUPS)
         _check_rules(what, database, leveled(schema))
-        frame = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
+        frame = database.fetch(f"select {', '.join(f'p{j} % {schema.shape[j]} as p{j}' for j in places)} from {GROUPS}")
     if not len(frame):
         raise ValueError(f"{what} must have one row at least, got none")
-    return np.stack([frame[name].astype(codes) for name in frame.columns], axis=1)
+    return np.stack([frame[name].astype(np.min_scalar_type(widest - 1)) for name in frame.columns], axis=1)
 
 
 def _placed(rule: str, leaves: list[Leaf], histogram: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
@@ -188,7 +189,8 @@ def _counted(
         check_histogram(_check_areas_of(what, database, areas), schema)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
-        places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
+        shape = enumerate(schema.shape)
+        places = ", ".join(f"coalesce(p{j}, 0) % {levels} as p{j}" for j, levels in shape)  # null where nobody is
         frame = database.fetch(
             f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
         )
@@ -213,6 +215,8 @@ def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator
             _check_renamed(what, types, names)
         actual = {column.upper(): column for column in types}  # by name, whatever its case
         found = {name: actual[name.upper()] for name in names}
+        if what == PERSONS and (rest := [printable(column) for column in types if column not in found.values()]):
+            print(f"not released: {', '.join(rest)}", file=sys.stderr)
         yield database, {name: Column(name, in_sql(column), types[column]) for name, column in found.items()}
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from algorithms.schema import Schema
 
-__all__ = ["LARGEST", "Column", "Count", "Rule", "code_columns", "coded", "cut", "leveled", "place_columns"]
+__all__ = ["GROUPS", "LARGEST", "Column", "Count", "Rule", "code_columns", "coded", "cut", "leveled", "place_columns"]
 
 LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
+GROUPS = "given_groups"  # a view: what was given, equal rows added up
 
 Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it, how many rows each is, an example
 
@@ -48,7 +49,10 @@ def code_columns(columns: dict[str, Column], areas: Sequence[str]) -> list[str]:
 
 
 def place_columns(columns: dict[str, Column], schema: Schema) -> list[str]:
-    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none."""
+    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none.
+
+    A code for a level, which is its place, is told from its name: it is counted on behind the places of names.
+    """
     parts = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
         if name in schema.edges:
@@ -62,15 +66,21 @@ def place_columns(columns: dict[str, Column], schema: Schema) -> list[str]:
 
 
 def leveled(schema: Schema) -> list[Rule]:
-    """Return the rules that whatever should be a level is one."""
-    rules = []
+    """Return the rules that whatever should be a level is one, and that a column holds names or codes, not both."""
+    rules: list[Rule] = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
-        shown = f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
+        number, shown = len(levels), f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
+        none = (f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}")
         if name in schema.edges:
-            shown = f"a number from {repr(schema.edges[name][0]).removesuffix('.0')} on"
-        elif not _numbered(levels):
-            shown += f", or 0 to {len(levels) - 1}"
-        rules.append((f"{name} must be {shown}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}"))
+            first = repr(schema.edges[name][0]).removesuffix(".0")
+            rules.append((f"{name} must be a number from {first} on", *none))
+        elif _numbered(levels):
+            rules.append((f"{name} must be {shown}", *none))
+        else:
+            both = f"p{j} >= {number} and (select min(p{j}) from {GROUPS}) < {number}"
+            rule = f"{name} must be names of levels in every row, or codes 0 to {number - 1} in every row"
+            rules.append((f"{name} must be {shown}, or 0 to {number - 1}", *none))
+            rules.append((rule, both, "size", f"p{j} - {number}"))
     return rules
 
 
@@ -129,10 +139,10 @@ def _isnumber(level: str) -> bool:
 
 
 def _place(value: str, levels: Sequence[str]) -> str:
-    """Return the SQL of the place of a level."""
+    """Return the SQL of the place of a level, by its name or its code."""
     places = {level: place for place, level in enumerate(levels)}
     if not _numbered(levels):
-        places |= {str(place): place for place in range(len(levels))}
+        places |= {str(place): len(levels) + place for place in range(len(levels))}
     whens = " ".join(f"when {_quoted(name)} then {place}" for name, place in places.items())
     return f"case {value} {whens} end"
 

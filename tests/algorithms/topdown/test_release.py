@@ -446,8 +446,8 @@ def test_measurements_of_another_plan_are_refused(good):
 PERSONS = {
     "County": ["1", "2", "1", "2", "1"],
     "TRACT": ["01", "01", "02", "01", "01"],
-    "Sex": ["male", "female", "1", "0", "female"],
-    "age": ["0-17", "65+", "2", "2", "1"],
+    "Sex": ["male", "female", "male", "female", "female"],
+    "age": ["0", "2", "2", "2", "1"],
 }
 COUNTED = np.array([[0, 1, 0, 1, 0, 0], [0, 0, 0, 0, 0, 1], [0, 0, 2, 0, 0, 0]])
 
@@ -509,7 +509,12 @@ def test_lists_of_areas_that_are_wrong(tmp_path, places, rule):
 def test_facilities_are_counted_in_the_areas_of_the_data():
     schema = PRESETS["e2e-1940"].schema
     tree = Hierarchy.from_codes(["1", "1"], ["2", "1"])  # leaves in an order of their own
-    rows = {"state": [1, 1, 1], "county": [1, 2, 1], "HHGQ": ["household", "1", "college"], "count": [9, 2, 1]}
+    rows = {
+        "state": [1, 1, 1],
+        "county": [1, 2, 1],
+        "HHGQ": ["household", "correctional", "college"],
+        "count": [9, 2, 1],
+    }
     found = read_facilities(Frame(rows), schema, ["state", "county"], tree)
     assert found.tolist() == [[0, 2, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 1, 0, 0]]
     persons = Frame({"state": [1], "county": [1], **{name: [0] for name in schema.attributes}})
@@ -544,7 +549,7 @@ MICRO = {
     "state": ["10", "10", "20", "20"],
     "county": ["1", "2", "1", "1"],
     "sex": ["female", "male", "male", "female"],
-    "age": [ADULTS[0], ADULTS[1], "1", "0"],
+    "age": ["0", "1", "1", "0"],
     "persons": ["40", "7", "12", "0"],
 }
 
@@ -651,6 +656,11 @@ BAD = [
     ({"age": ["0", "", "1", "1"]}, {}, f"data: age must be one of {AGES}; 1 row broke it, such as a missing"),
     ({"sex": ["Female", "MALE", "male", "0"]}, {}, "female, male, or 0 to 1; 2 rows broke it"),
     ({"county": ["1", "", "", "1"]}, {}, "data: county must have a code; 2 rows broke it, such as a missing"),
+    (
+        {"sex": ["female", "1", "male", "0"]},
+        {},
+        "sex must be names of levels in every row, or codes 0 to 1 in every row; 2",
+    ),
     ({"persons": ["40", "-7", "1", "0"]}, {}, "persons must be a whole number, 0 or more; 1 row"),
     ({"persons": ["40", "7.5", "1", "0"]}, {}, "0 or more; 1 row broke it, such as '7.5'"),
     ({"persons": ["40", "nan", "inf", "0"]}, {}, "0 or more; 2 rows broke it, such as 'inf'"),
