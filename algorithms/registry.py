@@ -147,7 +147,7 @@ class System:
             raise ValueError(f"{self.name} needs --{missing[0]} with data of your own, as `plaudit release` does")
         described = self.own(data, **options)
         sizes = [np.size(system.pair().x) for system in (self, described)]
-        return replace(described, runs=min(self.runs, max(FEWEST, self.runs * sizes[0] // sizes[1])))
+        return replace(described, runs=min(described.runs, max(FEWEST, described.runs * sizes[0] // sizes[1])))
 
     def command(self, name: str) -> Callable[..., int]:
         """Return the function of a command, imported now."""

@@ -243,7 +243,7 @@ def _edges(name: str, beginnings: Any, levels: Mapping[str, Sequence[str]]) -> t
     return edges
 
 
-def read_specification(path: str | os.PathLike[str]) -> Schema:
+def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Schema:
     """Read which attributes persons have and which levels each of them, from a file written before anyone sees data.
 
     Such a file is ``{"attributes": {"sex": ["male", "female"], "age": {"maxval": 115}, "income": {"edges": [0, 1,
@@ -253,8 +253,8 @@ def read_specification(path: str | os.PathLike[str]) -> Schema:
 
     Parameters
     ----------
-    path : path-like
-        A .json file.
+    source : path-like or mapping
+        A .json file, or what it holds.
 
     Returns
     -------
@@ -271,10 +271,11 @@ def read_specification(path: str | os.PathLike[str]) -> Schema:
     Levels that nobody has belong into the list, too. A list that was made from the data tells who is in them: the
     mechanism `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
     """
-    content = read_named(path, "specification")
-    attributes = content.get("attributes") if isinstance(content, dict) else None
+    content = source if isinstance(source, Mapping) else read_named(source, "specification")
+    attributes = content.get("attributes") if isinstance(content, Mapping) else None
     if not isinstance(attributes, dict):
-        raise ValueError(f'specification must have "attributes" with the levels of each, got {os.fspath(path)}')
+        got = reprlib.repr(source) if isinstance(source, Mapping) else os.fspath(source)
+        raise ValueError(f'specification must have "attributes" with the levels of each, got {got}')
     levels, edges = {}, {}
     for attribute, values in attributes.items():
         if isinstance(values, dict) and values.keys() == {"edges"} and _numbers(values["edges"]):

@@ -83,7 +83,9 @@ def releasing(command: Callable[..., int]) -> Callable[..., int]:
     """
 
     @wraps(command)
-    def run(out: Path, **options: Any) -> int:
+    def run(out: Path | None = None, **options: Any) -> int:
+        if out is None:  # of a command that has something else to do, too
+            return command(out=out, **options)
         target = check_folder(out)
         for folder in (*left_behind(SPILLED, Path(tempfile.gettempdir())), *left_behind(STAGED, target.parent)):
             print(f"plaudit: {folder} was left by a run that was killed, and may hold personal data", file=sys.stderr)

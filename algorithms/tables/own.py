@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,17 +25,21 @@ def counted(data: str, schema: Schema, areas: str, geo: str | None, count: str |
     return read_histogram(Path(data), schema, columns_of(areas), count=count, places=places)
 
 
-def pairs_of(histogram: Counts) -> dict[str, Callable[[], NeighborPair]]:
+def pairs_of(histogram: Counts, kept: Sequence[NDArray[np.int64]] = ()) -> dict[str, Callable[[], NeighborPair]]:
     """Return pairs of a histogram, shape (leaves, cells), as far as there are such cells.
 
     One person is added to the fullest cell of all, to an empty cell of its area, or moved from the one to the emptiest
-    other cell of that area: totals of areas stay, which may be invariant.
+    other cell of that area: totals of areas stay, which may be invariant. Where groups of cells are `kept`, that is
+    their totals in every area, nobody is added, and the other cell is of the same groups.
     """
     leaf, full = (int(place) for place in np.unravel_index(histogram.argmax(), histogram.shape))
     order = [int(cell) for cell in np.argsort(histogram[leaf], kind="stable") if cell != full]
-    pairs: dict[str, Callable[[], NeighborPair]] = {"added": lambda: NeighborPair.add_people(histogram, (leaf, full))}
-    if order and histogram[leaf, order[0]] == 0:
-        pairs["alone"] = lambda: NeighborPair.add_people(histogram, (leaf, order[0]))
+    pairs: dict[str, Callable[[], NeighborPair]] = {}
+    if not kept:
+        pairs["added"] = lambda: NeighborPair.add_people(histogram, (leaf, full))
+        if order and histogram[leaf, order[0]] == 0:
+            pairs["alone"] = lambda: NeighborPair.add_people(histogram, (leaf, order[0]))
+    order = [cell for cell in order if all(groups[cell] == groups[full] for groups in kept)]
     if order and histogram[leaf, full] > 0:
         pairs["replaced"] = lambda: NeighborPair.move_people(histogram, (leaf, full), (leaf, order[0]))
     return pairs

@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-from algorithms.tables.shares import Share, exact_share
+from algorithms.tables.shares import Share, exact_share, exact_shares
 from audit.claims import ZCDP, PureDP, Relation, check_relation
 
 __all__ = ["Budget", "Claim", "Law", "check_paths", "node_shares"]
@@ -40,20 +40,15 @@ class Budget:
             raise TypeError(f"promise must be PureDP or ZCDP, got {type(self.promise).__name__}")
         if not 0 < self.promise.budget < math.inf:
             raise ValueError(f"{self.promise.parameter} must be positive and finite, got {self.promise.budget}")
-        levels = tuple(exact_share(f"level {j}", share) for j, share in enumerate(self.levels))
-        if sum(levels) != 1:
-            raise ValueError(f"shares of the levels must add up to 1, got {sum(levels)}")
+        levels = exact_shares("the levels", {f"level {j}": share for j, share in enumerate(self.levels)})
         if len(self.queries) != len(levels):
             raise ValueError(f"queries must be given for each of {len(levels)} levels, got {len(self.queries)}")
-        queries = []
         for j, given in enumerate(self.queries):
             if not isinstance(given, Mapping):
                 raise TypeError(f"queries of level {j} must be a mapping of names to shares, got {given!r}")
-            queries.append({name: exact_share(f"{name} at level {j}", share) for name, share in given.items()})
-            if sum(queries[j].values()) != 1:
-                raise ValueError(f"shares of the queries at level {j} must add up to 1, got {sum(queries[j].values())}")
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "queries", tuple(queries))
+        queries = tuple(exact_shares("the queries", given, f" at level {j}") for j, given in enumerate(self.queries))
+        object.__setattr__(self, "levels", tuple(levels.values()))
+        object.__setattr__(self, "queries", queries)
 
     def measured(self, level: int) -> Iterator[tuple[str, Fraction]]:
         """Yield the queries of a level that have a share, and their shares."""

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Out, Seed, Xlsx, noise_of, releasing
+from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Seed, Xlsx, noise_of, releasing
 from audit.io.backends import Address, Backend, on_backend
 
 __all__ = ["explore_topdown", "release_topdown"]
+
+USUAL = "e2e-1940"
+HALF = "It is for one person replaced: one added or removed costs half."
+Epsilon = Annotated[float | None, typer.Option(help=f"Another budget, in nats, with geometric noise. {HALF}")]
+Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete Gaussian noise. {HALF}")]
+Spec = Annotated[
+    Path | None,
+    typer.Option(help="Settings of your own, .json: attributes and their levels, and whatever --print-spec shows."),
+]
 
 
 @releasing
 def release_topdown(
     context: typer.Context,
-    out: Out,
+    out: Annotated[Path | None, typer.Option(help="Folder for the release: a new or an empty one.")] = None,
     data: Annotated[
         Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")
     ] = None,
-    preset: Annotated[str, typer.Option(help="Settings: e2e-1940, pl94-2020, h1 or micro.")] = "e2e-1940",
+    preset: Annotated[str, typer.Option(help=f"Settings: {USUAL} (the default), pl94-2020, h1 or micro.")] = "",
+    spec: Spec = None,
+    print_spec: Annotated[
+        bool, typer.Option("--print-spec", help="Print the settings of --preset as a file for --spec; release nothing.")
+    ] = False,
     areas: Annotated[
         str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")
     ] = "",
@@ -29,9 +43,11 @@ def release_topdown(
     facilities: Annotated[
         Path | None, typer.Option(help="Public housing units and facilities: areas, type (hhgq) and count.")
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Another budget, in nats, with geometric noise.")] = None,
-    rho: Annotated[float | None, typer.Option(help="Another budget, with discrete Gaussian noise.")] = None,
-    relation: Annotated[str, typer.Option(help="Neighbors: replace_one or add_remove.")] = "replace_one",
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    relation: Annotated[
+        str, typer.Option(help="Neighbors that the budget is for: replace_one, or add_remove, with less noise.")
+    ] = "replace_one",
     jobs: Annotated[int, typer.Option(help="Families of areas that are solved at the same time.")] = 1,
     backend: Backend = "",
     address: Address = "",
@@ -49,22 +65,28 @@ def release_topdown(
     from algorithms.topdown.release import release
     from audit.io.terminal import console
 
+    settings = presets.settings_of(preset or USUAL * (spec is None), spec)
+    if print_spec:
+        if spec is not None:
+            raise ValueError(f"--print-spec goes with --preset, got --spec {spec}")
+        print(json.dumps(presets.SETTINGS[settings.name], indent=4, ensure_ascii=False))
+        return 0
+    if out is None:
+        raise ValueError("Missing option '--out'")
     rng, noise = noise_of(seed)
     context.with_resource(on_backend(backend, address, jobs))
-    if preset not in presets.PRESETS:
-        raise ValueError(f"preset must be one of {', '.join(presets.PRESETS)}, got {preset!r}")
     options: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
     columns = [name.strip() for name in areas.split(",")]
     if bundled:
-        if areas or any(given is not None for given in (data, geo, count, facilities)) or preset != "e2e-1940":
+        if areas or any(given is not None for given in (data, geo, count, facilities)) or settings.name != USUAL:
             raise ValueError(
                 "--bundled goes without --data, --areas, --geo, --count and --facilities, and with e2e-1940"
             )
         columns = ["state", "county", "district"]
     elif data is None or not areas:
         raise ValueError("--data and --areas are needed, or --bundled")
-    options["levels"] = presets.levels_named(preset, columns)
-    presets.preset(preset, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
+    options["levels"] = settings.levels_of(columns)
+    presets.preset(settings, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
     try:
         with console(stderr=True).status("counting, drawing noise, estimating"):
             if bundled:
@@ -72,13 +94,12 @@ def release_topdown(
                 tree, histogram = population.tree, population.histogram
                 options["facilities"] = population.facilities
             else:
-                schema = presets.PRESETS[preset].schema
-                tree, histogram = read_histogram(data, schema, columns, count=count, places=geo, memory=memory)
+                tree, histogram = read_histogram(data, settings.schema, columns, count=count, places=geo, memory=memory)
                 if facilities is not None:
-                    options["facilities"] = read_facilities(facilities, schema, columns, tree)
-            topdown = presets.preset(preset, tree, **options)
+                    options["facilities"] = read_facilities(facilities, settings.schema, columns, tree)
+            topdown = presets.preset(settings, tree, **options)
             listed = bundled or geo is not None
-            record = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=preset, listed=listed)
+            record = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=settings.name, listed=listed)
     except RuntimeError as error:  # a solver that does not converge, and no failsafe
         raise ValueError(f"{error}; nothing was written") from error
     print(record.ledger)
@@ -96,8 +117,8 @@ def release_topdown(
 
 def explore_topdown(
     preset: Annotated[str, typer.Option(help="Settings to start from: pl94-2020, e2e-1940 or h1.")] = "pl94-2020",
-    epsilon: Annotated[float | None, typer.Option(help="Another budget, in nats, with geometric noise.")] = None,
-    rho: Annotated[float | None, typer.Option(help="Another budget, with discrete Gaussian noise.")] = None,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
     html: Html = None,
     xlsx: Xlsx = None,
     opened: Open = False,

@@ -29,16 +29,15 @@ that of 1940, and is no independent evidence about 1940.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.topdown.presets import PRESETS
 from audit.arguments import whole_number
 
 __all__ = ["SCHEMA_1940", "Population1940", "homogeneity", "synthetic_1940"]
@@ -46,14 +45,7 @@ __all__ = ["SCHEMA_1940", "Population1940", "homogeneity", "synthetic_1940"]
 Ints = NDArray[np.int64]
 Real = NDArray[np.float64]
 
-SCHEMA_1940: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "hhgq": ("household", "correctional", "mental", "elderly or poor", "military", "college", "rooming", "other"),
-        "votingage": ("under 18", "18 and over"),
-        "hispanic": ("not hispanic", "hispanic"),
-        "cenrace": ("white", "black", "american indian", "chinese", "japanese", "other asian or pacific islander"),
-    }
-)
+SCHEMA_1940 = PRESETS["e2e-1940"].schema.attributes
 """Levels of each attribute; cells are in C order, the type of housing outermost. The types are the codes 0, 2, 3, 4, 6,
 7, 8 and 9 of the variable GQTYPE of IPUMS, the ones that occur in 1940; the wording is ours."""
 

@@ -1,67 +1,161 @@
-"""Published settings of the Bureau's releases by name, for any tree with their levels, and a small one for audits."""
+"""Settings of releases: the Bureau's by name, a small one for audits, and those of files, in the same form."""
 
 from __future__ import annotations
 
 import json
+import os
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.schema import Grouping, Schema
-from algorithms.tables.shares import Share, exact_share
+from algorithms.schema import DETAILED, Grouping, Schema, read_named, read_specification
+from algorithms.tables.shares import exact_shares
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
-from algorithms.topdown.population import SCHEMA_1940
 from audit.claims import ZCDP, PureDP, Relation
 
-__all__ = ["PRESETS", "Preset", "levels_named", "preset"]
+__all__ = ["FORMS", "PRESETS", "SETTINGS", "Preset", "preset", "settings_of"]
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of a release, level by level."""
+    """Settings of a release, level by level, as a file has them (`FORMS`); a schema is its attributes and groupings.
 
-    about: str  # what release, which source
+    By default every level has an equal share, and all of it measures all cells.
+    """
+
+    name: str
     schema: Schema
-    promise: PureDP | ZCDP  # of the published release
-    levels: Mapping[str, Share]  # share of each level, the outermost first
-    queries: Mapping[str, Mapping[str, Share]]  # shares of the queries at each level
+    about: str = ""  # what release, which source
+    promise: PureDP | ZCDP | None = None  # of the published release
+    levels: Mapping[str, Fraction] = field(default_factory=dict)  # share of each level, the outermost first
+    queries: Mapping[str, Mapping[str, Fraction]] = field(default_factory=dict)  # shares of the queries at each level
     drop: Sequence[str] = ()  # levels that a smaller tree goes without, in this order
     invariants: Mapping[str, str] = field(default_factory=dict)  # by level, the query that is published exactly
     total_first: Sequence[str] = ()  # levels at which the total is fitted in a pass of its own
     rounding: Sequence[Sequence[str]] = ()  # passes of the rounding; none: cell by cell
     minimal: str | None = None  # query of the failsafe
-    solver: str = "piqp"
+    facility_zeros: Sequence[Mapping[str, str]] = ()  # levels of attributes that nobody has, where facilities are given
+    solver: str = "batched"
+
+    def levels_of(self, areas: Sequence[str]) -> list[str] | None:
+        """Return the levels that columns of areas are named after, and above them the one before the first.
+
+        None leaves it to the number of columns: some levels may be dropped, and the columns have other names.
+        """
+        known, columns = list(self.levels), [_plain(column) for column in areas]
+        if not known:
+            return ["nation", *areas]
+        plain = [_plain(level) for level in known]
+        if not self.drop and columns != plain[1:]:
+            raise ValueError(
+                f"columns of areas must be named after the levels of {self.name} below {known[0]}, which is all areas "
+                f"together: {', '.join(known[1:]) or 'none'}; got {', '.join(areas)}"
+            )
+        if not set(columns) <= set(plain[1:]):
+            return None
+        places = [plain.index(column) for column in columns]
+        return [known[place] for place in (places[0] - 1, *places)]
 
 
-def _read(
-    promise: Mapping[str, Any],
-    attributes: Mapping[str, Sequence[str]] = SCHEMA_1940,
-    groupings: Mapping[str, Any] | None = None,
-    **settings: Any,
-) -> Preset:
-    schema = Schema(attributes, {name: Grouping(*given) for name, given in (groupings or {}).items()})
-    ((kind, budget),) = promise.items()
-    claim = ZCDP if kind == "rho" else PureDP
-    return Preset(schema=schema, promise=claim(float(Fraction(budget)), "replace_one"), **settings)
+KINDS: Mapping[str, type[PureDP | ZCDP]] = {"epsilon": PureDP, "rho": ZCDP}
+FORMS: Mapping[str, Any] = {
+    "about": "what release, which source",
+    "promise": {"epsilon": 1},
+    "attributes": {},  # see `algorithms.schema.read_specification`
+    "groupings": {"adult": ("age", {"minor": ["0-17"], "major": ["18-64", "65+"]})},
+    "levels": {"nation": 1},
+    "queries": {"nation": {"detailed": 1}},
+    "drop": ["nation"],
+    "invariants": {"state": "total"},
+    "total_first": ["state"],
+    "rounding": [["total"], ["detailed"]],
+    "minimal": "total",
+    "facility_zeros": [{"hhgq": "nursing"}],
+    "solver": "piqp",
+}
+"""The keys of a file of settings, with an example of each; a tuple is a list with a place for each of its parts."""
 
 
-_SETTINGS = json.loads(resources.files(__package__).joinpath("presets.json").read_text("utf-8"))
-PRESETS: Mapping[str, Preset] = {name: _read(**settings) for name, settings in _SETTINGS.items()}
+def settings_of(preset: str = "", spec: str | os.PathLike[str] | None = None) -> Preset:
+    """Return the settings of a name, or those of a .json file: attributes, and what else of `FORMS` it gives."""
+    if spec is not None:
+        if preset:
+            raise ValueError(f"one of --preset and --spec must be given at most, got {preset} and {os.fspath(spec)}")
+        return _read(Path(spec).name, read_named(spec, "specification"))
+    if preset not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
+    return PRESETS[preset]
+
+
+def _read(name: str, content: Any) -> Preset:
+    if not isinstance(content, dict):
+        raise ValueError(f'{name} must hold an object, {{"attributes": ...}}, got {reprlib.repr(content)}')
+    if unknown := [key for key in content if key not in FORMS]:
+        raise ValueError(f"keys of {name} must be of {', '.join(FORMS)}, got {unknown[0]!r}")
+    schema = read_specification(content)
+    given = {key: value for key, value in content.items() if key != "attributes"}
+    for key, value in given.items():
+        if not _fits(value, FORMS[key]):
+            form = json.dumps(FORMS[key])
+            raise ValueError(f"{key} in {name} must have the form {form}, got {reprlib.repr(value)}")
+    groupings = {key: Grouping(*parts) for key, parts in given.pop("groupings", {}).items()}
+    schema = Schema(schema.attributes, groupings, schema.edges)
+    if "promise" in given:
+        given["promise"] = _promise(name, given["promise"])
+    if "levels" in given:
+        given["levels"] = exact_shares("the levels", given["levels"])
+    queries = given.pop("queries", {}).items()
+    given["queries"] = {level: exact_shares("the queries", shares, f" at {level}") for level, shares in queries}
+    return Preset(name, schema, **given)
+
+
+def _fits(value: Any, form: Any) -> bool:
+    """Return whether a value of JSON has the form of an example."""
+    if isinstance(form, tuple):
+        return isinstance(value, list) and len(value) == len(form) and all(map(_fits, value, form))
+    if isinstance(form, list):
+        return isinstance(value, list) and all(_fits(one, form[0]) for one in value)
+    if isinstance(form, dict):
+        (example, *_) = form.values()
+        return isinstance(value, dict) and all(_fits(one, example) for one in value.values())
+    return type(value) in ((int, float, str) if isinstance(form, int) else (str,))
+
+
+def _promise(name: str, given: Mapping[str, Any]) -> PureDP | ZCDP:
+    try:
+        ((kind, budget),) = given.items()
+        number = float(Fraction(budget) if "/" in str(budget) else budget)
+        return KINDS[kind](number, "replace_one")
+    except (ArithmeticError, KeyError, ValueError):
+        example = '{"epsilon": number} or {"rho": number}'
+        raise ValueError(f"promise in {name} must be {example}, 0 or more, got {reprlib.repr(given)}") from None
+
+
+def _plain(name: str) -> str:
+    """Return the name of a level as columns are compared with it."""
+    return name.lower().replace("_", " ")
+
+
+SETTINGS: Mapping[str, Any] = json.loads(resources.files(__package__).joinpath("presets.json").read_text("utf-8"))
+"""The published settings, as files have them."""
+PRESETS: Mapping[str, Preset] = {name: _read(name, content) for name, content in SETTINGS.items()}
 """The settings by name."""
 PERSON_QUERIES = tuple(PRESETS["pl94-2020"].queries["nation"])
 
 
 def preset(
-    name: str,
+    name: str | Preset,
     tree: Hierarchy,
     *,
     epsilon: float | None = None,
@@ -76,8 +170,9 @@ def preset(
 
     Parameters
     ----------
-    name : str
-        A name in `PRESETS`: ``"e2e-1940"``, ``"pl94-2020"``, ``"h1"`` or ``"micro"``.
+    name : str or Preset
+        A name in `PRESETS`: ``"e2e-1940"``, ``"pl94-2020"``, ``"h1"`` or ``"micro"``; or settings that `settings_of`
+        read from a file.
     tree : Hierarchy
         The areas.
     epsilon, rho : float, optional
@@ -85,8 +180,9 @@ def preset(
     relation : {"replace_one", "add_remove"}
         Neighbors that the promise is about. The published settings are bounded: one person's record is replaced.
     levels : sequence of str, optional
-        Which levels of the settings the tree has, the outermost first. By default a tree of fewer levels goes without
-        block groups, then the nation, and so on. The shares of those that remain are scaled to add up to 1.
+        Which levels of the settings the tree has, the outermost first; of settings without levels, what they are
+        called. By default a tree of fewer levels goes without block groups, then the nation, and so on. The shares of
+        those that remain are scaled to add up to 1.
     facilities : array_like of int, shape (areas of the finest level, 8), optional
         Housing units, then facilities of each type of group quarters: public, and bounds on persons. With them there
         are no minors in nursing facilities in the redistricting data.
@@ -104,7 +200,7 @@ def preset(
     Raises
     ------
     ValueError
-        If there are no such settings, the tree has levels that they have not, or both budgets are given.
+        If there are no such settings, the tree has levels that they have not, or there is no budget, or two.
     TypeError
         If an override is no attribute.
 
@@ -120,8 +216,7 @@ def preset(
     >>> topdown.schema.cells, round(topdown.claim.rho, 4), round(topdown.claim.epsilon_at(1e-10), 3)
     (2016, 2.5562, 17.144)
     """
-    if name not in PRESETS:
-        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
+    published = name if isinstance(name, Preset) else settings_of(name)
     if not isinstance(tree, Hierarchy):
         raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
     if unknown := sorted(set(overrides) - {one.name for one in fields(Plan)} | set(overrides) & {"tree", "_"}):
@@ -130,51 +225,44 @@ def preset(
         )
     if epsilon is not None and rho is not None:
         raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
-    published = PRESETS[name]
-    promise: PureDP | ZCDP = type(published.promise)(published.promise.budget, relation)
+    promise: PureDP | ZCDP | None = None
     if epsilon is not None:
         promise = PureDP(epsilon, relation)
-    if rho is not None:
+    elif rho is not None:
         promise = ZCDP(rho, relation)
+    elif published.promise is not None:
+        promise = type(published.promise)(published.promise.budget, relation)
+    elif "budget" not in overrides:
+        raise ValueError(f"a budget is needed, --epsilon or --rho: {published.name} has no promise")
     if "budget" in overrides and (epsilon is not None or rho is not None):
         raise ValueError("a budget must be given once: as epsilon, as rho, or as a Budget")
-    if name == "micro":
-        if any(given is not None for given in (facilities, levels, inside)):
-            raise ValueError("micro must go without facilities, levels and inside, got one of them")
-        names, shares = [], [Fraction(1, tree.depth + 1)] * (tree.depth + 1)
-        queries: list[Mapping[str, Share]] = [{"detailed": 1}] * len(shares)
-    else:
-        names = _levels(name, published, tree, levels)
-        scale = sum((exact_share(level, published.levels[level]) for level in names), Fraction(0))
-        shares = [exact_share(level, published.levels[level]) / scale for level in names]
-        queries = [published.queries[level] for level in names]
+    names = _levels(published, tree, levels)
+    parts = published.levels or dict.fromkeys(names, Fraction(1, len(names)))
+    scale = sum((parts[level] for level in names), Fraction())
+    queries = [published.queries.get(level, {DETAILED: Fraction(1)}) for level in names]
     invariants: list[Invariant | GroupedTotal] = [
         Invariant(query, names.index(level)) for level, query in published.invariants.items() if level in names
     ]
     if inside is not None:
-        if name != "pl94-2020" or "state" not in names:
-            raise ValueError(f"inside must be given with pl94-2020 and states, got it with {name}, {', '.join(names)}")
+        if "state" not in names or published.invariants != {"state": "total"}:
+            raise ValueError(f"inside must be given with exact totals of states, got it with {published.name}")
         tree, groups = split_spine(tree, names.index("state"), inside)
         invariants = [GroupedTotal(names.index("state"), groups)]
     bounds: tuple[Bounds, ...] = ()
     if facilities is not None:
         if "hhgq" not in published.schema.attributes:
-            raise ValueError(f"facilities must be given with settings of persons, got them with {name}")
+            raise ValueError(f"facilities must be given with settings of persons, got them with {published.name}")
         bounds = (facility_bounds("hhgq", tree.depth, facilities),)
-        if name == "pl94-2020":
-            minors = {"hhgq": "nursing", "votingage": published.schema.attributes["votingage"][0]}
-            bounds = (*bounds, structural_zeros(published.schema, tree.depth, [minors]))
+        if published.facility_zeros:
+            bounds = (*bounds, structural_zeros(published.schema, tree.depth, published.facility_zeros))
     settings: dict[str, Any] = {
         "schema": published.schema,
         "tree": tree,
-        "budget": Budget(promise, shares, queries),
+        "budget": promise and Budget(promise, [parts[level] / (scale or 1) for level in names], queries),
         "invariants": tuple(invariants),
         "bounds": bounds,
         "passes": {
-            j: (
-                ("total",),
-                tuple(query for query, share in published.queries[level].items() if query != "total" and share),
-            )
+            j: (("total",), tuple(query for query, share in queries[j].items() if query != "total" and share))
             for j, level in enumerate(names)
             if level in published.total_first
         },
@@ -185,31 +273,25 @@ def preset(
     return TopDown(**{**settings, **overrides})
 
 
-def _levels(name: str, published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
+def _levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
     """Return which levels of the settings the tree has."""
+    unnamed = ("nation", *(f"level {j}" for j in range(1, tree.depth + 1)))
+    known = list(published.levels or levels or unnamed)
+    named = (*published.queries, *published.invariants, *published.total_first, *published.drop, *(levels or ()))
+    if unknown := [level for level in named if level not in known]:
+        raise ValueError(f"levels must be of {', '.join(known)}, got {unknown[0]!r}")
+    chosen = list(levels or known)
     if levels is None:
-        chosen = list(published.levels)
         for level in published.drop[: max(len(chosen) - tree.depth - 1, 0)]:
             chosen.remove(level)
-    else:
-        chosen = list(levels)
-        if unknown := [level for level in chosen if level not in published.levels]:
-            raise ValueError(f"levels must be of {', '.join(published.levels)}, got {unknown[0]!r}")
-        if chosen != [level for level in published.levels if level in chosen]:
-            raise ValueError(
-                f"levels must be in the order {', '.join(published.levels)}, each once, got {', '.join(chosen)}"
-            )
+    elif chosen != [level for level in known if level in chosen]:
+        raise ValueError(f"levels must be in the order {', '.join(known)}, each once, got {', '.join(chosen)}")
     if len(chosen) != tree.depth + 1:
         raise ValueError(
-            f"the tree must have the levels of {name}, {', '.join(chosen)}: {len(chosen)}, got {tree.depth + 1}"
+            f"the tree must have the levels of {published.name}, {', '.join(chosen)}: {len(chosen)}, "
+            f"got {tree.depth + 1}"
         )
     return chosen
-
-
-def levels_named(name: str, areas: Sequence[str]) -> list[str] | None:
-    """Return the levels of the settings that columns are named after, and above them the one before the first."""
-    known, plain = list(PRESETS[name].levels), [column.lower().replace("_", " ") for column in areas]
-    return [known[known.index(plain[0]) - 1], *plain] if set(plain) <= set(known[1:]) else None
 
 
 def split_spine(tree: Hierarchy, level: int, inside: ArrayLike) -> tuple[Hierarchy, NDArray[np.int64]]:

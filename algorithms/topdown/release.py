@@ -67,7 +67,7 @@ class Release(Recorded):
     outcome: Outcome  # how its tables came about
     people: int  # records in the microdata
     areas: tuple[str, ...]  # names of the levels below the root
-    preset: str  # name of the settings, if they have one
+    preset: str  # name of the settings, or of their file, if they have one
 
     @property
     def ledger(self) -> Ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +14,7 @@ from algorithms.registry import RUNS, System, register
 from algorithms.tables.commands import columns_of
 from algorithms.tables.own import counted, pairs_of
 from algorithms.topdown import TopDown, preset
-from algorithms.topdown.presets import PRESETS, levels_named
+from algorithms.topdown.presets import PRESETS, Preset, settings_of
 from audit.claims import Relation
 from audit.neighbors import NeighborPair
 
@@ -32,10 +33,15 @@ def _people(name: str) -> NDArray[np.int64]:
 
 
 def _topdown(
-    name: str, *, epsilon: float | None = None, rho: float | None = None, relation: Relation = "replace_one"
+    settings: str | Preset,
+    tree: Hierarchy,
+    levels: Sequence[str] | None,
+    *,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    relation: Relation = "replace_one",
 ) -> TopDown:
-    usual = name == USUAL and epsilon is None and rho is None
-    return preset(name, TREE, relation=relation, epsilon=1.0 if usual else epsilon, rho=rho)
+    return preset(settings, tree, levels=levels, relation=relation, epsilon=epsilon, rho=rho)
 
 
 def _replaced(name: str) -> NeighborPair:
@@ -48,17 +54,22 @@ def _added(name: str) -> NeighborPair:
     return NeighborPair.add_people(_people(name), (0, 0))
 
 
-def _own(name: str, data: str, *, areas: str, geo: str | None = None, count: str | None = None) -> System:
-    """Describe TopDown with settings of a name on persons of the user's own."""
-    tree, histogram = counted(data, PRESETS[name].schema, areas, geo, count)
-    levels = levels_named(name, columns_of(areas))
-    pairs = pairs_of(histogram)
-    names = ("replaced",) if PRESETS[name].invariants else ("replaced", "added")
-
-    def build(*, epsilon: float | None = None, rho: float | None = None, relation: Relation = "replace_one") -> TopDown:
-        return preset(name, tree, levels=levels, epsilon=epsilon, rho=rho, relation=relation)
-
-    return replace(_system(name), build=build, pairs={key: pairs[key] for key in names if key in pairs})
+def _own(
+    name: str, data: str, *, areas: str, spec: str | None = None, geo: str | None = None, count: str | None = None
+) -> System:
+    """Describe TopDown with settings of a name, or of a file, on persons of the user's own."""
+    settings = settings_of(name or USUAL * (spec is None), spec)
+    levels = settings.levels_of(columns_of(areas))
+    tree, histogram = counted(data, settings.schema, areas, geo, count)
+    pairs = pairs_of(histogram, [settings.schema.query(query).groups for query in settings.invariants.values()])
+    if not pairs:
+        raise ValueError(f"a person must be able to have another cell within the invariants of {settings.name}")
+    return replace(
+        SYSTEMS[USUAL],
+        build=partial(_topdown, settings, tree, levels),
+        pairs={key: pairs[key] for key in ("replaced", "added") if key in pairs},
+        runs=RUNS if settings.solver == "batched" else FEW.get(settings.name, max(FEW.values())),
+    )
 
 
 def _system(name: str) -> System:
@@ -69,7 +80,7 @@ def _system(name: str) -> System:
     return System(
         name="topdown",
         about="The Census TopDown algorithm: noisy measurements of every level, made into tables that agree.",
-        build=partial(_topdown, name),
+        build=partial(_topdown, name, TREE, None),
         pairs=pairs,
         stages=("measurements", "estimate", "rounded", "microdata"),
         runs=FEW.get(name, RUNS),
@@ -84,4 +95,4 @@ def _system(name: str) -> System:
 
 
 SYSTEMS = {name: _system(name) for name in PRESETS}
-register(replace(SYSTEMS[USUAL], presets=SYSTEMS))
+register(replace(SYSTEMS[USUAL], own=partial(_own, ""), presets=SYSTEMS))

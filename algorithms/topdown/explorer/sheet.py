@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from algorithms.noise import DiscreteGaussian
 from algorithms.noise.margins import exact_margin_of_error
 from algorithms.tables.promises import promised, totals
-from algorithms.tables.shares import exact_share
 from algorithms.topdown.budget import Budget, Claim, Law
 from algorithms.topdown.presets import PERSON_QUERIES, PRESETS
 from audit.claims import ZCDP, PureDP, Relation
@@ -136,24 +135,22 @@ def _curve(
 def _state_of(name: str) -> dict[str, Value]:
     """Return published settings as a state: shares as whole parts."""
     published = PRESETS[name]
-    state: dict[str, Value] = {
-        f"{ALL}/preset": name,
-        CURVE: DRAWN[name],
-        f"{ALL}/privacy": "zcdp" if isinstance(published.promise, ZCDP) else "puredp",
-        f"{ALL}/budget": published.promise.budget,
-        f"{ALL}/relation": published.promise.relation,
-    }
-    levels = _parts({level: exact_share(level, share) for level, share in published.levels.items()})
+    state: dict[str, Value] = {f"{ALL}/preset": name, CURVE: DRAWN[name]}
+    if published.promise is not None:
+        state |= {
+            f"{ALL}/privacy": "zcdp" if isinstance(published.promise, ZCDP) else "puredp",
+            f"{ALL}/budget": published.promise.budget,
+            f"{ALL}/relation": published.promise.relation,
+        }
+    levels = _parts(published.levels)
     for level, place in PLACES.items():
-        queries = _parts(
-            {query: exact_share(query, share) for query, share in published.queries.get(level, {}).items()}
-        )
+        queries = _parts(published.queries.get(level, {}))
         state[f"topdown/all/{place}/parts"] = levels.get(level, 0)
         state |= {f"topdown/{query}/{place}/parts": queries.get(query, 0) for query in PERSON_QUERIES}
     return state
 
 
-def _parts(shares: dict[str, Fraction]) -> dict[str, int]:
+def _parts(shares: Mapping[str, Fraction]) -> dict[str, int]:
     """Return shares as parts of their common denominator."""
     common = math.lcm(*(share.denominator for share in shares.values()))
     return {name: int(share * common) for name, share in shares.items()}

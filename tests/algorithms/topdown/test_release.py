@@ -26,7 +26,7 @@ from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimate import Failure, estimated
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
 from algorithms.topdown.measure import measured
-from algorithms.topdown.presets import PRESETS, levels_named
+from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.release import read_measurements, release
 from audit.claims import ZCDP, PureDP
 from audit.io.text import from_cell
@@ -645,10 +645,11 @@ def test_facilities_bound_who_lives_where(topdown):
 
 
 def test_columns_named_after_levels_choose_them():
-    assert levels_named("pl94-2020", ["county", "Block_Group"]) == ["state", "county", "block group"]
-    assert levels_named("pl94-2020", ["state"]) == ["nation", "state"]
-    assert levels_named("pl94-2020", ["nation"]) is levels_named("pl94-2020", ["county", "ward"]) is None
-    assert levels_named("micro", ["county"]) is None  # a preset that names no levels
+    persons = PRESETS["pl94-2020"]
+    assert persons.levels_of(["county", "Block_Group"]) == ["state", "county", "block group"]
+    assert persons.levels_of(["state"]) == ["nation", "state"]
+    assert persons.levels_of(["nation"]) is persons.levels_of(["county", "ward"]) is None
+    assert PRESETS["micro"].levels_of(["county"]) == ["nation", "county"]  # a preset that names no levels
 
 
 AGES = "17 and under, 18 and over, or 0 to 1"

@@ -1,0 +1,227 @@
+"""Settings of a file: the same form as the published ones, and all that breaks it is refused in one line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.systems import systems
+from algorithms.tables.frames import Frame
+from algorithms.topdown import preset
+from algorithms.topdown.estimation.constraints import Invariant
+from algorithms.topdown.presets import PRESETS, SETTINGS, settings_of
+from audit.claims import ZCDP, PureDP
+from tests.helpers import contents, plaudit, refused_by
+
+AGES = ["0-17", "18-64", "65+"]
+ATTRIBUTES = {"sex": ["female", "male"], "age": AGES}
+WHOLE = {
+    "about": "a survey",
+    "attributes": ATTRIBUTES,
+    "groupings": {"adult": ["age", {"minor": ["0-17"], "major": ["18-64", "65+"]}]},
+    "promise": {"rho": "1/2"},
+    "levels": {"nation": "1/2", "state": "1/4", "county": "1/4"},
+    "queries": {"nation": {"total": "1/3", "sex*adult": "2/3"}, "county": {"total": "1/10", "detailed": "9/10"}},
+    "invariants": {"state": "adult"},
+    "total_first": ["county"],
+    "rounding": [["total"], ["sex", "detailed"]],
+    "minimal": "adult",
+    "solver": "piqp",
+}
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with 60 persons in five counties of two states, and their specification."""
+    monkeypatch.chdir(tmp_path)
+    people = [*product(["A", "B"], ["1", "2"], ATTRIBUTES["sex"], AGES), ("B", "3", "male", "65+")] * 3
+    Frame.from_rows(("state", "county", "sex", "age"), people[:60]).to_csv("persons.csv")
+    Path("spec.json").write_text(json.dumps({"attributes": ATTRIBUTES}))
+    return tmp_path
+
+
+@pytest.fixture
+def release(desk, capsys):
+    def run(*words, areas="state,county", spec="spec.json"):
+        given = ("--data", "persons.csv", "--areas", areas, "--spec", spec, "--out", "out", *words)
+        return (plaudit("release", "topdown", *given), *capsys.readouterr())
+
+    return run
+
+
+def written(content, name="spec.json"):
+    Path(name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return name
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_that_is_printed_is_a_file_that_releases_the_same(desk, capsys, name):
+    assert plaudit("release", "topdown", "--preset", name, "--print-spec") == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out), err) == (SETTINGS[name], "")
+    assert replace(settings_of(spec=written(out)), name=name) == PRESETS[name]
+    attributes = PRESETS[name].schema.attributes
+    rows = [(*area, *(levels[-1] for levels in attributes.values())) for area in product("12", "12") for _ in range(3)]
+    areas = {"micro": ("a", "b"), "e2e-1940": ("county", "district")}.get(name, ("block_group", "block"))
+    Frame.from_rows((*areas, *attributes), rows).to_csv("few.csv")
+    found = []
+    for option, value in (("--preset", name), ("--spec", "spec.json")):
+        given = ("--data", "few.csv", "--areas", ",".join(areas), "--seed", "1", "--out", "out")
+        assert plaudit("release", "topdown", option, value, *given) == 0
+        record = json.loads(Path("out/release.json").read_text())
+        assert record.pop("preset") == value
+        Path("out/release.json").unlink()
+        found.append((record, contents("out")))
+        Path("out").rename(f"by{option}")
+    assert found[0] == found[1]
+
+
+def test_attributes_alone_are_measured_in_full_at_levels_with_equal_shares(release):
+    code, out, err = release("--epsilon", "3", "--seed", "1")
+    assert (code, err) == (0, "")
+    settings = settings_of(spec="spec.json")
+    topdown = preset(settings, Hierarchy.regular(1, 2), epsilon=3.0, levels=settings.levels_of(["state", "county"]))
+    assert topdown.budget.levels == (Fraction(1, 3),) * 3
+    assert topdown.budget.queries == ({"detailed": 1},) * 3
+    assert topdown.claim == PureDP(3.0, "replace_one")
+    assert (topdown.invariants, topdown.rounding, topdown.minimal) == ((), (), None)
+    assert "Levels: 0 root, 1 state, 2 county." in out
+    record = json.loads(Path("out/release.json").read_text())
+    assert (record["preset"], record["attributes"]) == ("spec.json", ATTRIBUTES)
+
+
+def test_a_file_says_all_that_a_preset_says(release):
+    code, out, err = release("--seed", "1", spec=written({**WHOLE, "facility_zeros": [], "drop": []}, "whole.json"))
+    assert (code, err) == (0, "")
+    assert "total 60" not in out
+    settings = settings_of(spec="whole.json")
+    topdown = preset(settings, Hierarchy.regular(1, 2), levels=settings.levels_of(["STATE", "County"]))
+    assert topdown.claim == ZCDP(0.5, "replace_one")
+    assert topdown.budget.levels == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+    assert topdown.budget.queries[1:] == ({"detailed": 1}, {"total": Fraction(1, 10), "detailed": Fraction(9, 10)})
+    assert topdown.invariants == (Invariant("adult", 1),)
+    assert topdown.passes == {2: (("total",), ("detailed",))}
+    assert (topdown.rounding, topdown.minimal, topdown.solver) == (WHOLE["rounding"], "adult", "piqp")
+    assert preset(settings, Hierarchy.regular(1, 2), rho=2.0, relation="add_remove").claim == ZCDP(2.0, "add_remove")
+
+
+def test_columns_that_are_not_released_are_named_before_the_release(release):
+    people = [line.split(",") for line in Path("persons.csv").read_text().split()]
+    rows = [(*row, "7") for row in people[1:]]
+    Frame.from_rows(("state", "county", "sex", "age", "income"), rows).to_csv("persons.csv")
+    assert release("--epsilon", "1", "--seed", "1")[::2] == (0, "not released: income\n")
+
+
+KEYS = (
+    "about, promise, attributes, groupings, levels, queries, drop, invariants, total_first, rounding, minimal, "
+    "facility_zeros, solver"
+)
+REFUSED = [
+    ("{", "specification must be JSON, got spec.json: "),
+    ([1], 'spec.json must hold an object, {"attributes": ...}, got [1]'),
+    ({"epsilon": 1}, f"keys of spec.json must be of {KEYS}, got 'epsilon'"),
+    ({"attributes": ["sex"]}, """"attributes" with the levels of each, got {'attributes': ['sex']}"""),
+    ({"levels": {}}, "shares of the levels must add up to 1, got 0: 1 too little"),
+    (
+        {"attributes": {"sex": ["f", "m", "f"]}},
+        "levels of sex must be distinct names, at least one, got ('f', 'm', 'f')",
+    ),
+    ({"groupings": {"old": ["ages", {}]}}, "grouping old must be of sex, age, got 'ages'"),
+    ({"groupings": {"old": ["age"]}}, "groupings in spec.json must have the form {"),
+    ({"promise": {"epsilon": 1, "rho": 1}}, 'promise in spec.json must be {"epsilon": number} or {"rho": number}'),
+    ({"promise": {"delta": 1}}, "0 or more, got {'delta': 1}"),
+    ({"promise": {"rho": "1/0"}}, "0 or more, got {'rho': '1/0'}"),
+    ({"promise": {"rho": "some"}}, "0 or more, got {'rho': 'some'}"),
+    ({"promise": {"epsilon": -1}}, "0 or more, got {'epsilon': -1}"),
+    ({"promise": {"epsilon": "1e999"}}, "epsilon must be positive and finite, got inf"),
+    ({"promise": 1}, 'promise in spec.json must have the form {"epsilon": 1}, got 1'),
+    ({}, "a budget is needed, --epsilon or --rho: spec.json has no promise"),
+    ({"levels": ["state"]}, "levels in spec.json must have the form {\"nation\": 1}, got ['state']"),
+    ({"levels": {"nation": True}}, "levels in spec.json must have the form {\"nation\": 1}, got {'nation': True}"),
+    ({"levels": {"nation": 0.5}}, 'share of nation must be exact, a Fraction or text such as "1/3", got 0.5'),
+    ({"levels": {"nation": "1/2", "state": "1/3"}}, "shares of the levels must add up to 1, got 5/6: 1/6 too little"),
+    (
+        {"levels": {"nation": "1/2", "state": "1/2"}},
+        "columns of areas must be named after the levels of spec.json below nation, which is all areas together: "
+        "state; got state, county",
+    ),
+    (
+        {"levels": {"nation": "1/2", "state": "1/4", "county": "1/8", "tract": "1/8"}},
+        "below nation, which is all areas together: state, county, tract; got state, county",
+    ),
+    (
+        {"queries": {"county": {"sex": "1/2", "age": "3/4"}}},
+        "shares of the queries at county must add up to 1, got 5/4: 1/4 too much",
+    ),
+    ({"queries": {"county": {"race": 1}}, "promise": {"rho": 1}}, "each of sex, age, got 'race'"),
+    ({"queries": {"tract": {"sex": 1}}, "promise": {"rho": 1}}, "levels must be of nation, state, county, got 'tract'"),
+    ({"invariants": {"town": "total"}, "promise": {"rho": 1}}, "levels must be of nation, state, county, got 'town'"),
+    ({"total_first": ["town"], "promise": {"rho": 1}}, "levels must be of nation, state, county, got 'town'"),
+    ({"drop": ["town"], "promise": {"rho": 1}}, "levels must be of nation, state, county, got 'town'"),
+    ({"minimal": "race", "promise": {"rho": 1}}, "each of sex, age, got 'race'"),
+    ({"minimal": 3}, 'minimal in spec.json must have the form "total", got 3'),
+    ({"rounding": ["total"]}, "rounding in spec.json must have the form "),
+    ({"solver": "none", "promise": {"rho": 1}}, 'solver must be "piqp" or "batched", got \'none\''),
+]
+
+
+@pytest.mark.parametrize(("content", "rule"), REFUSED)
+def test_files_that_break_a_rule(release, content, rule):
+    written({"attributes": ATTRIBUTES, **content} if isinstance(content, dict) else content)
+    assert rule in refused_by(release)[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (("--preset", "micro"), "one of --preset and --spec must be given at most, got micro and spec.json"),
+        (("--print-spec",), "--print-spec goes with --preset, got --spec spec.json"),
+        (("--bundled", "--epsilon", "1"), "--bundled goes without --data, "),
+    ],
+)
+def test_options_that_do_not_go_with_a_file(release, words, rule):
+    assert rule in refused_by(release, *words)[-1]
+
+
+def test_levels_that_are_left_without_a_share_are_refused(desk):
+    shares = {"nation": 1, "state": 0, "county": 0}
+    settings = settings_of(spec=written({"attributes": ATTRIBUTES, "levels": shares, "drop": ["nation"]}))
+    with pytest.raises(ValueError, match="shares of the levels must add up to 1, got 0: 1 too little"):
+        preset(settings, Hierarchy.regular(1, 1), rho=1.0)
+
+
+def test_audits_and_estimates_take_the_same_file(desk, capsys):
+    def run(command, *words, spec="spec.json"):
+        given = ("--data", "persons.csv", "--areas", "state,county", "--stage", "measurements", "--spec", spec)
+        return (plaudit(command, "topdown", *given, *words), *capsys.readouterr())
+
+    whole = written(WHOLE, "whole.json")
+    for words, spec, promise in (
+        (("audit", "--epsilon", "1", "--size", "2000", "--seed", "1"), "spec.json", "epsilon 1"),
+        (("audit", "--size", "6000", "--seed", "1"), whole, "rho 0.5"),
+        (("estimate", "--epsilon", "1", "--seed", "1"), "spec.json", "Promise: epsilon 1 (replace one)"),
+    ):
+        code, out, _ = run(*words, spec=spec)
+        assert (code, promise in out) == (0, True)
+    rule = "a budget is needed, --epsilon or --rho: spec.json has no promise"
+    assert refused_by(run, "audit") == (rule,)
+
+
+def test_a_pair_keeps_what_is_published_exactly(desk):
+    """A person of another sex, of the same age group; and none where every cell is exact."""
+    options = {"areas": "state,county", "spec": written(WHOLE)}
+    system = systems()["topdown"].on("persons.csv", **options)
+    assert list(system.pairs) == ["replaced"]
+    pair, topdown = system.pair(), system.mechanism()
+    assert topdown.exact_loss(pair) is None  # else it would be refused
+    assert np.abs(pair.x - pair.y).sum() == 2
+    written({**WHOLE, "invariants": {"county": "detailed"}})
+    with pytest.raises(ValueError, match=r"^a person must be able to have another cell within the invariants of spec"):
+        systems()["topdown"].on("persons.csv", **options)
