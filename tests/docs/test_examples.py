@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from algorithms.hierarchy import Hierarchy
+from algorithms.topdown import preset
+from algorithms.topdown.ledger import Ledger
+from algorithms.topdown.presets import FORMS, settings_of
 from audit.results.formatting import at_least, at_most
 from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
@@ -35,6 +39,7 @@ TOLD = {
     "release_deaths.sh": ["with secure noise, written to out/deaths/top-down", "not refuted"],
     "release_households.sh": ["with secure noise, written to out/households/tables", "not refuted"],
     "release_persons.sh": ["written to out/persons/tables", "report.html"],
+    "survey.py": ["20,000 persons in 12 districts"],
     "small_budget.py": ["40 people: 138 runs", "not refuted"],
 }
 
@@ -151,6 +156,20 @@ def test_the_failure_in_the_tutorial_is_what_pytest_prints(tmp_path: Path) -> No
     assert shown.startswith("E ")
     for part in shown.split("...\n"):
         assert part in printed
+
+
+def test_the_settings_of_a_page_are_in_their_file_and_spend_what_it_says() -> None:
+    page = ROOT / "docs/how-to/topdown.md"
+    settings = settings_of(spec=EXAMPLES / "survey.json")
+    shown = json.loads(blocks(page, "json")[0])
+    assert {"about": settings.about, **shown} == json.loads((EXAMPLES / "survey.json").read_text("utf-8"))
+    codes = [(region, str(place)) for region, places in (("N", 3), ("M", 5), ("S", 4)) for place in range(places)]
+    tree = Hierarchy.from_codes(*zip(*codes, strict=True))
+    assert blocks(page, "text")[0].rstrip() in str(Ledger(preset(settings, tree)))
+    keys = re.findall(
+        r"`(\w+)`", "".join(line.split("|")[1] for line in page.read_text().splitlines() if line[:3] == "| `")
+    )
+    assert {*keys, "about", "attributes"} == FORMS.keys()
 
 
 @pytest.mark.slow
