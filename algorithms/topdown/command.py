@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Seed, Xlsx, noise_of, releasing
+from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Seed, Xlsx, columns_of, noise_of, releasing
 from audit.io.backends import Address, Backend, on_backend
 
 __all__ = ["explore_topdown", "release_topdown"]
@@ -116,7 +116,9 @@ def release_topdown(
 
 
 def explore_topdown(
-    preset: Annotated[str, typer.Option(help="Settings to start from: pl94-2020, e2e-1940 or h1.")] = "pl94-2020",
+    preset: Annotated[str, typer.Option(help="Settings to start from: pl94-2020 (the default), e2e-1940 or h1.")] = "",
+    spec: Spec = None,
+    areas: Annotated[str, typer.Option(help="With --spec: columns of areas, if it names no levels.")] = "",
     epsilon: Epsilon = None,
     rho: Rho = None,
     html: Html = None,
@@ -124,12 +126,20 @@ def explore_topdown(
     opened: Open = False,
 ) -> int:
     """Show shares, noise, margins of error and the total promise of TopDown, query by query."""
-    from algorithms.topdown.explorer.sheet import sheet
+    from algorithms.topdown.explorer.sheet import sheet, sheet_of
+    from algorithms.topdown.presets import settings_of
     from audit.explorer.sheet import Explored
 
     if epsilon is not None and rho is not None:
         raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
+    if spec is not None:
+        own = sheet_of(settings_of(preset, spec), columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
+        Explored(own).show(html=html, xlsx=xlsx, opened=opened)
+        return 0
+    if areas:
+        raise ValueError("--areas goes with --spec")
     shown = sheet()
+    preset = preset or next(iter(shown.presets))
     if preset not in shown.presets:
         raise ValueError(f"preset must be one of {', '.join(shown.presets)}, got {preset!r}")
     state: dict[str, Any] = {"topdown/all/all/preset": preset}

@@ -48,6 +48,10 @@ class Preset:
     facility_zeros: Sequence[Mapping[str, str]] = ()  # levels of attributes that nobody has, where facilities are given
     solver: str = "batched"
 
+    def queries_at(self, level: str) -> Mapping[str, Fraction]:
+        """Return the shares of the queries at a level."""
+        return self.queries.get(level, {DETAILED: Fraction(1)})
+
     def levels_of(self, areas: Sequence[str]) -> list[str] | None:
         """Return the levels that columns of areas are named after, and above them the one before the first.
 
@@ -239,7 +243,7 @@ def preset(
     names = _levels(published, tree, levels)
     parts = published.levels or dict.fromkeys(names, Fraction(1, len(names)))
     scale = sum((parts[level] for level in names), Fraction())
-    queries = [published.queries.get(level, {DETAILED: Fraction(1)}) for level in names]
+    queries = [published.queries_at(level) for level in names]
     invariants: list[Invariant | GroupedTotal] = [
         Invariant(query, names.index(level)) for level, query in published.invariants.items() if level in names
     ]

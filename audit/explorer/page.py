@@ -26,7 +26,7 @@ LANGUAGES = ("en", "de")
 
 def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
     """Return the page of all sheets as HTML, opened at one and its state: the same for the same settings."""
-    words = {language: words_in(language) for language in LANGUAGES}
+    words = {language: {**words_in(language), **explored.sheet.words} for language in LANGUAGES}
     first = words[LANGUAGES[0]]
     style = _static("page.css")
     *shared, last = (_static(name) for name in SCRIPTS)

@@ -157,6 +157,7 @@ class Sheet:
     presets: Mapping[str, State] = field(default_factory=dict)  # published states by name: what differs from the
     # values of the inputs; the input ``NAME/all/all/preset``, a choice of them, says which one the reader started from
     file: str = ""  # name of the file of settings, if there is one
+    words: Mapping[str, str] = field(default_factory=dict)  # of its own, in every language: names that a user gave
     data: Mapping[str, Any] = field(default_factory=dict)  # what the script is given besides the state, as JSON
     confidential: bool = False  # whether `data` tells of the data at hand
 

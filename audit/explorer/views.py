@@ -101,7 +101,7 @@ def print_tables(explored: Explored) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    for table in printed(explored.sheet, explored.values, words_in("en")):
+    for table in printed(explored.sheet, explored.values, {**words_in("en"), **explored.sheet.words}):
         lines = Table(box=SIMPLE_HEAD, title=table.caption, title_justify="left")
         for place, name in enumerate(table.head):
             lines.add_column(name, justify="left" if place < table.names else "right")

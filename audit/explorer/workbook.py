@@ -68,7 +68,7 @@ def build_workbook(explored: Explored, sheets: Sequence[Sheet]) -> bytes:
     """Return the workbook of all sheets, the state of one of which is given: the same for the same settings."""
     import xlsxwriter
 
-    words = words_in("en")
+    words = {**words_in("en"), **explored.sheet.words}
     states = [explored if sheet.name == explored.sheet.name else Explored(sheet) for sheet in sheets]
     layouts = [lay_out(state, words) for state in states]
     content = io.BytesIO()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.topdown import preset
-from algorithms.topdown.explorer.sheet import LEVELS, PLACES, compute, sheet
+from algorithms.topdown.explorer.sheet import LEVELS, PLACES, compute, sheet, sheet_of
 from algorithms.topdown.ledger import Ledger
-from algorithms.topdown.presets import PRESETS
+from algorithms.topdown.presets import PRESETS, settings_of
+from tests.docs.pages import ROOT
 from tests.helpers import plaudit
 
 SHEET = sheet()
+SURVEY, MICRO = (ROOT / "examples" / f"{name}.json" for name in ("survey", "persons"))
 
 
 @pytest.mark.parametrize("name", SHEET.presets)
@@ -29,6 +33,31 @@ def test_presets_have_the_noise_and_the_promise_of_a_release(name):
     for way, replaced, added in release.epsilons.rows():
         assert found[f"topdown/total/all/replaced_epsilon_{way.lower()}"] == replaced
         assert found[f"topdown/total/all/added_epsilon_{way.lower()}"] == added
+
+
+@pytest.mark.parametrize(("areas", "rho"), [((), None), (("Region", "district"), 0.5)])
+def test_settings_of_ones_own_have_the_noise_of_their_release(areas, rho):
+    settings = settings_of(spec=SURVEY)
+    own = sheet_of(settings, areas, epsilon=None, rho=rho)
+    found, keys = own.compute(own.published), {name: key for key, name in own.words.items()}
+    rows = list(Ledger(preset(settings, Hierarchy.regular(1, 2), rho=rho)).noise.rows())
+    assert len(rows) == sum(key.endswith("/sigma") and value is not None for key, value in found.items())
+    for level, query, _, _, budget, scale, variance in rows:
+        named = [keys[name].partition(".")[2] for name in (query, list(settings.levels)[level])]
+        assert found[f"topdown/{'/'.join(named)}/budget"] == pytest.approx(budget, rel=1e-14)
+        assert found[f"topdown/{'/'.join(named)}/sigma"] == pytest.approx(scale if rho else variance**0.5, rel=1e-12)
+
+
+def test_the_command_shows_settings_of_ones_own(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
+    plain = tmp_path / "plain.json"
+    plain.write_text(json.dumps({"attributes": {"sex": ["f", "m"]}, "invariants": {"county": "total"}}))
+    assert plaudit("explore", "topdown", "--spec", SURVEY) == 0
+    assert "region sex*age 1 10.00% 0.200000 14.136 23" in " ".join(capsys.readouterr().out.split())
+    given = ("--spec", plain, "--areas", "state,county", "--epsilon", "3", "--html", tmp_path / "own.html")
+    assert plaudit("explore", "topdown", *given) == 0
+    page = (tmp_path / "own.html").read_text()
+    assert page.count("Settings of plain.json. Published exactly: total of county.") >= 2  # in either language
 
 
 def test_the_published_margin_of_a_block():
@@ -81,6 +110,17 @@ def test_the_command_prints_the_tables(capsys, monkeypatch, options, words):
     [
         (("--preset", "micro"), "preset must be one of pl94-2020, e2e-1940, h1, got 'micro'"),
         (("--rho", "1", "--epsilon", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
+        (("--areas", "state"), "--areas goes with --spec"),
+        (
+            ("--spec", SURVEY, "--preset", "h1"),
+            f"one of --preset and --spec must be given at most, got h1 and {SURVEY}",
+        ),
+        (
+            ("--spec", SURVEY, "--rho", "1e7"),
+            "topdown/all/all/budget must be a number from 0.001 to 1e+06, got 10000000.0",
+        ),
+        (("--spec", MICRO), "--areas is needed: persons.json names no levels"),
+        (("--spec", MICRO, "--areas", "a,b"), "a budget is needed, --epsilon or --rho: persons.json has no promise"),
         (("--rho", "-1"), "topdown/all/all/budget must be a number from 0.001 to 1e+06, got -1.0"),
     ],
 )
