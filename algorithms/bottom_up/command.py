@@ -21,6 +21,7 @@ def release_bottom_up(
     epsilon: commands.Epsilon,
     geo: commands.Geo = None,
     count: commands.Count = None,
+    recode: commands.Recode = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a record of a sample.")] = None,
     largest_weight: Annotated[
         float | None, typer.Option(help="Largest weight that the design allows; public, not the largest of the data.")
@@ -47,6 +48,7 @@ def release_bottom_up(
     from algorithms.bottom_up.weighted import round_units
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_histogram
+    from algorithms.tables.recoding import recoded
     from audit.io.terminal import console
 
     rng, words = commands.noise_of(seed)
@@ -67,15 +69,16 @@ def release_bottom_up(
         WeightedBottomUp(epsilon, largest_weight, (1,), noise=sampler)
     schema = read_specification(spec)
     check_schema(schema)
+    persons = recoded("data", data, recode, [*columns, *schema.attributes, count, weight])
     with console(stderr=True).status("counting, drawing noise"):
-        named, what = (data, "data") if geo is None else (geo, "the list of areas")
+        named, what = (persons, "data") if geo is None else (geo, "the list of areas")
         number = count_areas(named, columns, what=what, memory=memory)
         check_schema(schema, number)  # before a histogram of that size is made
         if weight is None or largest_weight is None:
-            tree, counts = read_histogram(data, schema, columns, count=count, places=geo, memory=memory)
+            tree, counts = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
         else:
             tree, units = read_units(
-                data, schema, columns, weight=weight, largest=largest_weight, places=geo, memory=memory
+                persons, schema, columns, weight=weight, largest=largest_weight, places=geo, memory=memory
             )
             counts = round_units(units)
         known = None if totals is None else read_published(totals, columns, tree, tolerance=tolerance)

@@ -18,11 +18,19 @@ COMMANDS = {"release": "algorithms.bottom_up.command:release_bottom_up"}
 
 
 def _own(
-    system: System, noise: Noise, data: str, *, areas: str, spec: str, geo: str | None = None, count: str | None = None
+    system: System,
+    noise: Noise,
+    data: str,
+    *,
+    areas: str,
+    spec: str,
+    geo: str | None = None,
+    count: str | None = None,
+    recode: str | None = None,
 ) -> System:
     """Describe the mechanism on persons of the user's own."""
     schema = read_specification(Path(spec))
-    tree, histogram = counted(data, schema, areas, geo, count)
+    tree, histogram = counted(data, schema, areas, geo, count, recode)
 
     def build(*, epsilon: float = 1.0) -> BottomUp:
         return BottomUp(epsilon, tree, schema, noise=noise)

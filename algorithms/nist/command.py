@@ -36,6 +36,7 @@ def release_nist(
     factor: Annotated[
         float | None, typer.Option(help="Of the cut, factor x scale x log10(bins). Default: the logarithm of 10.")
     ] = None,
+    recode: commands.Recode = None,
     memory: commands.Memory = "4GB",
     seed: commands.Seed = None,
 ) -> int:
@@ -45,6 +46,7 @@ def release_nist(
     from algorithms.nist.release import release
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_records
+    from algorithms.tables.recoding import recoded
     from audit.io.terminal import console
 
     rng, noise = commands.noise_of(seed)
@@ -57,6 +59,7 @@ def release_nist(
     if codebook is None and bins is not None:
         raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
     schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
+    persons = recoded("data", data, recode, schema.attributes)
     settings: dict[str, Any] = {} if factor is None else {"factor": factor}
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.
@@ -66,7 +69,7 @@ def release_nist(
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records", memory=memory), schema, **limits)
         nist = NistDp3(schema, chosen, epsilon, rows=rows, law="geometric", **settings)
-        made = release(nist, read_records(data, schema, memory=memory), out=out, rng=rng)
+        made = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng)
     print(made.ledger)
     print(f"{rows:,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
     return 0

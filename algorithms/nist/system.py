@@ -11,6 +11,7 @@ from algorithms.population import halves, load_income
 from algorithms.registry import System, register
 from algorithms.schema import read_specification
 from algorithms.tables.intake import read_records
+from algorithms.tables.recoding import recoded
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -33,11 +34,11 @@ def _joined() -> NeighborPair:
     return NeighborPair.add_record(protected[:PEOPLE], protected[PEOPLE], label="one person added")
 
 
-def _own(data: str, *, spec: str, public: str) -> System:
+def _own(data: str, *, spec: str, public: str, recode: str | None = None) -> System:
     """Describe the algorithm on records of the user's own, the last of which joins; public ones group the fields."""
     schema = read_specification(Path(spec))
     groups = choose_groups(read_records(Path(public), schema, what="public records"), schema)
-    records = read_records(Path(data), schema)
+    records = read_records(recoded("data", data, recode, schema.attributes), schema)
 
     def build(*, epsilon: float = 1.0, rows: int = ROWS) -> NistDp3:
         return NistDp3(schema, groups, epsilon, rows=rows)

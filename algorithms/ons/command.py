@@ -35,6 +35,7 @@ def release_ons(
     ] = None,
     geo: commands.Geo = None,
     count: commands.Count = None,
+    recode: commands.Recode = None,
     law: Annotated[
         str, typer.Option(help="geometric; laplace or gaussian for simulations, with --seed.")
     ] = "geometric",
@@ -52,12 +53,14 @@ def release_ons(
     from algorithms.ons.tables import PILOT_TABLES, Domain
     from algorithms.schema import read_specification
     from algorithms.tables.intake import check_histogram, read_histogram
+    from algorithms.tables.recoding import recoded
     from audit.io.terminal import console
 
     rng, noise = commands.noise_of(seed)
     schema, columns = read_specification(spec), commands.columns_of(areas)
     check_columns(columns, schema)
     check_histogram(1, schema)
+    persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
     tables, shares = _assigned("--table", table or [], columns)
     levels, parts = _assigned("--level", level or [], columns)
     independent = method == "independent"
@@ -90,7 +93,7 @@ def release_ons(
     with console(stderr=True).status("counting, drawing noise, tabulating"):
         try:
             made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
-            tree, histogram = read_histogram(data, schema, columns, count=count, places=geo, memory=memory)
+            tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
             mechanism = made_for(tree)
             counted = () if independent else tables or PILOT_TABLES * piloted
             made = release(

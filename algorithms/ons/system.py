@@ -34,12 +34,19 @@ def _top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown
 
 
 def _own(
-    system: System, data: str, *, areas: str, spec: str, geo: str | None = None, count: str | None = None
+    system: System,
+    data: str,
+    *,
+    areas: str,
+    spec: str,
+    geo: str | None = None,
+    count: str | None = None,
+    recode: str | None = None,
 ) -> System:
     """Describe either method on persons of the user's own; the tables of independent noise are the pilot's."""
     schema = read_specification(Path(spec))
     check_columns(columns_of(areas), schema)
-    tree, histogram = counted(data, schema, areas, geo, count)
+    tree, histogram = counted(data, schema, areas, geo, count, recode)
 
     def independent(*, epsilon: float = 1.0) -> IndependentNoise:
         return IndependentNoise(tree, schema, epsilon)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from algorithms.phsafe.budget import Config
-from algorithms.tables.commands import Html, Open, Out, Seed, Xlsx, noise_of, releasing
+from algorithms.tables.commands import Html, Open, Out, Recode, Seed, Xlsx, noise_of, releasing
 
 __all__ = ["explore_phsafe", "release_phsafe"]
 
@@ -22,11 +22,13 @@ def release_phsafe(
     persons: Annotated[
         str | None,
         typer.Option(
-            help="Persons, .csv or .parquet, in the production layout; of spark also a URL such as hdfs://..."
+            help="Persons, .csv or .parquet, in the production layout (docs/how-to/phsafe.md) or with --recode; of "
+            "spark also a URL such as hdfs://..."
         ),
     ] = None,
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters.")] = None,
     geo: Annotated[str | None, typer.Option(help="Where the units are; public.")] = None,
+    recode: Recode = None,
     config: Annotated[str, typer.Option(help="Settings in the Bureau's format: a .json file, us or pr.")] = "us",
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on the bundled simulated households instead of files.")
@@ -53,6 +55,7 @@ def release_phsafe(
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.release import release
     from algorithms.phsafe.tabulation.derive import derive_units
+    from algorithms.phsafe.tabulation.intake import recoded_frames
     from algorithms.phsafe.tabulation.validate import InvalidHouseholds
     from algorithms.tables.opening import opened
     from audit.io.terminal import console
@@ -63,17 +66,18 @@ def release_phsafe(
     if bundled:
         from algorithms.phsafe.population import load_households
 
-        if any(frame is not None for frame in frames) or derive:
-            raise ValueError("--bundled goes without --persons, --units, --geo and --derive")
+        if any(frame is not None for frame in (*frames, recode)) or derive:
+            raise ValueError("--bundled goes without --persons, --units, --geo, --recode and --derive")
         households = load_households()
         frames = [households.persons, households.units, households.geo]
     elif None in frames:
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
+    frames = recoded_frames(frames, recode)
     try:
         status = console(stderr=True).status("validating, counting, drawing noise")
         with status, opened(engine, frames, memory=memory, master=master) as database:
             if derive:
-                frames[1] = derive_units(persons, units, engine=database)
+                frames[1] = derive_units(frames[0], frames[1], engine=database)
             options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
             made = release(frames[0], frames[1], frames[2], settings, out=out, published=published, **options)
     except InvalidHouseholds as error:
@@ -102,12 +106,14 @@ def explore_phsafe(
     persons: Annotated[str | None, typer.Option(help="Persons: --html says what thresholds leave out of them.")] = None,
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters of --persons.")] = None,
     geo: Annotated[str | None, typer.Option(help="Where the units are.")] = None,
+    recode: Recode = None,
 ) -> int:
     """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
     import json
 
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.explore import Z_PRODUCTION, choose, sheet, state_of
+    from algorithms.phsafe.tabulation.intake import recoded_frames
     from algorithms.phsafe.tabulation.tabulate import household_sizes
     from algorithms.tables.files import whole_file
     from audit.explorer.sheet import Explored
@@ -132,11 +138,13 @@ def explore_phsafe(
     if save is not None and save.exists():
         raise ValueError(f"--save must name a new file, got {save}")
     frames = (persons, units, geo)
-    if any(frames) and (html is None or not all(frames)):
-        raise ValueError("--persons, --units and --geo go together, and with --html FILE")
+    if any((*frames, recode)) and (html is None or not all(frames)):
+        raise ValueError("--persons, --units and --geo go together, with --recode if any, and with --html FILE")
     drawn = html is not None or xlsx is not None or opened
     if drawn:
-        explored = Explored(sheet(household_sizes(*frames, settings) if all(frames) else None), state_of(settings))
+        rows = recoded_frames(frames, recode)
+        sizes = household_sizes(rows[0], rows[1], rows[2], settings) if all(frames) else None
+        explored = Explored(sheet(sizes), state_of(settings))
         explored.show(html=html, xlsx=xlsx, opened=opened)
     if save is not None:
         with whole_file(save) as file:

@@ -13,6 +13,7 @@ from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.phsafe.postprocessing.published import PublishedTables
 from algorithms.phsafe.schema import LARGEST_FAMILY
 from algorithms.phsafe.tabulation.derive import derive_units
+from algorithms.phsafe.tabulation.intake import recoded_frames
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.registry import System, register
 from audit.neighbors import NeighborPair
@@ -37,13 +38,15 @@ def _pair(settings: str, model: Model) -> NeighborPair:
     return tabulated(joint_pair(model), read_config(settings))
 
 
-def _own(preset: str, data: str, *, units: str, geo: str, config: str = "", derive: bool = False) -> System:
+def _own(
+    preset: str, data: str, *, units: str, geo: str, config: str = "", derive: bool = False, recode: str | None = None
+) -> System:
     """Describe PHSafe on households of the user's own, to which those of a pair are added."""
     if preset and config:
         raise ValueError(f"one of --preset and --config must be given at most, got {preset} and {config}")
     chosen = read_config(config or preset or USUAL)
-    rows = derive_units(data, units) if derive else units
-    own = tabulation(data, rows, geo, config=chosen)
+    persons, homes, places = recoded_frames((data, units, geo), recode)
+    own = tabulation(persons, derive_units(persons, homes) if derive else homes, places, config=chosen)
     if not own.states:
         raise ValueError(f"units must have a housing unit at least, got none in {units}")
     there = replace(chosen, state_filter=own.states)

@@ -23,6 +23,7 @@ __all__ = [
     "Memory",
     "Open",
     "Out",
+    "Recode",
     "Seed",
     "Spec",
     "Xlsx",
@@ -44,6 +45,10 @@ Geo = Annotated[
     ),
 ]
 Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")]
+Recode = Annotated[
+    Path | None,
+    typer.Option(help="Columns that are made of those of the files, .json: other names, codes of words and numbers."),
+]
 Memory = Annotated[
     str, typer.Option(help="Most memory for reading, such as 16GB: what takes more is on disk meanwhile, and slower.")
 ]

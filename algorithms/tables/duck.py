@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from algorithms.extras import needing
 from algorithms.tables.files import FORMATS, SPILLED, in_one_line, temporary_folder
 from algorithms.tables.frames import Frame
+from algorithms.tables.recoding import Recoded
 
 __all__ = ["DuckDB"]
 
@@ -72,7 +73,13 @@ class DuckDB:
     def read(self, name: str, source: Any) -> dict[str, str]:
         """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan."""
         self._connection.unregister(name)  # a frame of that name, which would hide a file
-        if isinstance(source, str | os.PathLike):
+        if isinstance(source, Recoded):
+            given = f"recoded_{name}"
+            columns = source.selected(self.read(given, source.path))
+            self._run(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {given}")  # as that of a file
+            if source.coded:  # rows are read once more, so that no value is without a code when they are counted
+                source.check(self.fetch(f"select {source.tally} from {given}"))
+        elif isinstance(source, str | os.PathLike):
             with self._one_line_errors(f"{source} cannot be read"):
                 self._read_file(name, Path(os.path.realpath(source)))
         else:

@@ -11,6 +11,7 @@ from typing import Any
 
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.files import FORMATS
+from algorithms.tables.recoding import Recoded, in_sql
 from algorithms.tables.spark import Spark
 
 __all__ = ["GIVEN", "Engine", "in_sql", "opened", "reading"]
@@ -26,6 +27,8 @@ def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", ma
 
     `memory` is the most of DuckDB, `master` where Spark runs.
     """
+    if (engine == "spark" or isinstance(engine, Spark)) and any(isinstance(source, Recoded) for source in sources):
+        raise ValueError("--recode is for duckdb, got the engine spark")
     if not isinstance(engine, str):
         if not isinstance(engine, Engine):
             raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
@@ -67,8 +70,3 @@ def reading(what: str, source: Any, names: Sequence[str], *, memory: str) -> Ite
                 f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {got}"
             )
         yield database, types
-
-
-def in_sql(column: str) -> str:
-    """Return the name of a column as SQL takes any."""
-    return '"' + column.replace('"', '""') + '"'

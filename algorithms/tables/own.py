@@ -12,6 +12,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.commands import columns_of
 from algorithms.tables.intake import read_histogram
+from algorithms.tables.recoding import recoded
 from audit.neighbors import NeighborPair
 
 __all__ = ["counted", "pairs_of"]
@@ -19,10 +20,13 @@ __all__ = ["counted", "pairs_of"]
 Counts = NDArray[np.int64]
 
 
-def counted(data: str, schema: Schema, areas: str, geo: str | None, count: str | None) -> tuple[Hierarchy, Counts]:
+def counted(
+    data: str, schema: Schema, areas: str, geo: str | None, count: str | None, recode: str | None = None
+) -> tuple[Hierarchy, Counts]:
     """Count persons by the areas of a public list, or those that the data name, and by the cells of a schema."""
-    places = None if geo is None else Path(geo)
-    return read_histogram(Path(data), schema, columns_of(areas), count=count, places=places)
+    places, columns = None if geo is None else Path(geo), columns_of(areas)
+    persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
+    return read_histogram(persons, schema, columns, count=count, places=places)
 
 
 def pairs_of(histogram: Counts, kept: Sequence[NDArray[np.int64]] = ()) -> dict[str, Callable[[], NeighborPair]]:

@@ -32,6 +32,7 @@ EXPECTED = re.compile(r"\s*# exit code (\d)$")
 TOLD = {
     "library.py": ["promised epsilon 0.5", "not refuted"],
     "one_release.py": ["GDPC: not refuted", "RDPC: not refuted"],
+    "ordinary_households.py": ["12,328 persons in 5,000 homes, in ordinary/"],
     "outputs.py": ["violated: promised epsilon 0.5", "not refuted: promised epsilon 1"],
     "own_mechanism.py": ["violated: promised epsilon 0.5", "not refuted: promised epsilon 1"],
     "pipeline.py": ["mean ['output']", "repaired no violation"],

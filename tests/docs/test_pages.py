@@ -6,11 +6,14 @@ import doctest
 import importlib
 import inspect
 import re
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from algorithms.phsafe.schema import RECODED, Codes, Digits, Whole
 from audit.estimates.residuals import residual_loss
 from audit.report.limits import LIMITS
 from audit.report.page import build_report
@@ -86,6 +89,37 @@ def test_limitations_are_those_of_every_report() -> None:
     assert __main__.LIMITATIONS.read_text(encoding="utf-8") == __main__.limitations()
     page = build_report([], [("estimate", residual_loss(np.arange(-20, 21), rng=1))], [], title="t")
     assert all(limit.what in page for limit in LIMITS)
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges of whole numbers, those that touch as one."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low == found[-1][1] + 1:
+            low = found.pop()[0]
+        found.append((low, high))
+    return found
+
+
+def test_the_page_on_phsafe_has_every_column_and_code() -> None:
+    page = ROOT / "docs/how-to/phsafe.md"
+    rows = re.findall(r"^\| `([A-Z0-9_]+)` \| [^|]+ \| ([^|]+) \|$", page.read_text("utf-8"), re.MULTILINE)
+    expected = [(name, domain) for columns in RECODED.values() for name, domain in columns.items()]
+    assert [name for name, _ in rows] == [name for name, _ in expected]
+    for (_, text), (_, domain) in zip(rows, expected, strict=True):
+        shown = re.findall(r"`(\d+)`(?: to `(\d+)`)?", text)
+        match domain:
+            case Codes(codes):
+                assert {len(code) for pair in shown for code in pair if code} == {len(codes[0])}
+                wanted = [(int(code), int(code)) for code in codes]
+            case Whole(least, most, without):
+                ends = [least - 1, *without, most + 1]
+                wanted = [(low + 1, high - 1) for low, high in pairwise(ends) if low + 1 < high]
+            case Digits():
+                assert text == "digits"
+                wanted = []
+        assert merged((int(low), int(high or low)) for low, high in shown) == merged(wanted), text
+    assert blocks(page, "json") == [(ROOT / "examples/recode.json").read_text("utf-8")]
 
 
 def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:

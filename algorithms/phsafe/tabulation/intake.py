@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
 import reprlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, TypeVar
 
-from algorithms.phsafe.schema import Codes, Digits, Domain, Whole
+from algorithms.phsafe.schema import RECODED, Codes, Digits, Domain, Whole
+from algorithms.schema import read_named
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.opening import Engine
+from algorithms.tables.recoding import Recoded
 from algorithms.tables.spark import Spark
 
-__all__ = ["Types", "each_part", "read_frame", "typed", "unread"]
+__all__ = ["Types", "each_part", "read_frame", "recoded_frames", "typed", "unread"]
 
 Columns = Mapping[str, Domain]
 Types = Mapping[str, Mapping[str, str]]
@@ -96,7 +99,8 @@ def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str,
     if missing := [column for column in columns if column not in known]:
         others = reprlib.repr([column for column, _ in known.values()])
         raise ValueError(
-            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {others}"
+            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {others}: "
+            "docs/how-to/phsafe.md says what they hold, and --recode makes them of yours"
         )
     for column, domain in columns.items():
         original, kind = known[column]
@@ -106,6 +110,20 @@ def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str,
             expected = "whole numbers" if "real" in kinds else "text"
             raise ValueError(f"{name}.{original} must hold {expected}, got {words}")
     return {column: known[column] for column in columns}
+
+
+def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) -> list[Any]:
+    """Return persons, units and geo with the columns that a .json file makes for each, or as they are without one."""
+    if recode is None:
+        return list(files)
+    made = read_named(recode, "recode")
+    names = list(made) if isinstance(made, dict) else made
+    if names is made or not made.keys() <= RECODED.keys():
+        raise ValueError(f"recode must be an object with {', '.join(RECODED)} alone, got {reprlib.repr(names)}")
+    return [
+        Recoded(name, os.fspath(file), made[name], known) if name in made else file
+        for (name, known), file in zip(RECODED.items(), files, strict=True)
+    ]
 
 
 def unread(name: str) -> str:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 DIGITS = 18  # of the largest number that is read: how many runs are too many is decided elsewhere
-PERSONS = "areas spec geo count public units config derive"  # options of systems that read persons
+PERSONS = "areas spec geo count public units config derive recode"  # options of systems that read persons
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,6 +139,9 @@ class TargetOptions:
     ] = None
     derive: Annotated[
         bool | None, "Of phsafe: derive household types and the like from the persons, who need QSEX."
+    ] = None
+    recode: Annotated[
+        str | None, "Columns that are made of those of the files of persons, .json, as for `plaudit release`."
     ] = None
     epsilon: Annotated[float | None, "Budget that a system of `plaudit list` promises, in nats. Default: its own."] = (
         None

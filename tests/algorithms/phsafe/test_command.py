@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.population import RELATIONSHIPS
 from algorithms.phsafe.release import check_release, read_release
+from algorithms.phsafe.schema import FRAMES, GEO, GROUP_QUARTERS, Digits
 from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import PUBLISHED
+from algorithms.systems import systems
 from algorithms.tables.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.helpers import contents, plaudit, refused_by
@@ -30,6 +33,7 @@ def desk(tmp_path, monkeypatch):
     for path in PATHS:
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "recode.json").write_text('{"geo": {}}')
     monkeypatch.chdir(folder)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     yield folder
@@ -87,16 +91,95 @@ def test_types_are_derived_on_request(phsafe):
     assert phsafe(*command("--derive", **files, units="few.csv", out="other"))[0] == DONE
     assert contents(Path("out")) == contents(Path("other"))
     message = phsafe(*command(**files, units="few.csv", out="third"))[2]
-    assert "; FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT missing, got ['RTYPE', 'MAFID', 'TEN']" in message
+    assert "; FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT missing, got ['RTYPE', 'MAFID', 'TEN']: " in message
+    assert message.endswith(": docs/how-to/phsafe.md says what they hold, and --recode makes them of yours\n")
     assert "; QSEX missing, got " in phsafe(*command("--derive", out="third"))[2]
     assert not Path("third").exists()
+
+
+RELATED = {f"{code}": word for code, word in enumerate(RELATIONSHIPS, 20)}
+IN_QUARTERS = [word for code, word in RELATED.items() if code in GROUP_QUARTERS]
+NUMBERED = {"from": "home", "add": 10**8}
+CODES = {  # of words
+    "QSEX": {"male": "1", "female": 2},
+    "CENHISP": {"no": 1, "yes": "2"},
+    "RELSHIP": {word: code for code, word in RELATED.items()},
+    "TEN": {"": "0", "mortgage": "1", "owned": "2", "rented": "3", "free": "4"},
+}
+RECODE = {
+    "persons": {
+        "RTYPE": {"from": "related", "values": {word: "35"[word in IN_QUARTERS] for word in RELATED.values()}},
+        "MAFID": NUMBERED,
+        "QAGE": {"from": "age"},
+        "QSEX": {"from": "sex", "values": CODES["QSEX"]},
+        "CENHISP": {"from": "hispanic", "values": CODES["CENHISP"]},
+        "RELSHIP": {"from": "related", "values": CODES["RELSHIP"]},
+    },
+    "units": {"MAFID": NUMBERED, "TEN": {"from": "tenure", "values": CODES["TEN"]}},
+    "geo": {"MAFID": NUMBERED, **{column: {"constant": 0} for column, domain in GEO.items() if domain == Digits()}},
+}
+
+
+def write_ordinary(homes):
+    """The same households in ordinary files: homes with small numbers, ages, and words."""
+    words = {column: {str(code): word for word, code in codes.items()} for column, codes in CODES.items()}
+    persons = {"age": "QAGE", "sex": "QSEX", "hispanic": "CENHISP", "CENRACE": "CENRACE", "related": "RELSHIP"}
+    units, geo = {"RTYPE": "RTYPE", "tenure": "TEN"}, {"RTYPE": "RTYPE", "TABBLKST": "TABBLKST"}
+    for name, named in zip(FRAMES, (persons, units, geo), strict=True):
+        frame = getattr(homes, name)
+        given = {mine: [words.get(c, {}).get(str(v), v) for v in frame[c]] for mine, c in named.items()}
+        Frame({"home": frame["MAFID"] - 10**8, **given}).to_csv(f"{name}.csv")
+    Path("recode.json").write_text(json.dumps(RECODE))
+
+
+def test_ordinary_columns_give_the_tables_of_the_layout(phsafe):
+    homes = synthetic_households(300, rng=3, states=2, sex=True)
+    homes.write("full")
+    write_ordinary(homes)
+    assert {"5", "3"} == set(homes.persons["RTYPE"])
+    full = {name: f"full/{name}.csv" for name in FRAMES}
+    assert phsafe(*command("--derive", **full, config="us"))[0] == DONE
+    for options, out in ((("--partitions", "3"), "other"), ((), "again")):
+        assert phsafe(*command("--derive", "--recode", "recode.json", *options, config="us", out=out))[0] == DONE
+        assert contents(Path("out")) == contents(Path(out))
+    own = systems()["phsafe"].on("persons.csv", units="units.csv", geo="geo.csv", derive=True, recode="recode.json")
+    usual = systems()["phsafe"].on(full["persons"], units=full["units"], geo=full["geo"])
+    assert {name: table.tolist() for name, table in own.pair("DER").x.counts.items()} == {
+        name: table.tolist() for name, table in usual.pair("DER").x.counts.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([1], "recode must be an object with persons, units, geo alone, got [1]"),
+        ({"homes": {}}, "with persons, units, geo alone, got ['persons', 'units', 'geo', 'homes']"),
+        ({"geo": {"QAGE": {"constant": 1}}}, "recode of geo must make columns among RTYPE, MAFID, TABBLKST, "),
+        (
+            {"units": {"TEN": {"from": "tenures"}}},
+            "recode of units, TEN: must be from one of the columns of units.csv: ",
+        ),
+        (
+            {"persons": RECODE["persons"] | {"QSEX": {"from": "sex", "values": {"male": 1}}}},
+            "persons: sex must have a code for QSEX; 1",
+        ),
+        (
+            {"persons": RECODE["persons"] | {"MAFID": {"from": "sex", "add": 1}}},
+            "sex must be a whole number, for MAFID; ",
+        ),
+    ],
+)
+def test_a_recode_that_does_not_fit_is_refused(phsafe, changes, message):
+    write_ordinary(synthetic_households(300, rng=3, states=2, sex=True))
+    Path("recode.json").write_text(json.dumps(RECODE | changes if isinstance(changes, dict) else changes))
+    assert message in refused_by(phsafe, *command("--derive", "--recode", "recode.json", config="us"))[-1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (command(persons=None), "--persons, --units and --geo are needed, or --bundled"),
-        (command("--bundled"), "--bundled goes without --persons, --units, --geo and --derive"),
+        (command("--bundled"), "--bundled goes without --persons, --units, --geo, --recode and --derive"),
         (("phsafe", "--bundled", "--derive", "--out", "out"), "--bundled goes without"),
         (command(config="nowhere.json"), "No such file"),
         (command(persons="nowhere.csv"), "there is no file "),
@@ -104,6 +187,9 @@ def test_types_are_derived_on_request(phsafe):
         (command(seed="-1"), "seed must be 0 or more, got -1"),
         (command("--engine", "polars"), "engine must be duckdb or spark, got 'polars'"),
         (command("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
+        (command("--engine", "spark", "--recode", "recode.json"), "--recode is for duckdb, got the engine spark"),
+        (command("--recode", "nowhere.json"), "recode must be a file that can be read, got nowhere.json"),
+        (command("--recode", "persons.csv"), "recode must be a .json file, got persons.csv"),
         (command("--master", "local[2]"), "--master is for spark, got the engine duckdb"),
         (command("--memory", "plenty"), "DuckDB cannot start: "),
         (command("--partitions", "0"), "partitions must be a whole number from 1 to 1,000, got 0"),

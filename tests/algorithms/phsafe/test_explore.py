@@ -313,7 +313,7 @@ def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     for wrong in (files, [*files[:4], "--html", "other.html"]):
         assert plaudit("explore", "phsafe", *wrong) == 2
-        told = "plaudit: error: --persons, --units and --geo go together, and with --html FILE\n"
+        told = "plaudit: error: --persons, --units and --geo go together, with --recode if any, and with --html FILE\n"
         assert capsys.readouterr().err == told
 
 

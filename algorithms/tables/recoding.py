@@ -1,0 +1,149 @@
+"""Columns of a file made of its own, as a recode says: other names, codes of words and of numbers; in SQL."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import reprlib
+from collections.abc import Iterable, Mapping
+from dataclasses import InitVar, dataclass
+from itertools import pairwise
+from typing import Any
+
+from algorithms.schema import read_named
+from algorithms.tables.frames import Frame
+
+__all__ = ["Recoded", "in_sql", "recoded"]
+
+WITH = ((), ("add",), ("values",), ("ranges",), ("values", "ranges"))  # what "from" goes with
+KINDS = {
+    "from": (str, "the name of a column"),
+    "add": (int, "a whole number"),
+    "values": (dict, "an object of words and their codes"),
+    "ranges": (dict, "an object of ranges and their codes"),
+}
+MARK = "'"  # around text
+RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?-(-?\d+(?:\.\d+)?)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Recoded:
+    """A file of persons, say, that DuckDB reads with the columns made for it; its others are as they are.
+
+    A column is ``{"constant": code}`` in every row, or ``{"from": column}`` as that is. There ``"add"`` adds a whole
+    number, ``"values"`` has the codes of words (of ``""`` where a value is missing) and ``"ranges"`` those of numbers:
+    ``"0-17"`` with both ends, ``"85-"`` without an upper one. What has no code is refused. `known` are the columns that
+    may be made.
+    """
+
+    what: str
+    path: str
+    columns: Mapping[str, Mapping[str, Any]]
+    known: InitVar[Iterable[str]]
+
+    def __post_init__(self, known: Iterable[str]) -> None:
+        if not isinstance(self.columns, dict):
+            raise ValueError(f"recode of {self.what} must be an object of columns, got {reprlib.repr(self.columns)}")
+        for name, how in self.columns.items():
+            where = f"recode of {self.what}, {name}"
+            if name not in known:
+                raise ValueError(f"recode of {self.what} must make columns among {', '.join(known)}, got {name!r}")
+            keys = how.keys() if isinstance(how, dict) else set()
+            if keys != {"constant"} and keys not in [{"from", *more} for more in WITH]:
+                forms = '"constant", or "from" alone, with "add", or with "values", "ranges" or both'
+                raise ValueError(f"{where}: must have {forms}, got {reprlib.repr(how)}")
+            for key, (kind, words) in KINDS.items():
+                if key in keys and type(how[key]) is not kind:
+                    raise ValueError(f'{where}: "{key}" must be {words}, got {reprlib.repr(how[key])}')
+            codes = [value for key in ("values", "ranges") for value in how.get(key, {}).values()]
+            for code in [*codes, *([how["constant"]] if "constant" in keys else [])]:
+                if type(code) not in (str, int):
+                    raise ValueError(f"{where}: codes must be text or whole numbers, got {reprlib.repr(code)}")
+            ranges = sorted((_bounds(text, where), text) for text in how.get("ranges", {}))
+            for ((_, end), text), ((start, _), other) in pairwise(ranges):
+                if start <= end:
+                    raise ValueError(f"{where}: ranges must not overlap, got {text} and {other}")
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def coded(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The columns of which a value may have no code."""
+        return [(name, how) for name, how in self.columns.items() if "from" in how and len(how) > 1]
+
+    def selected(self, given: Iterable[str]) -> str:
+        """Return the SQL of all columns, null where a value has no code, if the file has what they are made of."""
+        columns = list(given)
+        for name, how in self.columns.items():
+            if "from" in how and how["from"].upper() not in map(str.upper, columns):
+                have = f"the columns of {self.path}: {', '.join(columns)}"
+                raise ValueError(f"recode of {self.what}, {name}: must be from one of {have}; got {how['from']!r}")
+        made = {name.upper() for name in self.columns}
+        kept = [in_sql(column) for column in columns if column.upper() not in made]
+        return ", ".join([*(f"{_expression(how)} as {in_sql(name)}" for name, how in self.columns.items()), *kept])
+
+    @property
+    def tally(self) -> str:
+        """In SQL, for each of `coded`: in how many rows a value has no code, and one such value."""
+        broken = [(in_sql(how["from"]), f"filter (where {_expression(how)} is null)") for _, how in self.coded]
+        parts = (
+            f"count(*) {without} as n{j}, min({given}::varchar) {without} as v{j}"
+            for j, (given, without) in enumerate(broken)
+        )
+        return ", ".join(parts)
+
+    def check(self, tally: Frame) -> None:
+        """Refuse the first column of which a value has no code."""
+        for j, (name, how) in enumerate(self.coded):
+            if number := int(tally[f"n{j}"][0]):
+                rule = f"must be a whole number, for {name}" if "add" in how else f"must have a code for {name}"
+                value = tally[f"v{j}"][0]
+                words = "a missing value" if value is None else reprlib.repr(value)
+                rows = f"{number:,} {'row' if number == 1 else 'rows'}"
+                raise ValueError(f"{self.what}: {how['from']} {rule}; {rows} broke it, such as {words}")
+
+
+def recoded(what: str, source: str | os.PathLike[str], recode: Any, known: Iterable[str | None]) -> Any:
+    """Return a file with the columns that a .json file makes for it, or as it is without one."""
+    if recode is None:
+        return source
+    return Recoded(what, os.fspath(source), read_named(recode, "recode"), [name for name in known if name])
+
+
+def in_sql(name: str, mark: str = '"') -> str:
+    """Return the name of a column as SQL takes any, or text with its own mark."""
+    return mark + name.replace(mark, 2 * mark) + mark
+
+
+def _bounds(text: str, where: str) -> tuple[float, float]:
+    match = RANGE.fullmatch(text)
+    low, high = (float(match[1] or -math.inf), float(match[2] or math.inf)) if match else (1, 0)
+    if low > high:
+        raise ValueError(f'{where}: a range must be written as "0-17", "85-" or "-17", got {text!r}')
+    return low, high
+
+
+def _expression(how: Mapping[str, Any]) -> str:
+    """Return the SQL of a column, null where a value has no code."""
+    if "constant" in how:
+        return in_sql(str(how["constant"]), MARK)
+    given = in_sql(how["from"])
+    text = f"coalesce({given}::varchar, '')"
+    if "add" in how:
+        whole = f"regexp_full_match({text}, '-?[0-9]{{1,15}}')"
+        return f"case when {whole} then try_cast({text} as hugeint) + {how['add']} end"
+    if len(how) == 1:
+        return given
+    number = f"try_cast({text} as double)"
+    conditions = [(f"{text} = {in_sql(word, MARK)}", code) for word, code in how.get("values", {}).items()]
+    for written, code in how.get("ranges", {}).items():
+        low, high = _bounds(written, "")
+        inside = f"{number} between '{low!r}'::double and '{high!r}'::double"
+        conditions.append((f"isfinite({number}) and {inside}", code))
+    whens = " ".join(f"when {condition} then {in_sql(str(code), MARK)}" for condition, code in conditions)
+    return f"case when false then '' {whens} end"  # there may be no code

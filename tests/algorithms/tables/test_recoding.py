@@ -1,0 +1,153 @@
+"""Columns made of those of a file: the codes that a recode gives, and everything about it that is wrong."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from algorithms.schema import Schema
+from algorithms.tables.duck import DuckDB
+from algorithms.tables.intake import read_histogram, read_records
+from algorithms.tables.recoding import Recoded, recoded
+from tests.algorithms.releases import refused_in_one_line, released
+from tests.helpers import contents, refuses
+
+KNOWN = ("sex", "age", "home", "place", "x")
+PERSONS = "Home,Sex,years,x\n1,male,17,a\n02,female,18,b\n3,,84.5,'\n4,m,-3,\n"
+SEXES = {"male": "m", "female": "f", "": "unknown", "m": "m"}
+
+
+def made(columns, rows="*", source="p.csv"):
+    """The rows of a file with the columns that are made."""
+    recode = Recoded("persons", source, columns, KNOWN)
+    with closing(DuckDB([recode])) as database:
+        types = database.read("t", recode)
+        return types, sorted(database.fetch(f"select {rows} from t").rows(), key=str)
+
+
+def test_every_way_to_make_a_column(desk):
+    desk({"p.csv": PERSONS})
+    columns = {
+        "home": {"from": "home", "add": -10},
+        "sex": {"from": "SEX", "values": SEXES},
+        "age": {"from": "years", "values": {"84.5": "old"}, "ranges": {"-17": "child", "17.5-80": 2}},
+        "place": {"constant": "it's"},
+        "x": {"from": "x"},
+    }
+    types, rows = made(columns)
+    assert types == {"home": "whole", "sex": "text", "age": "text", "place": "text", "x": "text", "years": "text"}
+    assert rows == [
+        (-6, "m", "child", "it's", None, "-3"),
+        (-7, "unknown", "old", "it's", "'", "84.5"),
+        (-8, "f", "2", "it's", "b", "18"),
+        (-9, "m", "child", "it's", "a", "17"),
+    ]
+
+
+def test_ends_belong_to_ranges_and_infinity_to_none(desk):
+    desk({"p.csv": [["a"], *[[text] for text in ("0", "17", "17.0", " 18", "1e2")]]})
+    ranges = {"-0.5-17": "young", "18-": "old"}
+    assert made({"age": {"from": "a", "ranges": ranges}}, "age")[1] == [("old",)] * 2 + [("young",)] * 3
+    desk({"p.csv": "a\n17.5\ninf\nnan\n1_0x\n18\n"})
+    refused = r"^persons: a must have a code for age; 4 rows broke it, such as '17.5'$"
+    with pytest.raises(ValueError, match=refused):
+        made({"age": {"from": "a", "ranges": ranges}})
+
+
+def test_parquet_keeps_its_types_and_other_columns_are_as_they_are(desk, tmp_path):
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1.5, 20.0], "sex": [True, False], "n": [1, 2]})
+    frame.to_parquet("p.parquet")
+    columns = {"sex": {"from": "sex", "values": {"true": "m", "false": "f"}}, "age": {"from": "a"}}
+    types, rows = made(columns, "sex, age, n", "p.parquet")
+    assert types == {"sex": "text", "age": "real", "a": "real", "n": "whole"}
+    assert rows == [("f", 20.0, 2), ("m", 1.5, 1)]
+
+
+def test_counts_are_those_of_a_file_with_codes(desk):
+    schema = Schema({"sex": ("f", "m"), "age": ("0-17", "18+")})
+    desk({"p.csv": "area,gender,years\nA,male,3\nA,female,18\nB,male,99\n"})
+    sexes, ages = {"male": "m", "female": "f"}, {"0-17": "0-17", "18-": "18+"}
+    desk({"r.json": {"sex": {"from": "gender", "values": sexes}, "age": {"from": "years", "ranges": ages}}})
+    source = recoded("data", Path("p.csv"), "r.json", ["area", *schema.attributes, None])
+    assert read_histogram(source, schema, ["area"])[1].tolist() == [[0, 1, 1, 0], [0, 0, 0, 1]]
+    assert read_records(source, schema).tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert recoded("data", "p.csv", None, []) == "p.csv"
+
+
+FORMS = 'sex: must have "constant", or "from" alone, with "add", or with "values", "ranges" or both, got '
+REFUSED = {
+    "recode of persons must be an object of columns, got ['sex']": ["sex"],
+    "recode of persons must make columns among sex, age, home, place, x, got 'SEX'": {"SEX": {"from": "Sex"}},
+    f"recode of persons, {FORMS}'Sex'": {"sex": "Sex"},
+    f"recode of persons, {FORMS}{{}}": {"sex": {}},
+    f"recode of persons, {FORMS}{{'constant': 1, 'values': {{}}}}": {"sex": {"constant": 1, "values": {}}},
+    f"recode of persons, {FORMS}{{'values': {{'male': 1}}}}": {"sex": {"values": {"male": 1}}},
+    f"recode of persons, {FORMS}{{'add': 1, 'from': 'Sex', 'values': {{}}}}": {
+        "sex": {"from": "Sex", "add": 1, "values": {}}
+    },
+    'sex: "from" must be the name of a column, got 1': {"sex": {"from": 1}},
+    'sex: "add" must be a whole number, got True': {"sex": {"from": "Sex", "add": True}},
+    "sex: \"values\" must be an object of words and their codes, got ['m']": {"sex": {"from": "Sex", "values": ["m"]}},
+    'sex: "ranges" must be an object of ranges and their codes, got 1': {"sex": {"from": "Sex", "ranges": 1}},
+    "sex: codes must be text or whole numbers, got 1.5": {"sex": {"constant": 1.5}},
+    "sex: codes must be text or whole numbers, got None": {"sex": {"from": "Sex", "values": {"male": None}}},
+    "sex: codes must be text or whole numbers, got False": {"sex": {"from": "Sex", "ranges": {"1-2": False}}},
+    'age: a range must be written as "0-17", "85-" or "-17", got \'17\'': {
+        "age": {"from": "years", "ranges": {"17": 1}}
+    },
+    'age: a range must be written as "0-17", "85-" or "-17", got \'18-17\'': {
+        "age": {"from": "years", "ranges": {"18-17": 1}}
+    },
+    "age: ranges must not overlap, got 0-17 and 17-18": {
+        "age": {"from": "years", "ranges": {"30-": 1, "17-18": 2, "0-17": 1}}
+    },
+    "age: ranges must not overlap, got 0- and 5-6": {"age": {"from": "years", "ranges": {"0-": 1, "5-6": 2}}},
+    "age: must be from one of the columns of p.csv: Home, Sex, years, x; got 'age'": {"age": {"from": "age"}},
+    "persons: Sex must have a code for sex; 2 rows broke it, such as 'm'": {
+        "sex": {"from": "Sex", "values": {"male": 1, "female": 2}}
+    },
+    "persons: Sex must have a code for sex; 1 row broke it, such as a missing value": {
+        "sex": {"from": "Sex", "values": {"male": 1, "female": 2, "m": 1}}
+    },
+    "persons: Sex must have a code for sex; 4 rows broke it, such as 'female'": {"sex": {"from": "Sex", "values": {}}},
+    "persons: years must be a whole number, for age; 1 row broke it, such as '84.5'": {
+        "age": {"from": "years", "add": 1}
+    },
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_wrong_is_refused(desk, message):
+    desk({"p.csv": PERSONS})
+    words = message if message.startswith(("recode", "persons")) else f"recode of persons, {message}"
+    refuses(ValueError, words, made, REFUSED[message])
+
+
+SPEC = {"attributes": {"sex": ["f", "m"]}}
+SYSTEMS = {
+    "bottom-up": {"areas": "area", "epsilon": 50},
+    "ons": {"areas": "area", "epsilon": 50, "method": "independent", "table": "area:sex"},
+    "nist": {"groups": "groups.json", "epsilon": 50, "rows": 5},
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_small_systems_take_a_recode(desk, capsys, system):
+    """The same release as from a file with codes; and if a value has none, nothing is written."""
+    coded, words = ([["area", name], *(["A", one] for one in ones)] for name, ones in (("sex", "fmm"), ("s", "abb")))
+    desk({"coded.csv": coded, "words.csv": words, "spec.json": SPEC, "groups.json": {"groups": [["sex"]]}})
+    desk(
+        {
+            "r.json": {"sex": {"from": "s", "values": {"a": "f", "b": "m"}}},
+            "few.json": {"sex": {"from": "s", "values": {"a": "f"}}},
+        }
+    )
+    given = SYSTEMS[system] | {"spec": "spec.json", "seed": 1}
+    assert released(system, **given, data="coded.csv", out="one") == 0
+    assert released(system, **given, data="words.csv", recode="r.json", out="two") == 0
+    assert contents(Path("one")) == contents(Path("two"))
+    capsys.readouterr()
+    wrong = "data: s must have a code for sex; 2 rows broke it, such as 'b'"
+    refused_in_one_line(capsys, wrong, system, **given, data="words.csv", recode="few.json", out="three")
