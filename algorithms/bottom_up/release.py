@@ -1,7 +1,6 @@
 """A bottom-up release: noise once, all tables by adding up, and one folder with what is published, or nothing.
 
-The folder holds ``level_0.csv``, ``level_1.csv``, ...: AREA (codes from the outermost down), each attribute and COUNT,
-for every area of the level (0 is the root); an attribute is empty where its levels are added up. Areas that are not
+The folder holds ``level_0.csv``, ``level_1.csv``, ... with every area of the level (0 is the root). Areas that are not
 reported are left out, and so are areas that hold one. Noisy counts may be negative, and calibrated ones have fractions.
 """
 
@@ -25,6 +24,7 @@ from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
+from algorithms.tables.columns import AREA, COUNT, Columns, attribute_columns
 from algorithms.tables.frames import Frame
 from algorithms.tables.release import Published, described, level_names, published
 
@@ -59,6 +59,12 @@ class Release(Published):
             )
             for nodes in map(self.tree.level, range(self.tree.depth + 1))
         ]
+
+    @property
+    def columns(self) -> Columns:
+        """The same at every level."""
+        columns = (AREA, *attribute_columns(self.schema, more="; empty where all levels are added up"), COUNT)
+        return {f"level_{level}.csv": columns for level in range(self.tree.depth + 1)}
 
     @property
     def ledger(self) -> str:

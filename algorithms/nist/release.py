@@ -1,9 +1,9 @@
 """A release: noise once on every histogram, synthetic rows from what the cut leaves, and one folder or nothing.
 
-The folder holds ``synthetic.csv``, synthetic rows by the names of levels; ``groups.txt`` and ``groups.json``, which
-fields share a histogram and why, for readers and for `read_groups`; and ``histograms.csv``: GROUP, the level of each
-of its fields and COUNT, noisy and after the cut, of every bin that is not 0. All are functions of the noisy histograms
-and of what is public. Time, and what is said of data that break a rule, depend on the data, outside every promise.
+The folder holds ``synthetic.csv``, synthetic rows; ``groups.txt`` and ``groups.json``, which fields share a histogram
+and why, for readers and for `read_groups`; and ``histograms.csv``, every bin that is not 0 after the cut. All are
+functions of the noisy histograms and of what is public. Time, and what is said of data that break a rule, depend on the
+data, outside every promise.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng
+from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns
 from algorithms.tables.files import in_file, whole_file, write_rows, write_texts
 from algorithms.tables.frames import Frame
 from algorithms.tables.release import Published, published
@@ -48,7 +49,7 @@ class Release(Published):
             for name, bins, epsilon, scale, cut, spurious in noise_table(nist).rows()
         ]
         lines += [
-            f"total: {nist.claim}, {len(nist.groups)} groups with equal shares, {nist.law} noise",
+            f"total: {nist.claim}, one record added or removed; {len(nist.groups)} equal shares, {nist.law} noise",
             "SPURIOUS: bins that noise alone keeps on average, if nobody is in any. Rows and files are made from the",
             "noisy histograms, and spend nothing more.",
         ]
@@ -73,13 +74,20 @@ class Release(Published):
             "fields": {name: list(levels) for name, levels in nist.schema.attributes.items()},
         }
 
+    @property
+    def columns(self) -> Columns:
+        """Of the bins, and of the synthetic rows."""
+        schema = self.nist.schema
+        group = TableColumn("GROUP", "fields that share a histogram", codes=self.nist.groups.names)
+        bins = attribute_columns(schema, more="; empty where the group has no such field", noisy=True)
+        return {"histograms.csv": [group, *bins, COUNT], "synthetic.csv": attribute_columns(schema, noisy=True)}
+
     def write_tables(self, staged: Path) -> None:
         """Write groups, histograms and synthetic rows."""
         groups = self.nist.groups
         write_texts(staged, {"groups.txt": str(groups), "groups.json": json.dumps(groups.to_dict(), indent=4)})
-        columns = ["GROUP", *self.nist.schema.attributes, "COUNT"]
         rows = (row for group in range(len(groups)) for row in self._histogram_rows(group))
-        write_rows(staged / "histograms.csv", columns, rows)
+        write_rows(staged / "histograms.csv", [column.name for column in self.columns["histograms.csv"]], rows)
         self._write_synthetic(staged / "synthetic.csv")
 
     def _histogram_rows(self, group: int) -> Iterator[list[Any]]:

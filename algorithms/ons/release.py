@@ -1,9 +1,8 @@
 """A release of the pilot's methods: noise once, and one folder with all that is published, or nothing.
 
-The folder holds ``table_1.csv``, ``table_2.csv``, ...: for each table the codes of areas, the attributes of the table,
-and COUNT; of the top-down method also ``microdata.csv``: one row a synthetic person, areas by level, then attributes.
-All are functions of noisy counts and of what is public. Every area is named, so which areas there are must be public.
-Time, and what is said of data that break a rule, depend on the data and are outside every promise.
+The folder holds ``table_1.csv``, ``table_2.csv``, ...; of the top-down method also ``microdata.csv``, one row a
+synthetic person. All are functions of noisy counts and of what is public. Every area is named, so which areas there are
+must be public. Time, and what is said of data that break a rule, depend on the data and are outside every promise.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.schema import Schema
+from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns, code_columns
 from algorithms.tables.files import write_rows
 from algorithms.tables.release import Published, check_distinct, described, level_names, published
 from algorithms.tables.shares import Share
@@ -87,6 +87,17 @@ class Release(Published):
             **described(mechanism.tree, ("total", *self.areas), mechanism.schema),
         }
 
+    @property
+    def columns(self) -> Columns:
+        """Of the tables: areas, attributes and groupings, counts; of a synthetic person: areas and attributes."""
+        columns = {}
+        for number, table in enumerate(self.tables, 1):
+            groups = (TableColumn(name, "level or group", codes=names) for name, names in self._named(table).items())
+            columns[f"table_{number}.csv"] = [*code_columns(self.areas[: table.level]), *groups, COUNT]
+        schema, areas = self.mechanism.schema, code_columns(self.areas, noisy=True)
+        people = {"microdata.csv": [*areas, *attribute_columns(schema, noisy=True)]}
+        return columns if self.people is None else columns | people
+
     def check(self) -> None:
         """Refuse more synthetic people than `LARGEST_RELEASE`: how many is for releases only."""
         if self.people is not None and self.people.sum() > LARGEST_RELEASE:
@@ -96,12 +107,10 @@ class Release(Published):
 
     def write_tables(self, staged: Path) -> None:
         """Write one file a table, and synthetic people."""
-        for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True), 1):
-            columns = [*self.areas[: table.level], *self._named(table), "COUNT"]
-            write_rows(staged / f"table_{number}.csv", columns, self._table_rows(table, counts))
-        if self.people is not None:
-            columns = [*self.areas, *self.mechanism.schema.attributes]
-            write_rows(staged / "microdata.csv", columns, self._record_rows(self.people))
+        rows = [self._table_rows(table, counts) for table, counts in zip(self.tables, self.counts, strict=True)]
+        rows += [] if self.people is None else [self._record_rows(self.people)]
+        for (file, columns), written in zip(self.columns.items(), rows, strict=True):
+            write_rows(staged / file, [column.name for column in columns], written)
 
     @property
     def _measured(self) -> Sequence[Table]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
+from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths
 from algorithms.ons.release import check_columns, default_levels
 from algorithms.ons.tables import Domain
 from algorithms.registry import System, register
-from algorithms.schema import read_specification
-from algorithms.tables.commands import columns_of
-from algorithms.tables.own import counted, pairs_of
+from algorithms.schema import Schema
+from algorithms.tables.own import on_persons
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -33,20 +33,9 @@ def _top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown
     return OnsTopDown(FEW.tree, FEW.schema, epsilon, perturb_zeros=perturb_zeros)
 
 
-def _own(
-    system: System,
-    data: str,
-    *,
-    areas: str,
-    spec: str,
-    geo: str | None = None,
-    count: str | None = None,
-    recode: str | None = None,
-) -> System:
+def _own(system: System, tree: Hierarchy, schema: Schema, areas: Sequence[str]) -> System:
     """Describe either method on persons of the user's own; the tables of independent noise are the pilot's."""
-    schema = read_specification(Path(spec))
-    check_columns(columns_of(areas), schema)
-    tree, histogram = counted(data, schema, areas, geo, count, recode)
+    check_columns(areas, schema)
 
     def independent(*, epsilon: float = 1.0) -> IndependentNoise:
         return IndependentNoise(tree, schema, epsilon)
@@ -54,7 +43,7 @@ def _own(
     def top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown:
         return OnsTopDown(tree, schema, epsilon, *default_levels(Domain(tree, schema)), perturb_zeros=perturb_zeros)
 
-    return replace(system, build=top_down if system.stages else independent, pairs=pairs_of(histogram))
+    return replace(system, build=top_down if system.stages else independent)
 
 
 ONS = System(
@@ -73,4 +62,4 @@ INDEPENDENT = System(
 )
 NAMED = replace(ONS, name="ons-top-down", about="The same as ons, by the name of its method.", commands={})
 for system in (ONS, NAMED, INDEPENDENT):
-    register(replace(system, own=partial(_own, system)))
+    register(replace(system, own=partial(on_persons, partial(_own, system))))

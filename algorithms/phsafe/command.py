@@ -13,8 +13,6 @@ from algorithms.tables.commands import Html, Open, Out, Recode, Seed, Xlsx, nois
 
 __all__ = ["explore_phsafe", "release_phsafe"]
 
-MODEL = "Promised when one person is added or removed (unbounded) or replaced (bounded), in the paper's model."
-
 
 @releasing
 def release_phsafe(
@@ -22,14 +20,15 @@ def release_phsafe(
     persons: Annotated[
         str | None,
         typer.Option(
-            help="Persons, .csv or .parquet, in the production layout (docs/how-to/phsafe.md) or with --recode; of "
-            "spark also a URL such as hdfs://..."
+            help="Persons, .csv or .parquet, in the production layout or with --recode; of spark also a URL: hdfs://..."
         ),
     ] = None,
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters.")] = None,
     geo: Annotated[str | None, typer.Option(help="Where the units are; public.")] = None,
     recode: Recode = None,
-    config: Annotated[str, typer.Option(help="Settings in the Bureau's format: a .json file, us or pr.")] = "us",
+    config: Annotated[
+        str, typer.Option(help="Settings in the Bureau's format, .json, us or pr; budgets: a person added or removed.")
+    ] = "us",
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on the bundled simulated households instead of files.")
     ] = False,
@@ -88,7 +87,6 @@ def release_phsafe(
     print(made.ledger)
     rows = sum(map(len, made.tables.values()))
     print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
-    print(MODEL)
     return 0
 
 
@@ -174,7 +172,7 @@ def _print(settings: Config) -> None:
     console().print(shown)
     header, *lines = str(Ledger(settings)).splitlines()
     total = next(place for place, line in enumerate(lines) if line.startswith("total"))
-    print(header, *lines[total:], MODEL, sep="\n")
+    print(header, *lines[total:], sep="\n")
 
 
 def _assigned(option: str, text: str, example: str) -> tuple[str, float]:

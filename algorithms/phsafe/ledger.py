@@ -60,4 +60,5 @@ class Ledger:
         for name, *losses in self.epsilons.rows():
             words = f"epsilon at {self.delta:g}, {name}"
             lines.append(f"{words:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
+        lines.append("For one person added or removed (unbounded) or replaced (bounded), in the paper's model.")
         return "\n".join(lines)

@@ -41,6 +41,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,15 @@ import numpy as np
 
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.phsafe.budget import Config, Settings, noise_parameters, read_config
+from algorithms.phsafe.columns import columns_of
 from algorithms.phsafe.ledger import Ledger
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.postprocessing.postprocess import postprocess
 from algorithms.phsafe.tables import DERIVED, LEVEL_OF, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.phsafe.tabulation.validate import Validation
-from algorithms.tables.files import RECORD, whole_file
+from algorithms.tables.columns import Columns
+from algorithms.tables.files import whole_file
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import Engine
 from algorithms.tables.release import Published, published
@@ -67,11 +70,7 @@ TOLERANCE = 1e-6  # relative, of a variance: production's
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy tables in the production layout.
-
-    Columns are REGION_ID, REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), the table's DATA_CELL, COUNT,
-    NOISE_DISTRIBUTION and VARIANCE.
-    """
+    """Noisy tables in the production layout: see `algorithms.phsafe.columns`."""
 
     config: Config
     states: tuple[str, ...]
@@ -97,20 +96,30 @@ class Release(Published):
         caps = {table: self.config.tau[query] for table, query in (("PH1", "PH1_num"), ("PH5", "PH4"), ("PH8", "PH7"))}
         return postprocess(self.tables, cap=caps)
 
-    def write_tables(self, staged: Path) -> None:
-        """Write the noisy tables, each into a folder of its own, and the published ones into one."""
+    @cached_property
+    def files(self) -> Mapping[str, Frame]:
+        """The noisy tables, each in a folder of its own, and the published ones in one, by their paths."""
         files = {f"{name}/{name}.csv": table for name, table in self.tables.items()}
         if self.with_published:
             files |= {f"published/{name}.csv": table for name, table in self.published().items()}
-        for name, table in files.items():
+        return files
+
+    @property
+    def columns(self) -> Columns:
+        """What the noisy and the published tables hold."""
+        return {file: columns_of(Path(file).stem, table) for file, table in self.files.items()}
+
+    def write_tables(self, staged: Path) -> None:
+        """Write each table."""
+        for name, table in self.files.items():
             (staged / name).parent.mkdir(exist_ok=True)
             table.to_csv(staged / name, separator="|")
 
     def write_record(self, staged: Path) -> None:
-        """Write the settings, from which the ledger follows, and the record; check all that was written."""
-        for name, content in (("config.json", self.config.to_dict()), (RECORD, self.provenance)):
-            with whole_file(staged / name) as file:
-                json.dump(content, file, indent=4)
+        """Write the settings, from which the ledger follows, beside the record; check all that was written."""
+        super().write_record(staged)
+        with whole_file(staged / "config.json") as file:
+            json.dump(self.config.to_dict(), file, indent=4)
         check_release(read_release(staged), self.config, self.states)
 
 

@@ -112,8 +112,7 @@ FRAMES: Mapping[str, Mapping[str, Domain]] = {"persons": PERSONS, "units": UNITS
 
 SEX: Mapping[str, Domain] = {"QSEX": Codes(("1", "2"))}
 """Male, female: not in the production layout, but household types cannot be derived without it."""
-RECODED: Mapping[str, Mapping[str, Domain]] = {**FRAMES, "persons": {**PERSONS, **SEX}}
-"""What a recode may make."""
+RECODED: Mapping[str, Mapping[str, Domain]] = {**FRAMES, "persons": {**PERSONS, **SEX}}  # what a recode may make
 
 HOUSEHOLDER = "20"
 OWN_CHILDREN = ("25", "26", "27")  # biological, adopted, step

@@ -45,10 +45,7 @@ Geo = Annotated[
     ),
 ]
 Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")]
-Recode = Annotated[
-    Path | None,
-    typer.Option(help="Columns that are made of those of the files, .json: other names, codes of words and numbers."),
-]
+Recode = Annotated[Path | None, typer.Option(help="How columns are made of those of the files, .json.")]
 Memory = Annotated[
     str, typer.Option(help="Most memory for reading, such as 16GB: what takes more is on disk meanwhile, and slower.")
 ]

@@ -77,8 +77,7 @@ class DuckDB:
             given = f"recoded_{name}"
             columns = source.selected(self.read(given, source.path))
             self._run(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {given}")  # as that of a file
-            if source.coded:  # rows are read once more, so that no value is without a code when they are counted
-                source.check(self.fetch(f"select {source.tally} from {given}"))
+            source.check(given, self.fetch)
         elif isinstance(source, str | os.PathLike):
             with self._one_line_errors(f"{source} cannot be read"):
                 self._read_file(name, Path(os.path.realpath(source)))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.schema import Schema
+from algorithms.schema import Schema, read_specification
 from algorithms.tables.commands import columns_of
 from algorithms.tables.intake import read_histogram
 from algorithms.tables.recoding import recoded
 from audit.neighbors import NeighborPair
 
-__all__ = ["counted", "pairs_of"]
+__all__ = ["counted", "on_persons", "pairs_of"]
 
 Counts = NDArray[np.int64]
 
@@ -27,6 +29,22 @@ def counted(
     places, columns = None if geo is None else Path(geo), columns_of(areas)
     persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
     return read_histogram(persons, schema, columns, count=count, places=places)
+
+
+def on_persons(
+    describe: Callable[[Hierarchy, Schema, list[str]], Any],
+    data: str,
+    *,
+    areas: str,
+    spec: str,
+    geo: str | None = None,
+    count: str | None = None,
+    recode: str | None = None,
+) -> Any:
+    """Return the system that `describe` makes of tree, schema and columns of areas, on persons of the user's own."""
+    schema = read_specification(Path(spec))
+    tree, histogram = counted(data, schema, areas, geo, count, recode)
+    return replace(describe(tree, schema, columns_of(areas)), pairs=pairs_of(histogram))
 
 
 def pairs_of(histogram: Counts, kept: Sequence[NDArray[np.int64]] = ()) -> dict[str, Callable[[], NeighborPair]]:

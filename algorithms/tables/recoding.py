@@ -6,7 +6,7 @@ import math
 import os
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,25 +16,19 @@ from algorithms.tables.frames import Frame
 
 __all__ = ["Recoded", "in_sql", "recoded"]
 
-WITH = ((), ("add",), ("values",), ("ranges",), ("values", "ranges"))  # what "from" goes with
-KINDS = {
-    "from": (str, "the name of a column"),
-    "add": (int, "a whole number"),
-    "values": (dict, "an object of words and their codes"),
-    "ranges": (dict, "an object of ranges and their codes"),
-}
+WITH: tuple[set[str], ...] = (set(), {"add"}, {"values"}, {"ranges"}, {"values", "ranges"})  # what "from" goes with
+KINDS = {"from": str, "add": int, "values": dict, "ranges": dict}
+FORM = '{"constant": CODE}, or {"from": COLUMN} alone, with "add": NUMBER, or with "values", "ranges": {WORD: CODE}'
 MARK = "'"  # around text
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?-(-?\d+(?:\.\d+)?)?")
 
 
 @dataclass(frozen=True, eq=False)
 class Recoded:
-    """A file of persons, say, that DuckDB reads with the columns made for it; its others are as they are.
+    """A file of `what`, which DuckDB reads with the columns made for it, the others as they are.
 
-    A column is ``{"constant": code}`` in every row, or ``{"from": column}`` as that is. There ``"add"`` adds a whole
-    number, ``"values"`` has the codes of words (of ``""`` where a value is missing) and ``"ranges"`` those of numbers:
-    ``"0-17"`` with both ends, ``"85-"`` without an upper one. What has no code is refused. `known` are the columns that
-    may be made.
+    A column is a constant, or that of another name: as it is, with a whole number added, or with codes for words (""
+    is a missing value) and for ranges of numbers, both ends included. `known` are the columns that may be made.
     """
 
     what: str
@@ -50,14 +44,10 @@ class Recoded:
             if name not in known:
                 raise ValueError(f"recode of {self.what} must make columns among {', '.join(known)}, got {name!r}")
             keys = how.keys() if isinstance(how, dict) else set()
-            if keys != {"constant"} and keys not in [{"from", *more} for more in WITH]:
-                forms = '"constant", or "from" alone, with "add", or with "values", "ranges" or both'
-                raise ValueError(f"{where}: must have {forms}, got {reprlib.repr(how)}")
-            for key, (kind, words) in KINDS.items():
-                if key in keys and type(how[key]) is not kind:
-                    raise ValueError(f'{where}: "{key}" must be {words}, got {reprlib.repr(how[key])}')
-            codes = [value for key in ("values", "ranges") for value in how.get(key, {}).values()]
-            for code in [*codes, *([how["constant"]] if "constant" in keys else [])]:
+            whole = keys == {"constant"} or ("from" in keys and keys - {"from"} in WITH)
+            if not whole or any(type(how[key]) is not kind for key, kind in KINDS.items() if key in keys):
+                raise ValueError(f"{where}: must be {FORM}, got {reprlib.repr(how)}")
+            for code in (how.get("constant", ""), *how.get("values", {}).values(), *how.get("ranges", {}).values()):
                 if type(code) not in (str, int):
                     raise ValueError(f"{where}: codes must be text or whole numbers, got {reprlib.repr(code)}")
             ranges = sorted((_bounds(text, where), text) for text in how.get("ranges", {}))
@@ -68,44 +58,32 @@ class Recoded:
     def __fspath__(self) -> str:
         return self.path
 
-    def __str__(self) -> str:
-        return self.path
-
-    @property
-    def coded(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """The columns of which a value may have no code."""
-        return [(name, how) for name, how in self.columns.items() if "from" in how and len(how) > 1]
+    __str__ = __fspath__
 
     def selected(self, given: Iterable[str]) -> str:
         """Return the SQL of all columns, null where a value has no code, if the file has what they are made of."""
-        columns = list(given)
+        columns, made = list(given), {name.upper() for name in self.columns}
         for name, how in self.columns.items():
             if "from" in how and how["from"].upper() not in map(str.upper, columns):
                 have = f"the columns of {self.path}: {', '.join(columns)}"
                 raise ValueError(f"recode of {self.what}, {name}: must be from one of {have}; got {how['from']!r}")
-        made = {name.upper() for name in self.columns}
         kept = [in_sql(column) for column in columns if column.upper() not in made]
         return ", ".join([*(f"{_expression(how)} as {in_sql(name)}" for name, how in self.columns.items()), *kept])
 
-    @property
-    def tally(self) -> str:
-        """In SQL, for each of `coded`: in how many rows a value has no code, and one such value."""
-        broken = [(in_sql(how["from"]), f"filter (where {_expression(how)} is null)") for _, how in self.coded]
+    def check(self, rows: str, fetch: Callable[[str], Frame]) -> None:
+        """Refuse the first column of which a value has no code; rows are read once for all of them."""
+        coded = [(name, how) for name, how in self.columns.items() if "from" in how and len(how) > 1]
+        missing = [(in_sql(how["from"]), f"filter (where {_expression(how)} is null)") for _, how in coded]
         parts = (
-            f"count(*) {without} as n{j}, min({given}::varchar) {without} as v{j}"
-            for j, (given, without) in enumerate(broken)
+            f"count(*) {null} as n{j}, min({given}::varchar) {null} as v{j}" for j, (given, null) in enumerate(missing)
         )
-        return ", ".join(parts)
-
-    def check(self, tally: Frame) -> None:
-        """Refuse the first column of which a value has no code."""
-        for j, (name, how) in enumerate(self.coded):
+        tally = fetch(f"select {', '.join(parts)} from {rows}") if coded else Frame({})
+        for j, (name, how) in enumerate(coded):
             if number := int(tally[f"n{j}"][0]):
                 rule = f"must be a whole number, for {name}" if "add" in how else f"must have a code for {name}"
-                value = tally[f"v{j}"][0]
-                words = "a missing value" if value is None else reprlib.repr(value)
-                rows = f"{number:,} {'row' if number == 1 else 'rows'}"
-                raise ValueError(f"{self.what}: {how['from']} {rule}; {rows} broke it, such as {words}")
+                value, noun = tally[f"v{j}"][0], "row" if number == 1 else "rows"
+                example = "a missing value" if value is None else reprlib.repr(value)
+                raise ValueError(f"{self.what}: {how['from']} {rule}; {number:,} {noun} broke it, such as {example}")
 
 
 def recoded(what: str, source: str | os.PathLike[str], recode: Any, known: Iterable[str | None]) -> Any:
@@ -120,7 +98,7 @@ def in_sql(name: str, mark: str = '"') -> str:
     return mark + name.replace(mark, 2 * mark) + mark
 
 
-def _bounds(text: str, where: str) -> tuple[float, float]:
+def _bounds(text: str, where: str = "") -> tuple[float, float]:
     match = RANGE.fullmatch(text)
     low, high = (float(match[1] or -math.inf), float(match[2] or math.inf)) if match else (1, 0)
     if low > high:
@@ -133,16 +111,15 @@ def _expression(how: Mapping[str, Any]) -> str:
     if "constant" in how:
         return in_sql(str(how["constant"]), MARK)
     given = in_sql(how["from"])
+    if len(how) == 1:
+        return given
     text = f"coalesce({given}::varchar, '')"
     if "add" in how:
         whole = f"regexp_full_match({text}, '-?[0-9]{{1,15}}')"
         return f"case when {whole} then try_cast({text} as hugeint) + {how['add']} end"
-    if len(how) == 1:
-        return given
     number = f"try_cast({text} as double)"
     conditions = [(f"{text} = {in_sql(word, MARK)}", code) for word, code in how.get("values", {}).items()]
-    for written, code in how.get("ranges", {}).items():
-        low, high = _bounds(written, "")
+    for low, high, code in ((*_bounds(written), code) for written, code in how.get("ranges", {}).items()):
         inside = f"{number} between '{low!r}'::double and '{high!r}'::double"
         conditions.append((f"isfinite({number}) and {inside}", code))
     whens = " ".join(f"when {condition} then {in_sql(str(code), MARK)}" for condition, code in conditions)

@@ -17,7 +17,8 @@ import numpy as np
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Draws, counted
 from algorithms.schema import Schema
-from algorithms.tables.files import CELLS, RECORD, check_folder, whole_folder, write_texts
+from algorithms.tables.columns import Columns
+from algorithms.tables.files import CELLS, RECORD, check_folder, whole_folder, write_rows, write_texts
 
 __all__ = ["Published", "Recorded", "check_distinct", "described", "level_names", "published"]
 
@@ -49,12 +50,23 @@ class Recorded(ABC):
         """What was run, for the record."""
 
     @property
+    @abstractmethod
+    def columns(self) -> Columns:
+        """What the tables hold, for ``columns.csv``."""
+
+    @property
     def provenance(self) -> dict[str, Any]:
         """What made the release, the version included."""
         return {**self.about, "csv": CELLS, "software": f"plaudit {metadata.version('plaudit')}"}
 
     def write_record(self, staged: Path) -> None:
-        """Write ledger and record into a folder."""
+        """Write ledger, record and what the columns hold into a folder."""
+        rows = (
+            (file, one.name, one.meaning, one.unit, "; ".join(one.codes), "noisy" if one.noisy else "exact")
+            for file, columns in self.columns.items()
+            for one in columns
+        )
+        write_rows(staged / "columns.csv", ("FILE", "COLUMN", "MEANING", "UNIT", "CODES", "VALUES"), rows)
         about = json.dumps(self.provenance, indent=4)
         write_texts(staged, {"ledger.txt": str(self.ledger), RECORD: about})
 

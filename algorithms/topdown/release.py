@@ -2,12 +2,10 @@
 
 The folder holds
 
-- ``noisy_measurements.csv``: LEVEL (0 is the root), AREA (codes from the outermost down), QUERY, GROUP (of the query's
-  partition), COUNT (noisy) and VARIANCE of its noise; nothing where nothing was measured;
-- ``invariants.csv``: INVARIANT, LEVEL, AREA, GROUP and COUNT (exact);
-- ``tables.csv``: LEVEL, AREA, each attribute and COUNT, for every level; cells without people are left out;
-- ``microdata.csv``: one row a person, areas by level, then attributes, in the order of the tables;
-- ``ledger.txt``: the noise of every query and the promise in words;
+- ``noisy_measurements.csv`` and ``invariants.csv``: what was measured, and what is published exactly;
+- ``tables.csv``: every level; cells without people are left out;
+- ``microdata.csv``: one row a person, in the order of the tables;
+- ``columns.csv`` and ``ledger.txt``: what the columns hold; the noise of every query and the promise in words;
 - ``release.json``: what was run and how the post-processing went.
 
 All but the invariants are functions of the noisy measurements and of what is public: `read_measurements` and
@@ -34,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import DiscreteGaussian, Rng, counted
+from algorithms.tables.columns import AREA, COUNT, Columns, TableColumn, attribute_columns, code_columns
 from algorithms.tables.files import check_folder, row_writer, whole_file, whole_folder, write_rows, writing_rows
 from algorithms.tables.release import Recorded, check_distinct, described, level_names
 from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle
@@ -73,6 +72,22 @@ class Release(Recorded):
     def ledger(self) -> Ledger:
         """What the release promises to lose at most."""
         return Ledger(self.topdown, listed=self.listed)
+
+    @property
+    def columns(self) -> Columns:
+        """Of measurements and invariants, as `NOISY` and `EXACT` name them, of the tables, and of a person."""
+        schema, names = self.topdown.schema, enumerate(("root", *self.areas))
+        level = TableColumn("LEVEL", "level of the area", codes=[f"{number} = {name}" for number, name in names])
+        query, group = TableColumn("QUERY", "what was measured"), TableColumn("GROUP", "group of the query's partition")
+        variance = TableColumn("VARIANCE", "variance of the noise", "records squared")
+        invariant = TableColumn("INVARIANT", "what is published exactly")
+        exact = TableColumn("COUNT", "number of records", "records")
+        return {
+            "noisy_measurements.csv": [level, AREA, query, group, COUNT, variance],
+            "invariants.csv": [invariant, level, AREA, group, exact],
+            "tables.csv": [level, AREA, *attribute_columns(schema), COUNT],
+            "microdata.csv": [*code_columns(self.areas, noisy=True), *attribute_columns(schema, noisy=True)],
+        }
 
     @property
     def about(self) -> dict[str, Any]:

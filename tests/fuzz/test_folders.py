@@ -26,7 +26,7 @@ from tests.helpers import in_full
 
 TREE, SCHEMA = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"]), Schema({"sex": ("f", "m")})
 COUNTS = np.array([[9, 4], [0, 7], [20, 1]])
-FILES = {"ledger.txt", "level_0.csv", "level_1.csv", "level_2.csv", "release.json"}
+FILES = {"columns.csv", "ledger.txt", "level_0.csv", "level_1.csv", "level_2.csv", "release.json"}
 NAMES = st.sampled_from(["a", "b", "a/c", "a/c/d", "link"])
 ERRORS = [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device"), MemoryError()]
 

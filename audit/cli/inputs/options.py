@@ -140,9 +140,7 @@ class TargetOptions:
     derive: Annotated[
         bool | None, "Of phsafe: derive household types and the like from the persons, who need QSEX."
     ] = None
-    recode: Annotated[
-        str | None, "Columns that are made of those of the files of persons, .json, as for `plaudit release`."
-    ] = None
+    recode: Annotated[str | None, "How columns are made of those of the files, .json, as for `plaudit release`."] = None
     epsilon: Annotated[float | None, "Budget that a system of `plaudit list` promises, in nats. Default: its own."] = (
         None
     )

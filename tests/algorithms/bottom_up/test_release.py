@@ -21,7 +21,7 @@ from tests.helpers import refuses, rows_of
 
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")})
 AREAS = ["state", "county"]
-FILES = ["ledger.txt", "level_0.csv", "level_1.csv", "level_2.csv", "release.json"]
+FILES = ["columns.csv", "ledger.txt", "level_0.csv", "level_1.csv", "level_2.csv", "release.json"]
 TREE = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"])
 COUNTS = np.array([[9, 4, 0, 7], [1, 0, 3, 2], [20, 1, 2, 5]])  # states 26 and 28
 

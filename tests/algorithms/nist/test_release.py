@@ -19,7 +19,7 @@ from tests.helpers import rows_of
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("0-17", "18, or more"), "county": ("a", "b", "c")})
 RECORDS = np.array([[0, 1, 2]] * 60 + [[1, 0, 0]] * 50 + [[1, 1, 1]] * 40)
 NIST = NistDp3(SCHEMA, choose_groups(RECORDS, SCHEMA), 10.0, rows=300, law="geometric")
-FILES = ["groups.json", "groups.txt", "histograms.csv", "ledger.txt", "release.json", "synthetic.csv"]
+FILES = ["columns.csv", "groups.json", "groups.txt", "histograms.csv", "ledger.txt", "release.json", "synthetic.csv"]
 
 
 def test_the_files_say_the_same(tmp_path):

@@ -44,7 +44,7 @@ def run(**changes):
 
 def test_top_down_command_writes_people_and_tables_that_agree(capsys):
     assert run(table=["region:age", "total:sex*age"], seed=1) == 0
-    assert names() == ["ledger.txt", "microdata.csv", "release.json", "table_1.csv", "table_2.csv"]
+    assert names() == ["columns.csv", "ledger.txt", "microdata.csv", "release.json", "table_1.csv", "table_2.csv"]
     people, table = rows_of(Path("out/microdata.csv")), rows_of(Path("out/table_1.csv"))
     assert list(people[0]) == ["region", "ccg", "sex", "age"]
     assert [row["region"] for row in table] == ["north", "north", "south", "south"]

@@ -311,7 +311,13 @@ def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
     assert plaudit("explore", "phsafe", "--html", "public.html") == 0
     assert "CONFIDENTIAL" not in Path("public.html").read_text("utf-8").partition("<main")[0]
     capsys.readouterr()
-    for wrong in (files, [*files[:4], "--html", "other.html"]):
+    Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "state"}}}')
+    Path("geo.csv").write_text(PATHS[2].read_text("utf-8").replace("TABBLKST", "state"))
+    recoded = ["--recode", "recode.json", "--html", "other.html"]
+    assert plaudit("explore", "phsafe", *files[:5], "geo.csv", *recoded) == 0
+    assert Path("other.html").read_text("utf-8") == Path("page.html").read_text("utf-8")
+    capsys.readouterr()
+    for wrong in (files, [*files[:4], "--html", "third.html"], recoded):
         assert plaudit("explore", "phsafe", *wrong) == 2
         told = "plaudit: error: --persons, --units and --geo go together, with --recode if any, and with --html FILE\n"
         assert capsys.readouterr().err == told

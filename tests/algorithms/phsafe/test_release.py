@@ -27,6 +27,7 @@ from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.golden.phsafe import settings as config
 from tests.helpers import contents, refuses
 
+FILES = ("columns.csv", "config.json", "ledger.txt", "release.json")
 MODULE, RNG = sys.modules["algorithms.phsafe.release"], np.random.default_rng
 FULL = OSError(28, "No space left on device")
 
@@ -238,7 +239,7 @@ def test_a_seed_gives_the_same_release_however_it_is_worked_out(noisy):
 
 
 def test_what_is_written_is_what_is_read_in_files_like_those_of_production(written, noisy):
-    assert sorted(path.name for path in written.iterdir()) == sorted([*PUBLISHED, "config.json", "release.json"])
+    assert sorted(path.name for path in written.iterdir()) == sorted([*PUBLISHED, *FILES])
     assert [path.name for path in written.parent.iterdir()] == ["out"]
     assert [path.name for path in written.parent.parent.iterdir()] == ["new"]
     found = read_release(written)
@@ -272,7 +273,7 @@ def test_an_empty_folder_is_replaced_in_one_step_and_files_have_the_usual_permis
     assert linked.is_symlink()
     assert [path.stat().st_mode & 0o777 for path in (out, tmp_path / "new")] == [0o700, 0o750]
     for folder in (out, tmp_path / "new", other):
-        assert len(list(folder.iterdir())) == 13
+        assert len(list(folder.iterdir())) == 15
         assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.*")} == {0o640}
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from algorithms.tables import files
 from algorithms.tables.files import SPILLED, STAGED, left_behind, temporary_folder
 from algorithms.topdown.presets import PRESETS
 from tests.golden.phsafe import CONFIG, PATHS
-from tests.helpers import contents, plaudit
+from tests.helpers import contents, plaudit, rows_of
 from tests.instants import Instants
 
 DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
@@ -24,7 +25,7 @@ PUBLISHED = "out holds a whole release, and its budget is spent"
 SYSTEM_LINES = str(Path(files.__file__).parents[1])
 ADULTS = PRESETS["micro"].schema.attributes["age"]
 SYSTEMS = {
-    "phsafe": "--persons persons.csv --units units.csv --geo geo.csv --config config.json",
+    "phsafe": "--persons persons.csv --units units.csv --geo geo.csv --config config.json --published",
     "topdown": "--data people.csv --areas state,county --preset micro --count n",
     "ons": "--data people.csv --areas state,county --count n --spec spec.json --epsilon 1000 --method top-down",
     "bottom-up": "--data people.csv --areas state,county --count n --spec spec.json --epsilon 1000",
@@ -61,6 +62,21 @@ def release(desk, capsys):
         return (code, *capsys.readouterr())
 
     return run
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_column_of_a_release_is_described(release, system):
+    assert release(system)[0] == DONE
+    described = {}
+    for row in rows_of(Path("out/columns.csv")):
+        assert all(row[name] for name in ("FILE", "COLUMN", "MEANING"))
+        if row["COLUMN"] in ("COUNT", "ESTIMATE", "LOWER", "UPPER"):
+            assert row["VALUES"] == ("exact" if row["FILE"] == "invariants.csv" else "noisy")
+        described.setdefault(row["FILE"], []).append(row["COLUMN"])
+    tables = {str(path.relative_to("out")): path for path in Path("out").rglob("*.csv") if path.name != "columns.csv"}
+    separator = "|" if system == "phsafe" else ","
+    assert described == {name: path.read_text().splitlines()[0].split(separator) for name, path in tables.items()}
+    assert re.search("added or removed|replaced", Path("out/ledger.txt").read_text())
 
 
 def number_published(release, system, choose):

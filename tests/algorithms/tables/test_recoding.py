@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from contextlib import closing
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake import read_histogram, read_records
-from algorithms.tables.recoding import Recoded, recoded
+from algorithms.tables.recoding import FORM, Recoded, recoded
 from tests.algorithms.releases import refused_in_one_line, released
 from tests.helpers import contents, refuses
 
@@ -76,21 +77,9 @@ def test_counts_are_those_of_a_file_with_codes(desk):
     assert recoded("data", "p.csv", None, []) == "p.csv"
 
 
-FORMS = 'sex: must have "constant", or "from" alone, with "add", or with "values", "ranges" or both, got '
 REFUSED = {
     "recode of persons must be an object of columns, got ['sex']": ["sex"],
     "recode of persons must make columns among sex, age, home, place, x, got 'SEX'": {"SEX": {"from": "Sex"}},
-    f"recode of persons, {FORMS}'Sex'": {"sex": "Sex"},
-    f"recode of persons, {FORMS}{{}}": {"sex": {}},
-    f"recode of persons, {FORMS}{{'constant': 1, 'values': {{}}}}": {"sex": {"constant": 1, "values": {}}},
-    f"recode of persons, {FORMS}{{'values': {{'male': 1}}}}": {"sex": {"values": {"male": 1}}},
-    f"recode of persons, {FORMS}{{'add': 1, 'from': 'Sex', 'values': {{}}}}": {
-        "sex": {"from": "Sex", "add": 1, "values": {}}
-    },
-    'sex: "from" must be the name of a column, got 1': {"sex": {"from": 1}},
-    'sex: "add" must be a whole number, got True': {"sex": {"from": "Sex", "add": True}},
-    "sex: \"values\" must be an object of words and their codes, got ['m']": {"sex": {"from": "Sex", "values": ["m"]}},
-    'sex: "ranges" must be an object of ranges and their codes, got 1': {"sex": {"from": "Sex", "ranges": 1}},
     "sex: codes must be text or whole numbers, got 1.5": {"sex": {"constant": 1.5}},
     "sex: codes must be text or whole numbers, got None": {"sex": {"from": "Sex", "values": {"male": None}}},
     "sex: codes must be text or whole numbers, got False": {"sex": {"from": "Sex", "ranges": {"1-2": False}}},
@@ -116,6 +105,25 @@ REFUSED = {
         "age": {"from": "years", "add": 1}
     },
 }
+
+
+FORMLESS = (
+    "Sex",
+    {},
+    {"constant": 1, "values": {}},
+    {"values": {"male": 1}},
+    {"from": "Sex", "add": 1, "values": {}},
+    {"from": 1},
+    {"from": "Sex", "add": True},
+    {"from": "Sex", "values": ["m"]},
+    {"from": "Sex", "ranges": 1},
+    {"from": "Sex", "code": 1},
+)
+
+
+@pytest.mark.parametrize("how", FORMLESS, ids=str)
+def test_what_is_no_way_to_make_a_column_is_refused(how):
+    refuses(ValueError, f"recode of persons, sex: must be {FORM}, got {reprlib.repr(how)}", made, {"sex": how})
 
 
 @pytest.mark.parametrize("message", REFUSED)

@@ -35,7 +35,8 @@ from tests.helpers import contents, in_full, plaudit, refused_by, refuses, rows_
 
 DONE, USAGE = 0, 2
 MODULE, ESTIMATE = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "estimate"))
-FILES = ["invariants.csv", "ledger.txt", "microdata.csv", "noisy_measurements.csv", "release.json", "tables.csv"]
+TABLES = [f"{name}.csv" for name in ("columns", "invariants", "microdata", "noisy_measurements", "tables")]
+FILES = sorted([*TABLES, "ledger.txt", "release.json"])
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")})
 AREAS = ("county", "tract")
 CODES = (["1", "1", "2", "2", "3"], ["01", "02", "01", "02", "01"])
