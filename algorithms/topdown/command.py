@@ -8,7 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.commands import Count, Geo, Html, Memory, Open, Seed, Xlsx, columns_of, noise_of, releasing
+from algorithms.tables.commands import (
+    Count,
+    Geo,
+    Html,
+    Memory,
+    Open,
+    Recode,
+    Seed,
+    Xlsx,
+    columns_of,
+    noise_of,
+    releasing,
+)
 from audit.io.backends import Address, Backend, on_backend
 
 __all__ = ["explore_topdown", "release_topdown"]
@@ -40,6 +52,7 @@ def release_topdown(
     ] = "",
     geo: Geo = None,
     count: Count = None,
+    recode: Recode = None,
     facilities: Annotated[
         Path | None, typer.Option(help="Public housing units and facilities: areas, type (hhgq) and count.")
     ] = None,
@@ -60,6 +73,7 @@ def release_topdown(
     """Release consistent tables and microdata from persons, by TopDown."""
     from algorithms.hierarchy import Hierarchy
     from algorithms.tables.intake import read_facilities, read_histogram
+    from algorithms.tables.recoding import recoded
     from algorithms.topdown import presets
     from algorithms.topdown.population import synthetic_1940
     from algorithms.topdown.release import release
@@ -78,9 +92,10 @@ def release_topdown(
     options: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
     columns = [name.strip() for name in areas.split(",")]
     if bundled:
-        if areas or any(given is not None for given in (data, geo, count, facilities)) or settings.name != USUAL:
+        files = (data, recode, geo, count, facilities)
+        if areas or any(given is not None for given in files) or settings.name != USUAL:
             raise ValueError(
-                "--bundled goes without --data, --areas, --geo, --count and --facilities, and with e2e-1940"
+                "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities, and with e2e-1940"
             )
         columns = ["state", "county", "district"]
     elif data is None or not areas:
@@ -89,14 +104,16 @@ def release_topdown(
     presets.preset(settings, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
     try:
         with console(stderr=True).status("counting, drawing noise, estimating"):
-            if bundled:
+            if data is None:
                 population = synthetic_1940(0, states=2, counties=3, districts=5)
                 tree, histogram = population.tree, population.histogram
                 options["facilities"] = population.facilities
             else:
-                tree, histogram = read_histogram(data, settings.schema, columns, count=count, places=geo, memory=memory)
+                schema = settings.schema
+                persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
+                tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
                 if facilities is not None:
-                    options["facilities"] = read_facilities(facilities, settings.schema, columns, tree)
+                    options["facilities"] = read_facilities(facilities, schema, columns, tree)
             topdown = presets.preset(settings, tree, **options)
             listed = bundled or geo is not None
             record = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=settings.name, listed=listed)

@@ -55,12 +55,19 @@ def _added(name: str) -> NeighborPair:
 
 
 def _own(
-    name: str, data: str, *, areas: str, spec: str | None = None, geo: str | None = None, count: str | None = None
+    name: str,
+    data: str,
+    *,
+    areas: str,
+    spec: str | None = None,
+    geo: str | None = None,
+    count: str | None = None,
+    recode: str | None = None,
 ) -> System:
     """Describe TopDown with settings of a name, or of a file, on persons of the user's own."""
     settings = settings_of(name or USUAL * (spec is None), spec)
     levels = settings.levels_of(columns_of(areas))
-    tree, histogram = counted(data, settings.schema, areas, geo, count)
+    tree, histogram = counted(data, settings.schema, areas, geo, count, recode)
     pairs = pairs_of(histogram, [settings.schema.query(query).groups for query in settings.invariants.values()])
     if not pairs:
         raise ValueError(f"a person must be able to have another cell within the invariants of {settings.name}")

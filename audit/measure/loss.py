@@ -20,11 +20,12 @@ from audit.measure.stages import count_in_stages
 from audit.mechanism import Mechanism, check_mechanism, mechanism_name, plain_parameters
 from audit.methods.method import method_for
 from audit.neighbors import NeighborPair, Unit
-from audit.outputs import CHANCE, chance_of_repeat, check_not_copied, kind_of, read_outputs
+from audit.outputs import kind_of, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.blocks import CALLS
 from audit.sampling.checkpoint import BlockStore, check_unchanged, contents, fingerprint, source, stored_seed
+from audit.sampling.copies import CHANCE, chance_of_repeat, check_not_copied
 from audit.sampling.independence import check_file, check_order
 from audit.sampling.mechanism_warnings import collected, in_words
 from audit.sampling.probes import check_steady, probe

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from audit.arguments import whole_number
 from audit.io.workers import Workers
 from audit.mechanism import Mechanism
-from audit.outputs import CHANCE, Kind, chance_of_repeat, run
+from audit.outputs import Kind, run
 from audit.sampling.checkpoint import BlockStore
+from audit.sampling.copies import CHANCE, chance_of_repeat
 from audit.sampling.streams import stream
 
 __all__ = ["CELLS", "Reduce", "block_runs", "call_runs", "draw", "workers_on"]

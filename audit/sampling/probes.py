@@ -14,19 +14,9 @@ import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 
 from audit.mechanism import Mechanism
-from audit.outputs import (
-    ATTEMPTS,
-    CHANCE,
-    Kind,
-    batch_of,
-    chance_of_repeat,
-    check_number,
-    kind_of,
-    read_outputs,
-    run,
-    settle,
-)
+from audit.outputs import ATTEMPTS, Kind, batch_of, check_number, kind_of, read_outputs, run, settle
 from audit.sampling.blocks import block_runs
+from audit.sampling.copies import CHANCE, chance_of_repeat
 from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
 from audit.values import unlike_numbers

@@ -21,21 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from audit.events import score_in_words
-from audit.outputs import (
-    ATTEMPTS,
-    CHANCE,
-    PASSES,
-    Kind,
-    as_given,
-    as_numbers,
-    batch_of,
-    chance_of_repeat,
-    check_not_copied,
-    kind_of,
-    read_outputs,
-    run,
-    settle,
-)
+from audit.outputs import ATTEMPTS, PASSES, Kind, as_given, as_numbers, batch_of, kind_of, read_outputs, run, settle
 from audit.values import (
     FORM,
     LARGEST,
@@ -664,50 +650,3 @@ def test_parts_of_a_batch_are_counted_like_batches():
     with refused_like(ValueError, "return one output a run: asked for 3 runs, got 2; per_run makes"):
         run(mechanism, None, 5, np.random.default_rng(0), Kind(()))
     assert calls[:3] == [5, 2, 3]
-
-
-# Copies
-
-
-def test_copies_of_runs_are_refused():
-    rng = np.random.default_rng(2)
-    real, few, pairs = rng.laplace(size=60), rng.integers(0, 3, 900), rng.integers(0, 9, (400, 2))
-    words = read_outputs([f"word {number}" for number in range(60)], TEXT)
-    for outputs in (real, few, pairs, words):
-        check_not_copied(outputs)
-    for copied in (np.tile(real, 2), np.repeat(real, 5), np.tile(rng.laplace(size=(50, 3)), (2, 1)), np.tile(words, 2)):
-        with refused_like(ValueError, r"runs must be independent: \d\d outputs occur [25] times each"):
-            check_not_copied(copied)
-    check_not_copied(np.repeat([0, 1, 2], 50))  # three values agree so by chance
-
-
-@pytest.mark.parametrize("values", [2, 5, 60])
-def test_whole_numbers_are_not_taken_for_copies(values):
-    """Independent draws whose counts share a divisor by chance: no accusation in 2,000 batches (chance 1e-12 each)."""
-    rng = np.random.default_rng(3)
-    for size in (4, 40, 400, 4000):
-        for _ in range(500):
-            check_not_copied(rng.integers(0, values, size))
-
-
-@pytest.mark.parametrize(
-    ("outputs", "chance"),
-    [
-        ([5, 5, 5], 1),
-        ([0, 0, 1, 1], (1 / 2) ** 4),
-        ([[0, 1], [0, 1], [0, 2], [1, 1]], (6 / 16) ** 4),
-        (np.arange(10), 1e-10),
-        (np.arange(2000.0), 0),
-    ],
-)
-def test_the_chance_of_a_repeat(outputs, chance):
-    assert chance_of_repeat(np.array(outputs)) == pytest.approx(chance, rel=1e-12, abs=0)
-
-
-def test_the_chance_of_a_repeat_is_the_one_of_a_large_batch():
-    rng, rate, runs = np.random.default_rng(6), 1e-3, 2000
-    estimates = [chance_of_repeat(rng.random(runs) < rate) for _ in range(400)]
-    # The truth is about exp(-4), the estimate about exp(-2 * count) for a binomial count of mean 2. At most 1 has
-    # probability 0.406, at most 2 0.677: 2 is the median of 400 unless one is off by 3.8 standard errors (1e-4).
-    assert np.median(estimates) == pytest.approx((rate**2 + (1 - rate) ** 2) ** runs, rel=0.01)
-    assert min(estimates) > CHANCE

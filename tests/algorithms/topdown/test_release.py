@@ -688,7 +688,10 @@ def test_data_that_are_wrong(tmp_path, columns, options, rule):
     ("given", "rule"),
     [
         (arguments(data=None), "--data and --areas are needed, or --bundled"),
-        (arguments("--bundled"), "--bundled goes without --data, --areas, --geo, --count and --facilities, and w"),
+        (
+            arguments("--bundled"),
+            "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities, and w",
+        ),
         (("--bundled", "--geo", "persons.csv", "--out", "out"), "--bundled goes without "),
         (arguments(data="nowhere.csv"), "there is no file "),
         (arguments(data="persons.xlsx"), "data must be a .csv or .parquet file, got persons.xlsx"),

@@ -13,8 +13,9 @@ from audit.claims import GaussianDP, PureDP
 from audit.events import Event
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
-from audit.outputs import check_not_copied, kind_of, read_outputs
+from audit.outputs import kind_of, read_outputs
 from audit.sampling import independence
+from audit.sampling.copies import check_not_copied
 from audit.sampling.independence import check_calls, check_file, check_order
 from audit.sampling.streams import Phase
 from tests.audit.sampling.cases import runs_of
