@@ -240,9 +240,5 @@ def test_words_of_another_file_are_recoded(desk, release, capsys):
     tables = {name: text for name, text in contents(Path("out")).items() if name.endswith(".csv")}
     assert tables == {name: text for name, text in same.items() if name.endswith(".csv")}
     given = ("--data", "persons.csv", "--areas", "state,county", "--spec", "spec.json", "--recode", "recode.json")
-    assert (
-        plaudit(
-            "audit", "topdown", *given, "--epsilon", "1", "--stage", "measurements", "--size", "6000", "--seed", "1"
-        )
-        == 0
-    )
+    words = ("--epsilon", "1", "--stage", "measurements", "--size", "6000", "--seed", "2")
+    assert plaudit("audit", "topdown", *given, *words) == 0
