@@ -71,11 +71,12 @@ def _own(
     pairs = pairs_of(histogram, [settings.schema.query(query).groups for query in settings.invariants.values()])
     if not pairs:
         raise ValueError(f"a person must be able to have another cell within the invariants of {settings.name}")
+    together = settings.solver == "batched" and not (settings.invariants or settings.rounding)  # not area by area
     return replace(
         SYSTEMS[USUAL],
         build=partial(_topdown, settings, tree, levels),
         pairs={key: pairs[key] for key in ("replaced", "added") if key in pairs},
-        runs=RUNS if settings.solver == "batched" else FEW.get(settings.name, max(FEW.values())),
+        runs=RUNS if together else FEW.get(settings.name, max(FEW.values())),
     )
 
 

@@ -220,6 +220,12 @@ def test_a_pair_keeps_what_is_published_exactly(desk):
     options = {"areas": "state,county", "spec": written(WHOLE)}
     system = systems()["topdown"].on("persons.csv", **options)
     assert list(system.pairs) == ["replaced"]
+    assert system.runs == 10_000  # area by area
+    assert (
+        systems()["topdown"].on("persons.csv", areas="state,county", spec=written({"attributes": ATTRIBUTES})).runs
+        == 200_000
+    )
+    written(WHOLE)
     pair, topdown = system.pair(), system.mechanism()
     assert topdown.exact_loss(pair) is None  # else it would be refused
     assert np.abs(pair.x - pair.y).sum() == 2
