@@ -82,10 +82,10 @@ def row_writer(file: TextIO, *, separator: str = ",") -> Callable[[Iterable[Row]
     return write
 
 
-def in_file(text: str) -> str:
-    """Return text as a field of a CSV file; see `CELLS`."""
+def in_file(*texts: str) -> str:
+    """Return texts as fields of a CSV file, side by side; see `CELLS`."""
     line = io.StringIO()
-    csv.writer(line, lineterminator=BOTH).writerow([in_cell(text)])
+    csv.writer(line, lineterminator=BOTH).writerow(map(in_cell, texts))
     return line.getvalue().removesuffix(BOTH)
 
 

@@ -33,7 +33,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import DiscreteGaussian, Rng, counted
 from algorithms.tables.columns import AREA, COUNT, Columns, TableColumn, attribute_columns, code_columns
-from algorithms.tables.files import check_folder, row_writer, whole_file, whole_folder, write_rows, writing_rows
+from algorithms.tables.files import (
+    check_folder,
+    in_file,
+    row_writer,
+    whole_file,
+    whole_folder,
+    write_rows,
+    writing_rows,
+)
 from algorithms.tables.release import Recorded, check_distinct, described, level_names
 from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle
 from algorithms.topdown.estimation.constraints import Invariant
@@ -168,12 +176,13 @@ def _write_levels(
     )
     write_rows(folder / "invariants.csv", EXACT, exact)
     with (
-        writing_rows(folder / "noisy_measurements.csv", NOISY) as measurements,
+        whole_file(folder / "noisy_measurements.csv") as measurements,
         writing_rows(folder / "microdata.csv", (*areas, *attributes)) as records,
         tempfile.TemporaryFile("w+", encoding="utf-8", newline="", dir=folder) as finest,  # rows below those of `upper`
     ):
         tables = row_writer(finest)
-        for part in estimated(plan, known, _recorded(plan, levels, measurements)):
+        row_writer(measurements)([NOISY])
+        for part in estimated(plan, known, _recorded(plan, levels, measurements.write)):
             outcome = outcome.and_of(part)
             if part.level == 0 and (people := int(part.tables.sum())) > LARGEST_RELEASE:
                 raise ValueError(
@@ -208,12 +217,14 @@ def read_measurements(folder: str | os.PathLike[str], plan: Plan) -> Measurement
         for query in plan.queries[level]
         for variances in [plan.variances(level, query.name)]
     }
-    answers_by_key, answers = (chain.from_iterable(_noisy_answers(plan, level) for level in every) for _ in range(2))
-    values = _values(Path(folder) / "noisy_measurements.csv", NOISY, (words for words, *_ in answers_by_key))
-    for _, key, area, group, variance in answers:
-        where, (count, text) = next(values)
-        noisy[key].answers[area, group] = _whole(where, count)
-        _check_variance(where, text, variance)
+    for_keys, areas = (chain.from_iterable(_noisy_areas(plan, level) for level in every) for _ in range(2))
+    keys = ((*words, label) for words, _, _, labels, _ in for_keys for label in labels)
+    values = _values(Path(folder) / "noisy_measurements.csv", NOISY, keys)
+    for _, key, area, labels, variance in areas:
+        for group in range(len(labels)):
+            where, (count, text) = next(values)
+            noisy[key].answers[area, group] = _whole(where, count)
+            _check_variance(where, text, variance)
     next(values, None)  # refuses rows that are too many
     values = _values(Path(folder) / "invariants.csv", EXACT, (key for _, _, keys in _invariants(plan) for key in keys))
     for name, shape, keys_of_one in _invariants(plan):
@@ -224,12 +235,14 @@ def read_measurements(folder: str | os.PathLike[str], plan: Plan) -> Measurement
 
 
 def _recorded(
-    plan: Plan, levels: Iterable[Mapping[Key, Measurement]], write: Callable[[Iterable[Row]], None]
+    plan: Plan, levels: Iterable[Mapping[Key, Measurement]], write: Callable[[str], Any]
 ) -> Iterator[Mapping[Key, Measurement]]:
-    """Write the measurements of each level before they are estimated from."""
+    """Write the measurements of each level before they are estimated from: the lines of `write_rows`, made faster."""
     for level, noisy in enumerate(levels):
-        answers = _noisy_answers(plan, level)
-        write((*words, int(noisy[key].answers[area, group]), variance) for words, key, area, group, variance in answers)
+        fields = {query.name: [in_file(label, "") for label in query.labels] for query in plan.queries[level]}
+        for words, key, area, _, variance in _noisy_areas(plan, level):
+            head, answers = in_file(*words, ""), zip(fields[key[1]], noisy[key].answers[area].tolist(), strict=True)
+            write("".join([f"{head}{label}{count},{variance}\n" for label, count in answers]))
         yield noisy
 
 
@@ -252,15 +265,14 @@ def _record_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterato
             yield from repeat((*codes, *cells[cell]), int(table[cell]))
 
 
-def _noisy_answers(plan: Plan, level: int) -> Iterator[tuple[Words, Key, int, int, float]]:
-    """Yield every answer that is measured at a level: the words of its row, its query, area, group and variance."""
+def _noisy_areas(plan: Plan, level: int) -> Iterator[tuple[Words, Key, int, Words, float]]:
+    """Yield what is measured at a level: first words of the rows, their query, area, groups and variance."""
     first = plan.tree.level(level).start
     for query in plan.queries[level]:
         variances = plan.variances(level, query.name)
         for area in np.flatnonzero(np.isfinite(variances)).tolist():
-            path, variance = plan.tree.name(first + area), float(variances[area])
-            for group, label in enumerate(query.labels):
-                yield (str(level), path, query.name, label), (level, query.name), area, group, variance
+            words = str(level), plan.tree.name(first + area), query.name
+            yield words, (level, query.name), area, query.labels, float(variances[area])
 
 
 def _invariants(plan: Plan) -> Iterator[tuple[str, tuple[int, ...], list[Words]]]:
