@@ -5,7 +5,8 @@ learns the seed can subtract the noise. The draws here come from OpenDP's exact-
 generator, which the operating system seeds. There is no fallback: without OpenDP these functions fail.
 
 Draws are counted where they are made: whether noise is secure is known from them, and from nothing else. Every law is
-tested when it is first drawn from securely, so that a broken sampler is told before noise is added.
+tested when it is first drawn from securely, and in every block that a worker draws, so that a broken sampler is told
+before noise is added.
 
 References
 ----------
@@ -15,7 +16,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -26,8 +27,20 @@ from scipy.special import betainc
 
 from algorithms.extras import needing
 from algorithms.noise.margins import Tail, beyond, least_margin
+from audit.io.workers import Workers
 
-__all__ = ["ALARM", "Draws", "Whole", "check_law", "count", "counted", "discrete_gaussian", "two_tailed_geometric"]
+__all__ = [
+    "ALARM",
+    "Draws",
+    "Whole",
+    "block",
+    "check_law",
+    "count",
+    "counted",
+    "discrete_gaussian",
+    "drawn_by",
+    "two_tailed_geometric",
+]
 
 ALARM = 1e-9
 """Probability with which the tests of one release, over all its laws, stop it although the sampler is right."""
@@ -79,8 +92,9 @@ class Draws:
     """What was drawn while `counted` lasted: values on the operating system's entropy, and of seeded generators."""
 
     def __init__(self) -> None:
-        self._secure = self._seeded = 0
+        self._secure = self._seeded = self._shares = 0
         self._tested: set[Any] = set()
+        self._alarm = ALARM
 
     @property
     def secure(self) -> bool:
@@ -102,9 +116,13 @@ class Draws:
             return
         if law not in self._tested:
             self._tested.add(law)
-            number = len(self._tested)
-            check_law(law, fill, alarm=ALARM / (number * (number + 1)))  # which adds up to ALARM over any number
+            check_law(law, fill, alarm=self._share())
         self._secure += values
+
+    def _share(self) -> float:
+        """Return the alarm of one more test, or of all those of one more block: over any number they add up to ours."""
+        self._shares += 1
+        return self._alarm / (self._shares * (self._shares + 1))
 
 
 _counting: ContextVar[tuple[Draws, ...]] = ContextVar("counting", default=())
@@ -114,7 +132,8 @@ _counting: ContextVar[tuple[Draws, ...]] = ContextVar("counting", default=())
 def counted() -> Iterator[Draws]:
     """Count the draws of this context, and test every law that is drawn from securely, the first time.
 
-    Threads that a mechanism starts do not belong to it: what they draw is not known to be secure.
+    Threads that a mechanism starts do not belong to it: what they draw is not known to be secure. What the workers of
+    `add_noise` draw is counted.
 
     Yields
     ------
@@ -141,6 +160,25 @@ def count(values: int, law: Any, fill: Callable[[NDArray[Any]], None] | None) ->
     """Tell whoever counts of values that are about to be drawn, by a secure `fill` or by a seeded one, None."""
     for draws in _counting.get():
         draws._add(values, law, fill)
+
+
+def block(law: Any, task: tuple[int, float]) -> tuple[NDArray[Any], Draws]:
+    """Draw so many values on a worker, and say what they are; its tests have that alarm together."""
+    size, alarm = task
+    with counted() as draws:
+        draws._alarm = alarm
+        return law.sample((size,), "secure"), draws
+
+
+def drawn_by(workers: Workers, sizes: Sequence[int]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the place and the values of each `block` that workers draw, and count them here as what they were there."""
+    counting = _counting.get()
+    tasks = [(size, min((draws._share() for draws in counting), default=ALARM)) for size in sizes]
+    for place, (values, there) in workers.finished(tasks):
+        for draws in counting:
+            draws._secure += there._secure
+            draws._seeded += there._seeded
+        yield place, values
 
 
 def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: float) -> None:

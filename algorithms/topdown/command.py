@@ -61,7 +61,7 @@ def release_topdown(
     relation: Annotated[
         str, typer.Option(help="Neighbors that the budget is for: replace_one, or add_remove, with less noise.")
     ] = "replace_one",
-    jobs: Annotated[int, typer.Option(help="Families of areas that are solved at the same time.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Blocks of noise, then families of areas, at the same time.")] = 1,
     backend: Backend = "",
     address: Address = "",
     bundled: Annotated[

@@ -66,6 +66,7 @@ def _measured(
             options: dict[str, Any] = {
                 "query": f"{name} at level {level}",
                 "sensitivity": (changed, math.sqrt(changed)),
+                "n_jobs": plan.n_jobs,
             }
             if len(laws) == 1 and laws[0][0].size == len(exact):  # a level may fill the memory: nothing is copied
                 answers = add_noise(exact, laws[0][1], size, rng, **options)

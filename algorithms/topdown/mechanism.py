@@ -63,7 +63,7 @@ class TopDown(Plan):
     slack : float
         What is added to the smallest tolerance between two passes, in people.
     n_jobs : int
-        Families solved at the same time, as in joblib.
+        Families solved, and blocks of secure noise drawn, at the same time, as in joblib.
 
     Raises
     ------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +31,7 @@ SCHEMAS = {63: (7, 3, 3), 252: (7, 6, 6), 2016: (8, 12, 21)}
 QUERIES = ("total", "a", "b", "c", "detailed")
 GIVEN = ("", "bounds on cells", "totals of two halves")
 GROWTH = ((63, 1000), (63, 10_000), (63, 100_000), (2016, 500), (2016, 5000))
+PUBLISHED = 500  # blocks of a release with secure noise; another number is an argument, which measures that alone
 DRAWN = 1000  # blocks whose people are drawn at a time
 TOLERANCE = 1e-3  # of the releases counted by the minute; families are compared at the solvers' defaults
 
@@ -125,21 +129,24 @@ def people(number: int, cells: int, rng: np.random.Generator) -> NDArray[np.int6
     return histogram
 
 
-def one_release(cells: int, number: int, folder: str) -> dict[str, float]:
-    """Make one release, in memory or into a folder; only the release is timed."""
+def one_release(cells: int, number: int, folder: str, jobs: int = 1, secure: bool = False) -> dict[str, float]:
+    """Make one release, in memory or into a folder; only the release is timed, and the processes it starts."""
     rng, tree = np.random.default_rng(1), blocks(number)
     if cells == 2016:
-        topdown = preset("pl94-2020", tree)
+        topdown = preset("pl94-2020", tree, n_jobs=jobs)
     else:
         budget = Budget(PureDP(4.0, "replace_one"), ["1/4"] * 4, [dict.fromkeys(QUERIES, "1/5")] * 4)
         topdown = TopDown(schema_of(cells), tree, budget, solver="batched", tolerance=TOLERANCE)
     histogram = people(number, cells, rng)
     begun, work = time.perf_counter(), time.process_time()
     if folder:
-        release(topdown, histogram, out=Path(folder) / "out", rng=rng)
+        release(topdown, histogram, out=Path(folder) / "out", rng="secure" if secure else rng)
     else:
         topdown.estimate(topdown.measure(histogram, rng))
     times = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
+    if jobs > 1:
+        get_reusable_executor().shutdown(wait=True)  # processes that ended are counted
+        times["workers"] = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     written = sum(path.stat().st_size for path in Path(folder).glob("out/noisy_measurements.csv")) if folder else 0
     return times | {"written": written / 1e6}
 
@@ -158,8 +165,31 @@ def growth() -> Table:
     return table
 
 
+def published(number: int) -> Table:
+    """Return the time of one release with secure noise on one job and on two, and how many times as fast two are.
+
+    Quiet seconds are those of a machine without other work: the processor's in the caller, and an equal part of the
+    workers'.
+    """
+    columns = ("seconds", "processor, caller", "workers", "quiet seconds", "a block")
+    table = Table("jobs", *columns, title=f"One release with secure noise: {number:,} blocks x 2,016 cells")
+    found = []
+    for jobs in (1, 2):
+        with tempfile.TemporaryDirectory() as folder:
+            measured = in_a_process(one_release, 2016, number, folder, jobs, True)
+        here, there = measured["processor"], measured.get("workers", 0.0)
+        found.append((measured["seconds"], here, there, here + there / jobs))
+        table.add_row(str(jobs), *(f"{value:.1f} s" for value in found[-1]), f"{found[-1][-1] / number * 1e3:.1f} ms")
+    one, two = found
+    table.add_row("times as fast", f"{one[0] / two[0]:.2f}", "", "", f"{one[-1] / two[-1]:.2f}", "")
+    return table
+
+
 def main() -> None:
     """Measure and print."""
+    if len(sys.argv) > 1:
+        Console().print(published(int(sys.argv[1])))
+        return
     rng = np.random.default_rng(1)
     table = Table("what", "batched", "PIQP", "ratio", title="TopDown: families of ten parts, one thread")
     for given, (cells, count) in product(GIVEN, ((63, 40), (252, 20), (2016, 4))):
@@ -184,6 +214,7 @@ def main() -> None:
         (one, work), (two, _) = (releases_a_minute(cells, number, rng, workers) for workers in (1, 2))
         minute.add_row(f"{cells:,}", f"{number:,}", f"{one:,.0f}", f"{two:,.0f}", f"{1e3 * work:.1f} ms")
     Console().print(minute)
+    Console().print(published(PUBLISHED))
     Console().print(growth())
 
 

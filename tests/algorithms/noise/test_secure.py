@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,10 +17,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric, counted, secure, watched
+from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric, add_noise, counted, drawing, secure, watched
 from algorithms.topdown import preset
 from algorithms.topdown.release import Release, release
-from tests.helpers import most, powers
+from tests.helpers import chi_square, most, powers
 
 LAWS = [law(size) for law in (TwoTailedGeometric, DiscreteGaussian) for size in (0.02, 0.3, 1.0, 5.0)]
 SECURE = "secure: exact, on the operating system's entropy"
@@ -155,11 +159,14 @@ def test_every_law_is_tested_once_in_a_release_and_the_alarms_add_up(monkeypatch
     assert len(asked) == 3
 
 
-def test_a_broken_sampler_writes_no_release(tmp_path, monkeypatch):
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_broken_sampler_writes_no_release(tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr(drawing, "LEAST", 1)
     monkeypatch.setattr(secure, "two_tailed_geometric", lambda epsilon: constant)
     monkeypatch.setattr(secure, "discrete_gaussian", lambda scale: constant)
-    topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=2.0)
-    with pytest.raises(ValueError, match=r"^secure noise must follow its law, \S+ and 1000 of 1000"):
+    topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=2.0, n_jobs=jobs)
+    wrong = pytest.raises(ValueError, match=r"^secure noise must follow its law, \S+ and 1000 of 1000")
+    with wrong, joblib.parallel_config(backend="threading"):
         release(topdown, [[5, 0, 3, 1], [2, 2, 2, 2]], out=tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
@@ -176,3 +183,136 @@ def test_tails_are_those_of_the_binomial_law(counts, chance):
     assert secure._at_least(seen, trials, chance) == pytest.approx(
         binom.sf(seen - 1, trials, chance), rel=1e-8, abs=1e-280
     )
+
+
+# Draws of workers
+
+SIZE = 2 * drawing.LEAST  # the fewest that go to workers, in two blocks
+WIDE = DiscreteGaussian(1e6)  # of which two draws hardly ever agree
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A law that kills the first process that draws from it, and then is another one."""
+
+    law: DiscreteGaussian
+    flag: Path
+
+    def sample(self, size, source):
+        if not self.flag.exists():
+            self.flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.law.sample(size, source)
+
+
+class SeededInBlocks:
+    """A law that is secure in the caller, and seeded where a worker draws it."""
+
+    def sample(self, size, source):
+        here = threading.current_thread() is threading.main_thread()
+        return WIDE.sample(size, source if here else rng())
+
+
+class Numbered:
+    """A law whose draws are the next whole numbers."""
+
+    def __init__(self):
+        self.drawn = 0
+
+    def sample(self, size, source):
+        self.drawn += size[0]
+        return np.arange(self.drawn - size[0], self.drawn)
+
+
+class Here:
+    """Workers that keep what they were given, and draw in the caller."""
+
+    number, work, tasks = 2, None, ()
+
+    def __init__(self, work, n_jobs):
+        assert n_jobs == 2
+        self.__class__.work = work
+
+    def finished(self, tasks):
+        self.__class__.tasks = tasks
+        return [(place, self.work(task)) for place, task in reversed(list(enumerate(tasks)))]
+
+
+def distinct(noise):
+    """Whether no draws come twice in the same order: of 4,096 ten in a row."""
+    rows = noise.reshape(-1)[: noise.size // 10 * 10].reshape(-1, 10)
+    return len(np.unique(rows, axis=0)) == len(rows)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_workers_draw_as_many_by_the_law_and_they_are_counted(backend):
+    """P(chi-square test refuses) is 1e-6."""
+    pytest.importorskip("opendp")
+    law = TwoTailedGeometric(0.5)
+    with joblib.parallel_config(backend=backend), counted() as outer:
+        law.sample(1, "secure")
+        with counted() as draws:
+            noise = add_noise(np.full((SIZE // 2, 2), 7), law, None, "secure", n_jobs=2) - 7
+            wide = add_noise(np.zeros(SIZE), WIDE, 1, "secure", n_jobs=2)
+    assert (noise.shape, wide.shape) == ((SIZE // 2, 2), (1, SIZE))
+    assert (draws.source, draws._secure, draws._seeded) == (SECURE, 2 * SIZE, 0)
+    assert (outer.source, outer._secure, outer._shares) == (SECURE, 2 * SIZE + 1, 5)  # two laws, of two blocks each
+    k = np.arange(-40, 41)
+    assert chi_square((noise.reshape(-1, 1) == k).sum(axis=0), noise.size * np.exp(law.logpmf(k))) > 1e-6
+    assert distinct(wide)
+
+
+def test_a_killed_worker_has_its_block_drawn_again(tmp_path):
+    pytest.importorskip("opendp")
+    law = Deadly(WIDE, tmp_path / "killed")
+    with counted() as draws:
+        noise = add_noise(np.zeros(SIZE, np.int64), law, None, "secure", n_jobs=2)
+    assert law.flag.exists()
+    assert (draws.source, draws._secure) == (SECURE, SIZE)
+    assert distinct(noise)
+    assert (noise == 0).sum() < 10
+
+
+def test_a_seeded_generator_in_a_worker_is_told():
+    pytest.importorskip("opendp")
+    with joblib.parallel_config(backend="threading"), counted() as draws:
+        add_noise(0, SeededInBlocks(), 100, "secure", n_jobs=2)
+        assert draws.source == SECURE
+        add_noise(0, SeededInBlocks(), SIZE, "secure", n_jobs=2)
+    assert draws.source == SEEDED
+
+
+def test_workers_get_sizes_and_no_counts_and_their_alarms_add_up(monkeypatch):
+    pytest.importorskip("opendp")
+    asked = []
+    monkeypatch.setattr(drawing, "Workers", Here)
+    monkeypatch.setattr(secure, "check_law", lambda law, fill, alarm: asked.append(alarm / secure.ALARM))
+    with counted():
+        WIDE.sample(1, "secure")
+        add_noise(np.full(SIZE, 7), WIDE, None, "secure", n_jobs=2)
+    assert (Here.work.func, Here.work.args) == (secure.block, (WIDE,))
+    sizes, alarms = zip(*Here.tasks, strict=True)
+    assert sizes == (SIZE // 2, SIZE // 2)
+    assert [alarm / secure.ALARM for alarm in alarms] == pytest.approx([1 / 6, 1 / 12])
+    assert asked == pytest.approx([1 / 2, 1 / 24, 1 / 12])  # a block has more tests left, if it has more laws
+    monkeypatch.setattr(drawing, "LEAST", 1 << 10)
+    monkeypatch.setattr(drawing, "CHUNK", 1 << 10)
+    noise = add_noise(np.zeros(5 << 10), Numbered(), None, "secure", n_jobs=2)
+    assert [size for size, _ in Here.tasks] == [1 << 10] * 5
+    np.testing.assert_array_equal(noise.reshape(5, -1)[::-1].reshape(-1), np.arange(5 << 10))  # the last came first
+
+
+def test_seeded_and_few_draws_stay_in_the_caller(monkeypatch):
+    pytest.importorskip("opendp")
+    alone = add_noise(np.arange(SIZE), WIDE, None, rng(2))
+    monkeypatch.setattr(drawing, "Workers", None)  # which nothing asks for
+    np.testing.assert_array_equal(add_noise(np.arange(SIZE), WIDE, None, rng(2), n_jobs=2), alone)
+    assert add_noise(np.zeros(SIZE - 1), WIDE, None, "secure", n_jobs=2).size == SIZE - 1
+    with pytest.raises(TypeError, match=r"^rng must be a numpy Generator or "):
+        add_noise(np.zeros(SIZE), WIDE, None, "sure", n_jobs=2)
+
+
+def test_continuous_noise_of_workers_is_refused():
+    refused = pytest.raises(ValueError, match=r'^rng="secure" needs an integer law: no exact sampler exists')
+    with refused, joblib.parallel_config(backend="threading"):
+        add_noise(np.zeros(SIZE), Laplace(1.0), None, "secure", n_jobs=2)
