@@ -241,8 +241,9 @@ def _recorded(
     for level, noisy in enumerate(levels):
         fields = {query.name: [in_file(label, "") for label in query.labels] for query in plan.queries[level]}
         for words, key, area, _, variance in _noisy_areas(plan, level):
-            head, answers = in_file(*words, ""), zip(fields[key[1]], noisy[key].answers[area].tolist(), strict=True)
-            write("".join([f"{head}{label}{count},{variance}\n" for label, count in answers]))
+            head, tail = in_file(*words, ""), f",{variance}\n"
+            answers = zip(fields[key[1]], noisy[key].answers[area].tolist(), strict=True)
+            write("".join([f"{head}{label}{count}{tail}" for label, count in answers]))
         yield noisy
 
 
