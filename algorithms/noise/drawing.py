@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise.secure import block, count, drawn_by
-from audit.io.workers import Workers
 
 __all__ = ["CHUNK", "Floats", "Integers", "Law", "Rng", "Size", "Watcher", "add_noise", "draw", "signs", "watched"]
 
@@ -121,11 +120,13 @@ def _sampled(law: Law, shape: tuple[int, ...], rng: Rng, n_jobs: int) -> NDArray
     """Draw from a law; many secure draws in blocks, each of them by a worker."""
     size = math.prod(shape)
     if size >= 2 * LEAST and isinstance(rng, str) and rng == "secure":
+        from audit.io.workers import Workers  # not at the top: simulations need none of what it loads
+
         workers = Workers(partial(block, law), n_jobs)
         if workers.number > 1:
             noise, rounds = np.empty(shape, np.int64), -(-size // (workers.number * CHUNK))
             blocks = np.array_split(noise.reshape(-1), min(size // LEAST, rounds * workers.number))
-            for place, values in drawn_by(workers, [part.size for part in blocks]):
+            for place, values in drawn_by(workers.finished, [part.size for part in blocks]):
                 np.copyto(blocks[place], values)
             return noise
     return law.sample(shape, rng)

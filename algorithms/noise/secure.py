@@ -27,7 +27,6 @@ from scipy.special import betainc
 
 from algorithms.extras import needing
 from algorithms.noise.margins import Tail, beyond, least_margin
-from audit.io.workers import Workers
 
 __all__ = [
     "ALARM",
@@ -47,6 +46,7 @@ ALARM = 1e-9
 TESTED = 1000  # draws of a law: 20 milliseconds
 
 Fill = Callable[[NDArray[np.int64]], None]
+Finished = Callable[[Sequence[Any]], Iterator[tuple[int, Any]]]  # as of `audit.io.workers.Workers`
 
 
 def two_tailed_geometric(epsilon: float) -> Fill:
@@ -170,11 +170,11 @@ def block(law: Any, task: tuple[int, float]) -> tuple[NDArray[Any], Draws]:
         return law.sample((size,), "secure"), draws
 
 
-def drawn_by(workers: Workers, sizes: Sequence[int]) -> Iterator[tuple[int, NDArray[Any]]]:
+def drawn_by(finished: Finished, sizes: Sequence[int]) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield the place and the values of each `block` that workers draw, and count them here as what they were there."""
     counting = _counting.get()
     tasks = [(size, min((draws._share() for draws in counting), default=ALARM)) for size in sizes]
-    for place, (values, there) in workers.finished(tasks):
+    for place, (values, there) in finished(tasks):
         for draws in counting:
             draws._secure += there._secure
             draws._seeded += there._seeded

@@ -20,6 +20,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric, add_noise, counted, drawing, secure, watched
 from algorithms.topdown import preset
 from algorithms.topdown.release import Release, release
+from audit.io import workers
 from tests.helpers import chi_square, most, powers
 
 LAWS = [law(size) for law in (TwoTailedGeometric, DiscreteGaussian) for size in (0.02, 0.3, 1.0, 5.0)]
@@ -78,10 +79,14 @@ def test_nothing_that_was_not_drawn_here_is_secure():
     assert continuous.source == SEEDED
 
 
-def test_a_release_made_by_hand_claims_nothing(tmp_path):
+def test_a_release_made_by_hand_claims_nothing(tmp_path, monkeypatch):
     pytest.importorskip("opendp")
     topdown = preset("micro", Hierarchy.regular(2, 1), epsilon=200.0)
     data = [[5, 0, 3, 1], [2, 2, 2, 2]]
+    monkeypatch.setattr(drawing, "LEAST", 1)
+    with joblib.parallel_config(backend="threading"):
+        of_workers = release(replace(topdown, n_jobs=2), data, out=tmp_path / "3")
+    assert (of_workers.provenance["noise"], of_workers.draws._secure) == (SECURE, 12)
     made, simulated = release(topdown, data, out=tmp_path / "1"), release(topdown, data, out=tmp_path / "2", rng=rng())
     assert (made.provenance["noise"], simulated.provenance["noise"]) == (SECURE, SEEDED)
     parts = {name: getattr(simulated, name) for name in ("topdown", "outcome", "people", "areas", "preset")}
@@ -285,7 +290,7 @@ def test_a_seeded_generator_in_a_worker_is_told():
 def test_workers_get_sizes_and_no_counts_and_their_alarms_add_up(monkeypatch):
     pytest.importorskip("opendp")
     asked = []
-    monkeypatch.setattr(drawing, "Workers", Here)
+    monkeypatch.setattr(workers, "Workers", Here)
     monkeypatch.setattr(secure, "check_law", lambda law, fill, alarm: asked.append(alarm / secure.ALARM))
     with counted():
         WIDE.sample(1, "secure")
@@ -305,7 +310,7 @@ def test_workers_get_sizes_and_no_counts_and_their_alarms_add_up(monkeypatch):
 def test_seeded_and_few_draws_stay_in_the_caller(monkeypatch):
     pytest.importorskip("opendp")
     alone = add_noise(np.arange(SIZE), WIDE, None, rng(2))
-    monkeypatch.setattr(drawing, "Workers", None)  # which nothing asks for
+    monkeypatch.setattr(workers, "Workers", None)  # which nothing asks for
     np.testing.assert_array_equal(add_noise(np.arange(SIZE), WIDE, None, rng(2), n_jobs=2), alone)
     assert add_noise(np.zeros(SIZE - 1), WIDE, None, "secure", n_jobs=2).size == SIZE - 1
     with pytest.raises(TypeError, match=r"^rng must be a numpy Generator or "):

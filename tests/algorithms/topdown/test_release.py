@@ -13,11 +13,13 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.noise import drawing
 from algorithms.schema import Schema
 from algorithms.tables.files import write_rows
 from algorithms.tables.frames import Frame
@@ -124,6 +126,16 @@ def test_codes_that_look_like_formulas_or_lines_are_read_again(tmp_path):
         fields = {field for row in rows for field in row}
         assert not [field for field in fields if field.lstrip(" '\"")[:1] in "=@+" and field[:1] not in ("", "'")]
         assert {"=f", "-1", "'m\r"} <= set(map(from_cell, fields)) or name == "noisy_measurements.csv"
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_a_seed_gives_the_same_files_whatever_works_on_them(written, backend, tmp_path, monkeypatch):
+    made, out, *_ = written
+    monkeypatch.setattr(drawing, "LEAST", 1)  # secure draws would all go to workers
+    with joblib.parallel_config(backend=backend):
+        two = replace(made.topdown, n_jobs=2)
+        release(two, HISTOGRAM, out=tmp_path / "out", rng=rng(), areas=AREAS, preset="own")
+    assert contents(tmp_path / "out") == contents(out)
 
 
 def test_tables_and_microdata_hold_the_same_people(written):
