@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from algorithms.extras import check_extra
+from algorithms.hierarchy import Hierarchy
 from algorithms.population import EXTRACTS, load
 from audit.neighbors import NeighborPair
 
 __all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "named", "register"]
 
 Group = Literal["reference implementations", "benchmarks", "known bugs"]
+USUAL = "morocco"  # whose tree a mechanism gets where none is given
 RUNS, FEWEST = 200_000, 200  # of an audit, unless a system is slow; however slow it is
 
 
@@ -34,15 +36,16 @@ class System:
     about : str
         One sentence.
     build : callable
-        Returns the mechanism, which has a ``.claim``, from keywords; all have defaults. `mechanism` calls it. Estimates
-        need its method ``exact(data)``, what an output would be without noise.
+        Returns the mechanism, which has a ``.claim``, from keywords; all have defaults. `mechanism` calls it, and its
+        signature says what ``plaudit audit --set`` takes. Estimates need its method ``exact(data)``, what an output
+        would be without noise.
     pairs : mapping of str to callable
         Bundled pairs of neighbors by name, the usual one first; `pair` calls them.
     stages : tuple of str
         Stages of the mechanism that are mechanisms by themselves, of its method ``stage(name)``.
     of_counts : bool
-        Whether any counts of people will do, with the keywords ``epsilon`` and ``data`` (the bundled population whose
-        tree it gets). The others are audited on their own pairs.
+        Whether any counts of people will do, with the keyword ``tree``, which has an area for each. The others are
+        audited on their own pairs.
     below : float
         The system exists for an epsilon below this only.
     runs : int
@@ -80,9 +83,9 @@ class System:
     group: Group = "reference implementations"
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """Keywords that `mechanism` takes besides the stage."""
-        return tuple(signature(self.build).parameters)
+    def settings(self) -> Mapping[str, Parameter]:
+        """Keywords that `mechanism` takes besides the stage, with their defaults."""
+        return signature(self.build, eval_str=True).parameters
 
     @property
     def claim(self) -> Any:
@@ -196,13 +199,12 @@ def counting(
     name: str,
     kind: Callable[..., Any],
     *,
-    on_tree: bool = False,
     below: float = math.inf,
     commands: Mapping[str, str] = MappingProxyType({}),
     group: Group = "reference implementations",
     **settings: Any,
 ) -> System:
-    """Describe a mechanism on counts of people: ``kind(epsilon, **settings)``, or ``kind(epsilon, tree, **settings)``.
+    """Describe a mechanism on counts of people: `kind` takes a budget first, ``tree`` if it has one, and `settings`.
 
     The docstring of `kind` begins with what it is about. Pairs are one person added to a bundled population.
 
@@ -210,10 +212,18 @@ def counting(
     -------
     System
     """
+    budget, *others = signature(kind).parameters
+    usual = partial(kind, **{budget: 0.5 if budget == "rho" else min(1.0, below / 2)}, **settings)
 
-    def build(*, epsilon: float = min(1.0, below / 2), data: str = "morocco") -> Any:
-        return kind(epsilon, *([load(data)[0]] if on_tree else []), **settings)
+    def build(*, tree: Hierarchy | None = None, **given: Any) -> Any:
+        if "tree" in others:
+            given["tree"] = load(USUAL)[0] if tree is None else tree
+        return usual(**given)
 
+    of_kind = signature(usual, eval_str=True).parameters.items()
+    free = [one for key, one in of_kind if key not in ("tree", *settings)]
+    tree = Parameter("tree", Parameter.KEYWORD_ONLY, default=None, annotation=Hierarchy | None)
+    build.__signature__ = Signature([*free, tree])  # type: ignore[attr-defined]
     about = (kind.__doc__ or "").strip().partition("\n")[0]
     if settings:
         about = f"{about.removesuffix('.')} ({', '.join(f'{key}={value!r}' for key, value in settings.items())})."
@@ -222,14 +232,17 @@ def counting(
     return System(name=name, build=build, pairs=pairs, of_counts=True, below=below, **common)
 
 
-def as_it_is(mechanism: Any) -> Callable[[], Any]:
-    """Return what builds a mechanism without settings: itself.
+def as_it_is(mechanism: Any) -> Callable[..., Any]:
+    """Return what builds a mechanism: itself, or of a dataclass the same with other values of fields.
 
     Returns
     -------
     callable
     """
-    return lambda: mechanism
+    if not is_dataclass(mechanism):
+        return lambda: mechanism
+    kind: Any = type(mechanism)
+    return partial(kind, **{one.name: getattr(mechanism, one.name) for one in fields(kind) if one.init})
 
 
 def _one_person_more(data: str) -> NeighborPair:

@@ -15,12 +15,29 @@ from typing import Any
 
 import typer
 
+from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, counted
-from algorithms.population import EXTRACTS, load
+from algorithms.population import EXTRACTS, load, uniform_population
 from algorithms.registry import REGISTERED, System, counting, named, register
 from audit.explorer.sheet import Sheet
 
-__all__ = ["EXTRACTS", "System", "counting", "load", "register", "run", "secure_noise", "sheets", "systems"]
+__all__ = [
+    "EXTRACTS",
+    "GENERATED",
+    "Hierarchy",
+    "System",
+    "counting",
+    "load",
+    "register",
+    "run",
+    "secure_noise",
+    "sheets",
+    "systems",
+]
+
+GENERATED = {  # populations that are drawn as their parameters say, by default the paper's of Flaxman (2019)
+    "uniform": partial(uniform_population, people=1_000_000, levels=3, people_per_leaf=100, rng=1)
+}
 
 FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs", "bugs.systems")
 OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}

@@ -20,14 +20,11 @@ COMMANDS = {"release": "algorithms.bottom_up.command:release_bottom_up"}
 
 def _own(system: System, noise: Noise, tree: Hierarchy, schema: Schema, _: Sequence[str]) -> System:
     """Describe the mechanism on persons of the user's own."""
-
-    def build(*, epsilon: float = 1.0) -> BottomUp:
-        return BottomUp(epsilon, tree, schema, noise=noise)
-
+    build = partial(BottomUp, epsilon=1.0, tree=tree, schema=schema, noise=noise)
     return replace(system, build=build, of_counts=False)
 
 
-EXACT = counting("bottom-up", BottomUp, on_tree=True, commands=COMMANDS)
-INVERSE = counting("bottom-up-inverse-cdf", BottomUp, on_tree=True, noise="inverse_cdf")
+EXACT = counting("bottom-up", BottomUp, commands=COMMANDS)
+INVERSE = counting("bottom-up-inverse-cdf", BottomUp, noise="inverse_cdf")
 register(replace(EXACT, own=partial(on_persons, partial(_own, EXACT, "exact"))))
 register(replace(INVERSE, own=partial(on_persons, partial(_own, INVERSE, "inverse_cdf"))))

@@ -24,8 +24,8 @@ ON_COUNTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "gdpc-edited": (EditedToTruth, {}),
     "gdpc-public-size": (PublicSize, {}),
     "laplace-holes": (LaplaceHoles, {}),
-    "rdpc-forgotten-level": (ForgottenLevelRDPC, {"on_tree": True, "output": "all"}),
-    "rdpc-square-root-shares": (SquareRootShares, {"on_tree": True}),
+    "rdpc-forgotten-level": (ForgottenLevelRDPC, {"output": "all"}),
+    "rdpc-square-root-shares": (SquareRootShares, {}),
     "gdpc-notebook": (NotebookGDPC, {"below": 1.0}),
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from algorithms.nist import Groups, NistDp3, choose_groups
 from algorithms.population import halves, load_income
@@ -17,6 +19,7 @@ from audit.neighbors import NeighborPair
 __all__: list[str] = []
 
 PEOPLE, ROWS = 500, 200  # protected records, and synthetic rows of a run
+USUAL = partial(NistDp3, epsilon=1.0, rows=ROWS)
 
 
 @cache
@@ -25,8 +28,11 @@ def _groups() -> Groups:
     return choose_groups(halves(records)[0], schema)
 
 
-def _nist(*, epsilon: float = 1.0, rows: int = ROWS) -> NistDp3:
-    return NistDp3(load_income()[0], _groups(), epsilon, rows=rows)
+def _nist(**settings: Any) -> NistDp3:
+    return USUAL(load_income()[0], _groups(), **settings)
+
+
+_nist.__signature__ = signature(partial(USUAL, None, None), eval_str=True)  # type: ignore[attr-defined]
 
 
 def _joined() -> NeighborPair:
@@ -40,13 +46,10 @@ def _own(data: str, *, spec: str, public: str, recode: str | None = None) -> Sys
     groups = choose_groups(read_records(Path(public), schema, what="public records"), schema)
     records = read_records(recoded("data", data, recode, schema.attributes), schema)
 
-    def build(*, epsilon: float = 1.0, rows: int = ROWS) -> NistDp3:
-        return NistDp3(schema, groups, epsilon, rows=rows)
-
     def joined() -> NeighborPair:
         return NeighborPair.add_record(records[:-1], records[-1], label="the last person of the file added")
 
-    return replace(NIST, build=build, pairs={"joined": joined})
+    return replace(NIST, build=partial(USUAL, schema, groups), pairs={"joined": joined})
 
 
 NIST = System(

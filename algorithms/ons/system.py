@@ -25,31 +25,19 @@ PAIRS = {
 }
 
 
-def _independent(*, epsilon: float = 1.0) -> IndependentNoise:
-    return IndependentNoise(FEW.tree, FEW.schema, epsilon)
-
-
-def _top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown:
-    return OnsTopDown(FEW.tree, FEW.schema, epsilon, perturb_zeros=perturb_zeros)
-
-
 def _own(system: System, tree: Hierarchy, schema: Schema, areas: Sequence[str]) -> System:
     """Describe either method on persons of the user's own; the tables of independent noise are the pilot's."""
     check_columns(areas, schema)
-
-    def independent(*, epsilon: float = 1.0) -> IndependentNoise:
-        return IndependentNoise(tree, schema, epsilon)
-
-    def top_down(*, epsilon: float = 1.0, perturb_zeros: bool = True) -> OnsTopDown:
-        return OnsTopDown(tree, schema, epsilon, *default_levels(Domain(tree, schema)), perturb_zeros=perturb_zeros)
-
-    return replace(system, build=top_down if system.stages else independent)
+    if not system.stages:
+        return replace(system, build=partial(IndependentNoise, tree, schema, epsilon=1.0))
+    levels, shares = default_levels(Domain(tree, schema))
+    return replace(system, build=partial(OnsTopDown, tree, schema, epsilon=1.0, levels=levels, shares=shares))
 
 
 ONS = System(
     name="ons",
     about="The pilot's top-down method: noisy counts of every level, made into synthetic people.",
-    build=_top_down,
+    build=partial(OnsTopDown, FEW.tree, FEW.schema, epsilon=1.0),
     pairs=PAIRS,
     stages=("measurements", "adjusted", "rounded", "tables"),
     commands={"release": "algorithms.ons.command:release_ons"},
@@ -57,7 +45,7 @@ ONS = System(
 INDEPENDENT = System(
     name="ons-independent",
     about="The pilot's first method: independent noise on each of fourteen tables.",
-    build=_independent,
+    build=partial(IndependentNoise, FEW.tree, FEW.schema, epsilon=1.0),
     pairs=PAIRS,
 )
 NAMED = replace(ONS, name="ons-top-down", about="The same as ons, by the name of its method.", commands={})

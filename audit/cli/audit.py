@@ -54,7 +54,7 @@ how long a run takes, what else it does    audit.replay, in Python
 """
 
 FROM_ELSEWHERE = (  # options that outputs from elsewhere have not
-    f"data {PERSONS} cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs backend "
+    f"data {PERSONS} set cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs backend "
     "early store one_run share"
 )
 OF_RUNS = (
@@ -101,8 +101,8 @@ def audit(
         list[str] | None,
         typer.Argument(
             autocompletion=known_names,
-            help="Names from `plaudit list` (rdpc needs bundled data), or module:object for a mechanism of your own, "
-            "callable as (data, size, rng).",
+            help="Names from `plaudit list` (rdpc needs a tree: bundled, or by --areas), or module:object for a "
+            "mechanism of your own, callable as (data, size, rng).",
         ),
     ] = None,
     options: TargetOptions,
@@ -153,7 +153,7 @@ def audit(
         )
     questions = []
     for target in selected:
-        label = "-".join(filter(None, (name, target.name if len(selected) > 1 else ""))) or target.name
+        label = "-".join(filter(None, (name, target.label if len(selected) > 1 else ""))) or target.label
         promised = promise_of(target, options.claim, notes)
         if runs.one_run:
             questions.append(_in_one_run(target, label, promised, databases.people, common))

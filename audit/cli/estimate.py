@@ -12,7 +12,16 @@ import typer
 
 from audit.cli.answering import check_out, command_of
 from audit.cli.exits import WITHIN
-from audit.cli.inputs.options import PERSONS, AsJson, Seed, TargetOptions, WorkerOptions, refuse, with_options
+from audit.cli.inputs.options import (
+    PERSONS,
+    AsJson,
+    DatabaseOptions,
+    Seed,
+    TargetOptions,
+    WorkerOptions,
+    refuse,
+    with_options,
+)
 from audit.io.backends import on_backend
 
 if TYPE_CHECKING:
@@ -25,13 +34,19 @@ __all__: list[str] = []
 DIRECT, RESIDUAL = "direct", "residual"
 # Settings of estimates from residuals; what errors from elsewhere have not:
 OF_CURVES = "bandwidth percentile multiplier change"
-OF_RUNS = f"data {PERSONS} epsilon rho preset stage pair cell runs event jobs backend address"
+OF_CELLS = "cell cells people move_to add_row replace_row"
+OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} runs event jobs backend address"
 
 
 @dataclass(frozen=True)
 class MethodOptions:
     """Settings of methods: of direct estimates, and of those from the errors of one release."""
 
+    runs: Annotated[
+        int | None,
+        "Releases; or runs over both databases. Default: one release, or of a small one as many as have 10,000 errors; "
+        "20,000 runs.",
+    ] = None
     event: Annotated[str, "Of direct estimates: at_least (an error of k people or more), or equal (of k people)."] = (
         "at_least"
     )
@@ -68,11 +83,7 @@ def estimate(
         "Errors of your own in place of a name, released minus true counts in people: .csv with one a line, or .npy.",
     ] = None,
     options: TargetOptions,
-    runs: Annotated[
-        int | None,
-        "Releases; or runs over both databases. Default: one release, or of a small one as many as have 10,000 errors; "
-        "20,000 runs.",
-    ] = None,
+    databases: DatabaseOptions,
     tuning: MethodOptions,
     confidence: Annotated[float, "Two-sided, of each interval by itself."] = 0.95,
     workers: WorkerOptions,
@@ -93,14 +104,15 @@ def estimate(
     if direct:
         refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")
     else:
-        refuse(context, "event cell", "is for --method direct: residuals are those of all entries")
+        refuse(context, f"event {OF_CELLS}", "is for --method direct: residuals are those of all entries")
     if (residuals is None) != bool(name):
         raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
     if residuals is not None and direct:
         raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
     root = seed_sequence(seed)
-    settings: dict[str, Any] = {**asdict(tuning), "runs": runs}
-    settings = {key: value for key, value in settings.items() if value is not None and key != "event"}
+    settings: dict[str, Any] = {
+        key: value for key, value in asdict(tuning).items() if value is not None and key != "event"
+    }
     settings |= {"confidence": confidence, "rng": root}
     if residuals is not None:
         refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
@@ -113,11 +125,11 @@ def estimate(
             result = residual_loss(errors, **settings)
         confidential = not options.public_data
     else:
-        target, stage = _with_truth(context, name, options)
+        target, stage = _with_truth(context, name, options, databases)
         if len(target.pairs) > 1:
-            raise ValueError(f"--cell must be given once for an estimate, got {len(target.pairs)} times")
+            raise ValueError(f"an estimate is of one cell, got {len(target.pairs)}")
         ((words, pair, *_),) = target.pairs
-        label = " ".join(filter(None, (name, words)))
+        label = " ".join(filter(None, (target.label, words)))
         known = options.claim or hasattr(target.mechanism, "claim")
         promise = promise_of(target, options.claim, []) if known else None
         check_out(out)
@@ -148,15 +160,17 @@ def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
     return "slope" if "change" in options or (promise is not None and promise.parameter == "rho") else "lag_tail"
 
 
-def _with_truth(context: typer.Context, name: str, options: TargetOptions) -> tuple[Target, str]:
+def _with_truth(
+    context: typer.Context, name: str, options: TargetOptions, databases: DatabaseOptions
+) -> tuple[Target, str]:
     """Return what is named, and its stage: of a system whose release has no exact output, the first that has one."""
     from audit.cli.inputs.targets import select_targets
 
-    (target,), stage = select_targets(context, [name], options), options.stage
+    (target,), stage = select_targets(context, [name], options, databases), options.stage
     for other in target.system.stages if target.system and not stage else ():
         if hasattr(target.mechanism, "exact"):
             break
-        (target,), stage = select_targets(context, [name], replace(options, stage=other)), other
+        (target,), stage = select_targets(context, [name], replace(options, stage=other), databases), other
     return target, stage
 
 

@@ -47,7 +47,7 @@ def replay(
     replaying["released"] = released or None
     replays, saved = {}, []
     for words, databases, own_options, _ in target.pairs:
-        label = " ".join(filter(None, (name, words)))
+        label = " ".join(filter(None, (target.label, words)))
         with blaming(name):
             replays[label] = result = replayed(target.mechanism, databases, promised, **replaying)
         if out is not None:

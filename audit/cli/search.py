@@ -69,7 +69,7 @@ def search(
         print(f"{databases}, {looked} measured, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
     questions = [
-        Question(f"{name} pair {number}", partial(lambda result: result, result), name, **shared)
+        Question(f"{target.label} pair {number}", partial(lambda result: result, result), name, **shared)
         for number, result in enumerate(outcome.results, 1)
     ]
     return answer(questions, out, as_json, context)

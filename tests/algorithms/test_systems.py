@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from algorithms import registry
-from algorithms.population import EXTRACTS
+from algorithms.population import EXTRACTS, load
 from algorithms.systems import System, register, run, systems
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
@@ -127,7 +127,7 @@ def test_what_counts_of_people_are_enough_for_comes_in_its_order_with_the_budget
     assert [system.name for system in EVERY if system.of_counts and system.name in COUNTED] == COUNTED
     offered = systems()
     assert offered["gdpc"].mechanism(epsilon=0.25).claim == PureDP(0.25)
-    assert offered["rdpc"].mechanism(data="midwest").tree.n_leaves == offered["rdpc"].pair("midwest").x.size
+    assert offered["rdpc"].mechanism(tree=load("midwest")[0]).tree.n_leaves == offered["rdpc"].pair("midwest").x.size
     assert offered["gdpc-notebook"].below == 1
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.cli.inputs.options import DatabaseOptions, TargetOptions
-from audit.cli.inputs.records import read_records, record_of
+from audit.cli.inputs.records import column_of, read_records, record_of
 from audit.cli.inputs.tables import read_counts
 from audit.installed import offered
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import check_counts
 
-__all__ = ["BUNDLED", "Named", "bundled", "pairs_of"]
+__all__ = ["BUNDLED", "Named", "Population", "bundled", "pairs_of", "population_of"]
 
 BUNDLED = "morocco"  # where no data are named
 WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
@@ -36,31 +36,36 @@ class Named(NamedTuple):
     extreme: dict[str, Any] | None = None
 
 
+class Population(NamedTuple):
+    """Counts of people, how to name their cells, and the tree of their areas where it is known."""
+
+    counts: NDArray[Any]
+    label: Callable[[int], str]
+    tree: Any = None
+
+
 def bundled() -> set[str]:
-    """Return the names of the bundled data."""
-    return set(offered("systems").EXTRACTS)
+    """Return the names of the data that come with the systems: bundled, or drawn."""
+    return {*offered("systems").EXTRACTS, *offered("systems").GENERATED}
 
 
-def pairs_of(options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
-    """Return the pairs that options ask for, each once; confidential unless their data are public."""
+def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Population | None) -> list[Named]:
+    """Return the pairs that options ask for, each once, of records if of no population; confidential unless public."""
     data = options.data or BUNDLED
-    records = databases.add_row is not None or databases.replace_row is not None
     pairs = []
-    for named in [_of_records(data, databases)] if records else _of_counts(data, options, databases):
+    for named in _of_counts(population, options, databases) if population else [_of_records(data, databases)]:
         pair = named.pair.under(options.relation) if options.relation else named.pair  # type: ignore[arg-type]
         public = data in bundled() or options.public_data
         pairs.append(named._replace(pair=pair if public else pair.as_confidential()))
     return pairs
 
 
-def _of_counts(data: str, options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
+def _of_counts(population: Population, options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
     """Return counts and the same with some people added or moved, for every cell that is asked for."""
     people, target = databases.people, databases.move_to
     if options.relation == "replace_one" and target is None:
         raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
-    if Path(data).suffix == ".parquet":
-        raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
-    counts, label = _counts(data)
+    counts, label, _ = population
     ways = [way.strip() for way in databases.cells.split(",")] if databases.cells else []
     cells = [*(options.cell or ()), *(_cell_by(way, counts) for way in ways)]
     named = bool(cells) or people != 1 or target is not None
@@ -94,15 +99,42 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
     return int(cells[people[cells].argmin()])
 
 
-def _counts(data: str) -> tuple[NDArray[Any], Callable[[int], str]]:
-    """Return counts, and how to name their cells."""
-    if data in bundled():
-        tree, counts = offered("systems").load(data)
-        return counts, tree.label
-    if Path(data).suffix not in (".csv", ".npy"):
-        names = " or ".join(sorted(bundled()))
-        raise ValueError(f"data must be {names}, or a .csv or .npy file of counts, got {data!r}")
-    return read_counts(Path(data)), lambda index: f"cell {index}"
+def population_of(options: TargetOptions, drawn: dict[str, Any]) -> Population:
+    """Return the counts that options name, drawn with parameters if they are not there, and their tree."""
+    data, systems = options.data or BUNDLED, offered("systems")
+    if options.areas is not None:
+        tree, counts = _of_areas(Path(data), options.areas, options.count)
+    elif data in bundled():
+        tree, counts = systems.GENERATED[data](**drawn) if data in systems.GENERATED else systems.load(data)
+    else:
+        if Path(data).suffix == ".parquet":
+            raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
+        if Path(data).suffix not in (".csv", ".npy"):
+            names = " or ".join(sorted(bundled()))
+            raise ValueError(f"data must be {names}, or a .csv or .npy file of counts, got {data!r}")
+        return Population(read_counts(Path(data)), lambda index: f"cell {index}")
+    return Population(counts, tree.label, tree)
+
+
+def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[Any]]:
+    """Return the tree that columns of areas make, and its counts: rows of an area are added up, by default each one."""
+    records, names = read_records(path), [name.strip() for name in areas.split(",")]
+    given = list(records[0]) if isinstance(records, list) else list(records.columns)
+    if missing := [name for name in (*names, *filter(None, [count])) if name not in given]:
+        raise ValueError(f"{path} must have the column {missing[0]!r}, got {', '.join(given)}")
+    columns = [column_of(records, name) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if any(code in ("", None) or code != code for code in column):
+            raise ValueError(f"{path} must have a code of {name} in every row, got a missing value")
+    try:
+        numbers = check_counts(np.array([1] * len(records) if count is None else column_of(records, count)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: column {count!r}: {error}") from None
+    people: dict[tuple[str, ...], int] = {}
+    for *codes, number in zip(*columns, numbers.tolist(), strict=True):
+        area = tuple(map(str, codes))
+        people[area] = people.get(area, 0) + number
+    return offered("systems").Hierarchy.from_codes(*zip(*people, strict=True)), np.array(list(people.values()))
 
 
 def _of_records(data: str, databases: DatabaseOptions) -> Named:

@@ -118,14 +118,13 @@ class TargetOptions:
         str | None,
         "--data",
         "--persons",
-        "morocco, midwest or brazil (bundled), or a file of counts: .npy, or .csv with one count a line; "
-        f"{HEADER}. With --add-row or --replace-row of `plaudit audit`: a .csv or .parquet file of records; with "
-        "--areas or --spec of persons. Default: morocco; a mechanism of your own needs data.",
+        "morocco, midwest or brazil (bundled), uniform (people scattered as --set says), or a file of counts: .npy, or "
+        f".csv with one count a line; {HEADER}. With --add-row or --replace-row: a .csv or .parquet file of records; "
+        "with --areas or --spec of persons. Default: morocco; a mechanism of your own needs data.",
     ] = None
     areas: Annotated[
         str | None,
-        "Systems that `plaudit release` runs on persons: columns of areas in --data, the outermost first, such as "
-        "state,county.",
+        "Columns of areas in --data, the outermost first, such as state,county: of persons, or of counts with --count.",
     ] = None
     spec: Annotated[str | None, "Their attributes and levels, .json, as for `plaudit release`."] = None
     geo: Annotated[str | None, "Public list of every finest area. Default: those that the data name."] = None
@@ -141,6 +140,12 @@ class TargetOptions:
         bool | None, "Of phsafe: derive household types and the like from the persons, who need QSEX."
     ] = None
     recode: Annotated[str | None, "How columns are made of those of the files, .json, as for `plaudit release`."] = None
+    set: Annotated[
+        list[str] | None,
+        {"metavar": "NAME=VALUE"},
+        "A parameter of a system or of --data uniform, such as parts=8; several values have commas between. A wrong "
+        "name lists all.",
+    ] = None
     epsilon: Annotated[float | None, "Budget that a system of `plaudit list` promises, in nats. Default: its own."] = (
         None
     )

@@ -14,7 +14,7 @@ from typing import Any
 from audit.cli.inputs import HEADER
 from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_size, is_missing, is_numeric
 
-__all__ = ["read_records", "record_of"]
+__all__ = ["column_of", "read_records", "record_of"]
 
 CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
@@ -55,10 +55,14 @@ def record_of(records: Any, text: str) -> dict[str, Any]:
     return {name: _value(records, name, field.strip()) for name, field in zip(names, fields, strict=True)}
 
 
+def column_of(records: Any, name: str) -> list[Any]:
+    """Return the values of a column, a row each."""
+    return [row[name] for row in records] if isinstance(records, list) else list(records[name].tolist())
+
+
 def _value(records: Any, name: str, field: str) -> Any:
     """Return what a field says in its column, or the field as it is: a pair is then refused."""
-    column = [row[name] for row in records] if isinstance(records, list) else records[name].tolist()
-    kinds = {type(value) for value in column if value is not None and value == value}
+    kinds = {type(value) for value in column_of(records, name) if value is not None and value == value}
     if kinds == {str}:
         return field
     if kinds == {bool}:

@@ -6,16 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from difflib import get_close_matches
+from inspect import signature
 from typing import Any, NamedTuple
 
 import typer
 
 from audit.claims import Claim, parse_claim
-from audit.cli.inputs.databases import BUNDLED, Named, bundled, pairs_of
+from audit.cli.inputs.databases import Named, pairs_of, population_of
 from audit.cli.inputs.mechanisms import blaming, own_mechanism
 from audit.cli.inputs.options import PERSONS, DatabaseOptions, TargetOptions, WorkerOptions, refuse
+from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import offered
 from audit.io.backends import on_backend
 from audit.neighbors import NeighborPair
@@ -25,6 +27,7 @@ __all__ = ["Target", "promise_of", "select_targets"]
 RUNS = 200_000
 OF_CELLS = "cell cells people move_to add_row replace_row"  # options
 OF_SYSTEMS = f"epsilon rho preset stage pair {PERSONS}"
+WITH_OPTION = {field.name for field in fields(TargetOptions)}  # parameters that --set does not take
 
 
 class Target(NamedTuple):
@@ -34,6 +37,12 @@ class Target(NamedTuple):
     mechanism: Any
     pairs: list[Named]
     system: Any = None
+    parameters: tuple[str, ...] = ()  # that are set, as they are written
+
+    @property
+    def label(self) -> str:
+        """What its results are called."""
+        return " ".join((self.name, *self.parameters))
 
     @property
     def runs(self) -> int:
@@ -55,26 +64,38 @@ def select_targets(
     databases = databases or DatabaseOptions()
     _check_names(context, names, options, databases)
     systems = {name: _system(name, options.preset) for name in names if ":" not in name}
-    if options.persons or (options.data and any(not one.of_counts and one.own for one in systems.values())):
+    counts = all(system.of_counts for system in systems.values())
+    if counts and options.areas is not None and options.spec is None:
+        refuse(context, "pair geo public units config derive", "is for persons: counts have --areas and --count")
+        _check_data(options)
+    elif options.persons or (options.data and any(not one.of_counts and one.own for one in systems.values())):
         systems = {name: _on_persons(system, options) for name, system in systems.items()}
         refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")
-    elif all(system.of_counts for system in systems.values()):
+    elif counts:
         refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
     else:
         refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list` names them")
     for system in systems.values():
         _check_budgets(system, options.budgets)
+    generated = offered("systems").GENERATED
+    drawn = writable(signature(generated[options.data], eval_str=True).parameters) if options.data in generated else {}
+    values = {name: _parameters(name, systems.get(name), options, drawn) for name in names}
     counted = [name for name in names if name not in systems or systems[name].of_counts]
-    pairs = pairs_of(options, databases) if counted else []
+    records = databases.add_row is not None or databases.replace_row is not None
+    given = {name: value for name, value in values[names[0]].items() if name in drawn}
+    population = population_of(options, given) if counted and not records else None
+    pairs = pairs_of(options, databases, population) if counted else []
     targets = []
     for name in names:
+        own = {key: value for key, value in values[name].items() if key not in drawn}
         if name not in systems:
-            targets.append(Target(name, own_mechanism(name), pairs))
+            target = Target(name, own_mechanism(name), pairs)
         elif name not in counted:
-            targets.append(_on_its_own_pair(systems[name], options))
+            target = _on_its_own_pair(systems[name], options, own)
         else:
-            tree = {"data": data} if (data := options.data or BUNDLED) in bundled() else {}
-            targets.append(Target(name, _mechanism(systems[name], options, tree), pairs))
+            tree = {} if population is None or population.tree is None else {"tree": population.tree}
+            target = Target(name, _mechanism(systems[name], options, own | tree), pairs)
+        targets.append(target._replace(parameters=tuple(options.set or ())))
     if workers is not None:  # they find what was imported
         context.with_resource(on_backend(*astuple(workers)))
     return targets
@@ -110,10 +131,21 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
 
 def _on_persons(system: Any, options: TargetOptions) -> Any:
     """Return a system on a file of persons."""
-    if options.data is None:
-        raise ValueError(f"--{min(options.persons)} goes with --data: a file of persons")
+    _check_data(options)
     with _extras_needed():
         return system.on(options.data, **options.persons)
+
+
+def _check_data(options: TargetOptions) -> None:
+    if options.data is None:
+        raise ValueError(f"--{min(options.persons)} goes with --data: a file of persons")
+
+
+def _parameters(name: str, system: Any, options: TargetOptions, drawn: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are set, of a system or of data that are drawn."""
+    own = {} if system is None else {key: one for key, one in system.settings.items() if key not in WITH_OPTION}
+    of = name if drawn or system is None or not system.of_counts else f"{name} without --data uniform"
+    return read_parameters(options.set or (), writable(own) | drawn, of)
 
 
 def _system(name: str, preset: str) -> Any:
@@ -125,8 +157,8 @@ def _system(name: str, preset: str) -> Any:
     return known[name].preset(preset) if preset else known[name]
 
 
-def _on_its_own_pair(system: Any, options: TargetOptions) -> Target:
-    """Return a system on the pair of a name, or on its first of a relation."""
+def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]) -> Target:
+    """Return a system with values of parameters on the pair of a name, or on its first of a relation."""
     names = [options.pair] if options.pair else system.pairs
     with _extras_needed():
         made: Iterator[NeighborPair] = (system.pair(name) for name in names)
@@ -135,7 +167,8 @@ def _on_its_own_pair(system: Any, options: TargetOptions) -> Target:
         raise ValueError(f"{system.name} has no pair of {options.relation} neighbors, got --pair {', '.join(names)}")
     if options.data is not None and not options.public_data:
         pair = pair.as_confidential()
-    mechanism = _mechanism(system, options, {"relation": pair.relation} if "relation" in system.settings else {})
+    relation = {"relation": pair.relation} if "relation" in system.settings else {}
+    mechanism = _mechanism(system, options, values | relation)
     words = " ".join(filter(None, (options.preset, options.stage, options.pair)))
     return Target(system.name, mechanism, [Named(words, pair, {})], system)
 

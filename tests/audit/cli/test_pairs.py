@@ -9,7 +9,7 @@ import pytest
 
 from audit.results import AuditResult
 from audit.results.files import read_json
-from tests.audit.cli.desk import BUGGY, PEOPLE, QUICK, TABLE, VIOLATION, WITHIN, Command, audited, results
+from tests.audit.cli.desk import BUGGY, PEOPLE, QUICK, TABLE, VIOLATION, WITHIN, Command, audited, results, strict
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +55,35 @@ def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
     assert (name, result.confidence, "together" in result.provenance) == ("mine:noisy cell 2 people 5", 0.999, False)
     (name,) = results(plaudit(*words, "--cell", "2", "--move-to", "0"))
     assert name == "mine:noisy cell 2 to 0"
+
+
+# Counts of areas of one's own
+
+
+AREAS = "region,district,n\nN,01,120\nS,01,40\nN,02,75\nS,01,3\nS,02,0\n"
+
+
+@pytest.mark.parametrize("frames", [True, False])
+def test_systems_of_counts_run_on_a_tree_of_ones_own(
+    plaudit: Command, monkeypatch: pytest.MonkeyPatch, frames: bool
+) -> None:
+    if not frames:
+        monkeypatch.setattr("audit.cli.inputs.records._library", lambda _: None)
+    Path("areas.csv").write_text(AREAS)
+    own = ("--data", "areas.csv", "--areas", "region,district", "--count", "n")
+    result = audited(plaudit, "rdpc", *own, "--cell", "1")
+    assert (result.pair, result.confidential) == ("1 person added to S / 01", True)
+    assert plaudit("replay", "rdpc", *own, "--seed", "1").out.count("all areas  7") == 1  # a nation, 2 regions, 4 areas
+    found = results(plaudit("search", "rdpc-all", *own, "--size", "2000", "--seed", "1", "--keep", "4", "--json"))
+    assert len(found) == 4
+    moved = strict(plaudit("estimate", "bottom-up", *own, "--method", "direct", "--move-to", "3", "--json").out)
+    assert moved["bottom-up cell 0 to 3 direct"]["settings"]["pair"] == "1 person moved from N / 01 to S / 02"
+
+
+def test_every_row_is_a_person_without_a_count(plaudit: Command) -> None:
+    Path("areas.csv").write_text(AREAS)
+    own = ("--data", "areas.csv", "--areas", "region,district", "--cells", "largest", "--public-data")
+    assert audited(plaudit, "gdpc", *own).pair == "1 person added to S / 01"
 
 
 # Records

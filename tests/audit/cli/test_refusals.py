@@ -41,6 +41,7 @@ TEXTS = {
     "exact.py": EXACT,
     "helper.py": TABLE,
     "people.csv": PEOPLE,
+    "nowhere.csv": "state,county\na,x\nb,\n",
     "names.csv": "people\n",
     "words.csv": "people\n120\nmany\n",
     "coded.csv": "1,120\n2,75\n3,43\n",
@@ -174,7 +175,7 @@ def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
     def mechanism(**_: Any) -> Any:
         raise error
 
-    theirs = SimpleNamespace(name="theirs", of_counts=True, settings=(), below=math.inf, mechanism=mechanism)
-    offered = SimpleNamespace(systems=lambda: {"theirs": theirs}, EXTRACTS={})
+    theirs = SimpleNamespace(name="theirs", of_counts=True, settings={}, below=math.inf, mechanism=mechanism)
+    offered = SimpleNamespace(systems=lambda: {"theirs": theirs}, GENERATED={})
     monkeypatch.setattr(targets, "offered", lambda _: offered)
     assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)

@@ -1,0 +1,80 @@
+"""Parameters that `--set NAME=VALUE` gives: read as their annotations say, or the types of their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from inspect import Parameter
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import typer
+
+from audit.cli.inputs.options import whole_size
+
+__all__ = ["described", "read_parameters", "writable"]
+
+Reader = tuple[str, Callable[[str], Any]]  # what a value must be, in words, and how it is read
+
+READERS: dict[Any, Reader] = {
+    int: ("a whole number", whole_size),
+    float: ("a number", float),
+    Fraction: ("a fraction such as 1/3", Fraction),
+    str: ("a word", str),
+    bool: ("true or false", lambda text: {"true": True, "false": False}[text.lower()]),
+}
+SEQUENCES = (tuple, list, Sequence)
+
+
+def writable(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return those that have a default and values that a shell can write."""
+    return {
+        name: one
+        for name, one in parameters.items()
+        if one.default is not one.empty and _reader(_kind(one)) is not None
+    }
+
+
+def read_parameters(words: Sequence[str], parameters: Mapping[str, Parameter], of: str) -> dict[str, Any]:
+    """Return the values of parameters that are given as NAME=VALUE, each once and of those that there are."""
+    values: dict[str, Any] = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        if not text:
+            raise ValueError(f"--set must be NAME=VALUE, got {word!r}")
+        if name not in parameters:
+            raise ValueError(f"{of} has no parameter {name!r}; it has {described(parameters) or 'none'}")
+        if name in values:
+            raise ValueError(f"--set must give a parameter once, got {name} twice")
+        rule, read = _reader(_kind(parameters[name])) or READERS[str]
+        try:
+            values[name] = read(text)
+        except (ValueError, KeyError, ArithmeticError, typer.BadParameter):
+            raise ValueError(f"{name} must be {rule}, got {text!r}") from None
+    return values
+
+
+def described(parameters: Mapping[str, Parameter]) -> str:
+    """Return parameters with their defaults, in a line."""
+    return ", ".join(f"{name}={_written(one.default)}" for name, one in parameters.items())
+
+
+def _written(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, SEQUENCES) and not isinstance(value, str) else str(value)
+
+
+def _kind(parameter: Parameter) -> Any:
+    return type(parameter.default) if parameter.annotation is parameter.empty else parameter.annotation
+
+
+def _reader(kind: Any) -> Reader | None:
+    """Return how values of a type are read; None if a shell cannot write them."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return f"one of {', '.join(map(str, parts))}", {str(part): part for part in parts}.__getitem__
+    if origin in (Union, UnionType):
+        return next(filter(None, map(_reader, parts)), None)
+    if origin not in SEQUENCES:
+        return READERS.get(kind)
+    each = None if get_origin(parts[0]) in SEQUENCES else _reader(parts[0])
+    return each and (f"{each[0]}, or several with commas between", lambda text: tuple(map(each[1], text.split(","))))
