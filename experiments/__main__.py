@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from audit.cli.exits import USAGE, finished, run_typed
+from audit.cli.inputs.parameters import read_parameters
 from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import check_writable, write_atomically
@@ -39,6 +40,15 @@ Folder = Annotated[
     typer.Option("--out", help="Folder of numbers and figures. Default: figures/, quick runs results/quick/."),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="The small form, for a first look.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of the experiments named; several values have commas between. A wrong name lists all. With "
+        "--quick, repetitions and runs are at most those of the small form.",
+    ),
+]
 
 
 @app.command("list")
@@ -59,6 +69,7 @@ def run(
     backend: Backend = "",
     address: Address = "",
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    settings: Set = None,
     out: Folder = None,
 ) -> int:
     """Run experiments in full, or quickly, save their numbers and draw their figures."""
@@ -68,12 +79,15 @@ def run(
         raise ValueError(f"seed must be 0 or more, got {seed}")
     if jobs == 0:
         raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
+    if settings and (out is None or out.resolve() == FIGURES.resolve()):
+        raise ValueError(f"--set needs --out, a folder other than figures/, got {out}")
+    values = {name: read_parameters(settings or (), find(name).settings, name) for name in wanted}
     check_writable(folder)
     context.with_resource(on_backend(backend, address, jobs))
     for number, name in enumerate(wanted):
         print(f"{name}: {find(name).question}", flush=True)
         try:
-            run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs)
+            run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs, **values[name])
             _draw(name, folder)
         except KeyboardInterrupt as interrupt:
             if number:

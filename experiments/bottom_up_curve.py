@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,15 +67,24 @@ def long_form(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np
     return np.column_stack([cells, np.round(rng.uniform(LIGHTEST, HEAVIEST, cells.size), 2)])
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+def run(
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    epsilons: Sequence[float] = EPSILONS,
+    replicates: int = REPLICATES,
+    audits: int = AUDITS,
+    accuracy: float = TARGET,
+) -> Numbers:
     """Replicate 200 times at 19 epsilons (quick: 20 times at 4), and audit five cases 20 times (quick: once)."""
     tree, counts = load("midwest")
     *streams, sampling = np.random.SeedSequence(seed).spawn(len(SIZES) + 2)
     rng = np.random.default_rng(streams[-1])
-    epsilons = EPSILONS[::6] if quick else EPSILONS
+    epsilons = epsilons[::6] if quick else epsilons
     states = tree.totals(counts)[tree.level(1)]
     free, held = BottomUp(1.0, tree), BottomUp(1.0, tree, published=PublishedTotals(1, states))
-    options: dict[str, Any] = {"epsilons": epsilons, "replicates": 20 if quick else REPLICATES}
+    options: dict[str, Any] = {"epsilons": epsilons, "replicates": min(20, replicates) if quick else replicates}
     curves = {
         f"{name}, {words}": curve(mechanism, counts, rng, level=level, **options)
         for words, mechanism in ((DRAWN, free), ("calibrated", held))
@@ -104,7 +114,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "epsilons": list(epsilons),
         "curves": {name: [_plain(accuracy) for accuracy in own] for name, own in curves.items()},
         "chosen": {
-            words: {norm: _smallest(curves[f"{FINEST}, {words}"], norm) for norm in NORMS} for words in (DRAWN, SAMPLE)
+            words: {norm: _smallest(curves[f"{FINEST}, {words}"], accuracy, norm) for norm in NORMS}
+            for words in (DRAWN, SAMPLE)
         },
         "reported": {
             tree.name(node): float(np.mean(~np.isnan(shown[tree.ancestors(1) == node])))
@@ -113,13 +124,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "refused": refused,
         "inverse": [_inverse(epsilon) for epsilon in (TABULATED[::6] if quick else TABULATED)],
         "tails": {f"{epsilon:g}": _tail(epsilon) for epsilon in TAILS},
-        "audits": _audited(known, streams, 1 if quick else AUDITS, jobs),
+        "audits": _audited(known, streams, 1 if quick else audits, jobs),
     }
 
 
-def _smallest(accuracies: list[Accuracy], norm: Any) -> float | None:
+def _smallest(accuracies: list[Accuracy], accuracy: float, norm: Any) -> float | None:
     try:
-        return smallest_epsilon(accuracies, TARGET, norm=norm)
+        return smallest_epsilon(accuracies, accuracy, norm=norm)
     except ValueError:  # no epsilon of the quick form
         return None
 

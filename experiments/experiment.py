@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import Parameter, signature
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
+from audit.cli.inputs.parameters import described, writable
 from audit.results.files import read_json, write_json
 from audit.results.formatting import at_least, at_most
 from audit.results.provenance import provenance
@@ -113,21 +115,36 @@ class Part:
 
     @cached_property
     def functions(self) -> Any:
-        """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick.
+        """The module: `run(*, quick, seed, jobs, **settings)` returns numbers for JSON, of a small form if quick.
 
-        Of these `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what the
-        templates name, the rows of the table among it: its own names for them, so that it may return `locals()`.
+        Settings have defaults; numbers that were loaded have those of their run under ``"settings"``. Of these numbers
+        `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what the templates name,
+        the rows of the table among it: its own names for them, so that it may return `locals()`.
         """
         return importlib.import_module(f"experiments.{self.module}")
 
+    @property
+    def settings(self) -> dict[str, Parameter]:
+        """What `run` takes besides, by default as the question has it."""
+        return writable(signature(self.functions.run, eval_str=True).parameters)
+
     def finding(self, numbers: Numbers) -> str:
         """Return what was found, in 60 words: the answer first, for whom, and at which confidence."""
+        if words := self.changed(numbers):
+            return f"With {words}: see the table and the figure. Answer and expectation are for other settings."
         return worded(self.answer, self._named(numbers))
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         """Return the numbers behind the finding."""
         named = self._named(numbers)
-        return MarkdownTable(worded(self.heads, named).split(" | "), named["rows"], worded(self.note, named))
+        note = "" if self.changed(numbers) else worded(self.note, named)
+        return MarkdownTable(worded(self.heads, named).split(" | "), named["rows"], note)
+
+    def changed(self, numbers: Numbers) -> str:
+        """Return in words which settings are others than those that expectation and answer are for."""
+        own = numbers["settings"]
+        others = {name: one.replace(default=own[name]) for name, one in self.settings.items()}
+        return described({name: one for name, one in others.items() if one != self.settings[name]})
 
     def _named(self, numbers: Numbers) -> dict[str, Any]:
         return {**vars(self.functions), "numbers": numbers, **self.functions.facts(numbers)}
@@ -141,9 +158,17 @@ class Experiment:
     question: str
     parts: tuple[Part, ...]
 
-    def run(self, *, quick: bool, seed: int, jobs: int) -> Numbers:
-        """Return the numbers: of several parts by their names."""
-        numbers = {part.name: part.functions.run(quick=quick, seed=seed, jobs=jobs) for part in self.parts}
+    @property
+    def settings(self) -> dict[str, Parameter]:
+        """The settings of all parts."""
+        return {name: one for part in self.parts for name, one in part.settings.items()}
+
+    def run(self, *, settings: Mapping[str, Any], **options: Any) -> Numbers:
+        """Return the numbers: of several parts by their names. Each takes the settings that it has."""
+        numbers = {}
+        for part in self.parts:
+            own = {name: value for name, value in settings.items() if name in part.settings}
+            numbers[part.name] = part.functions.run(**options, **own)
         return numbers if len(numbers) > 1 else numbers[self.name]
 
     def of_parts(self, numbers: Numbers) -> Iterator[tuple[Part, Numbers]]:
@@ -152,9 +177,10 @@ class Experiment:
             yield part, numbers[part.name] if len(self.parts) > 1 else numbers
 
     def check(self, numbers: Numbers) -> Checks:
-        """Yield every expectation with its outcome."""
+        """Yield every expectation with its outcome, where the settings are those that it is for."""
         for part, own in self.of_parts(numbers):
-            yield from part.functions.check(own)
+            if not part.changed(own):
+                yield from part.functions.check(own)
 
     def figures(self, numbers: Numbers) -> Iterator[tuple[str, Figure]]:
         """Yield the name of every figure, and the figure."""
@@ -196,27 +222,30 @@ def published(name: str) -> Any:
     return json.loads((HERE / "published.json").read_text(encoding="utf-8"))[name]["rows"]
 
 
-def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int) -> Path:
-    """Run an experiment and save its numbers; return the file."""
+def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int, **settings: Any) -> Path:
+    """Run an experiment with settings of one's own, if any, and save its numbers; return the file."""
     experiment, begun = find(name), time.perf_counter()
-    numbers = experiment.run(quick=quick, seed=seed, jobs=jobs)
+    numbers = experiment.run(settings=settings, quick=quick, seed=seed, jobs=jobs)
     path = folder / f"{name}.json"
     saved = {"kind": "experiment", "name": name, "question": experiment.question}
     saved["expectation"] = " ".join(part.expectation for part in experiment.parts)
-    about = {"seconds": time.perf_counter() - begun, "provenance": provenance(quick=quick, seed=seed)}
+    about = {"seconds": time.perf_counter() - begun, "provenance": provenance(quick=quick, seed=seed, **settings)}
     write_json(path, {**saved, "numbers": numbers, **about})
     return path
 
 
 def load_numbers(name: str, folder: Path) -> Numbers:
-    """Return the saved numbers of an experiment; refuse a file of another one, and one that was changed."""
+    """Return the saved numbers of an experiment, and its settings; refuse a file of another one, or a changed one."""
     path = folder / f"{name}.json"
     if path.is_fifo():  # it is read more than once
         raise ValueError(f"{path} must be a file, got a pipe")
     saved = read_json(path)
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{path} must hold the experiment {name}, got {saved.get('name')!r}")
-    return dict(saved["numbers"])
+    numbers, given = dict(saved["numbers"]), saved["provenance"]["parameters"]
+    for part, own in find(name).of_parts(numbers):
+        own["settings"] = {key: given.get(key, one.default) for key, one in part.settings.items()}
+    return numbers
 
 
 def near(what: str, value: float, target: float, tolerance: float) -> Check:

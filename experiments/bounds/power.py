@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -63,13 +63,15 @@ SUBJECTS = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+def run(
+    *, quick: bool, seed: int, jobs: int, sizes: Sequence[int] = SIZES, repetitions: int = 40, most: int = MOST
+) -> Numbers:
     """Make 40 audits of up to a million runs for each promise (quick: 2 of up to 10,000), and others beside them."""
     curves_seed, checked_seed, needed_seed, early_seed = np.random.SeedSequence(seed).spawn(4)
     rng = np.random.default_rng(needed_seed)
     pairs = [(name, people) for name, subject in SUBJECTS.items() for people in (1, subject.group)]
     parallel = Parallel(n_jobs=jobs)
-    sizes, repeats = (SIZES[:3], 2) if quick else (SIZES, 40)
+    sizes, repeats = (sizes[:3], min(2, repetitions)) if quick else (sizes, repetitions)
     streams = iter(curves_seed.spawn(len(pairs) * len(sizes) * repeats))
     tasks = [(*pair, size, 1.0, next(streams)) for pair in pairs for size in sizes for _ in range(repeats)]
     audits = iter(parallel(delayed(_audit)(*task) for task in tasks))
@@ -79,7 +81,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         curve = {"promise": name, "people": people, "sizes": list(sizes)}
         curve["lower_bound"] = np.quantile(results[:, :, 0], (0.05, 0.5, 0.95), axis=1).tolist()
         curves.append({**curve, "detectable": np.median(results[:, :, 1], axis=1).tolist()})
-    most = MOST // 50 if quick else MOST
+    most = most // 50 if quick else most
     return {
         "curves": curves,
         "repeats": repeats,
@@ -113,7 +115,7 @@ def _checked(
     rows = []
     for curve, stream in zip(curves, root.spawn(len(curves)), strict=True):
         name, people = curve["promise"], curve["people"]
-        size = min(CHECKED[people == 1], curve["sizes"][-1])
+        size = max((s for s in curve["sizes"] if s <= CHECKED[people == 1]), default=curve["sizes"][0])
         factor = curve["detectable"][curve["sizes"].index(size)]
         offers = hasattr(SUBJECTS[name].make(1.0), "log_likelihood")
         for told, more in zip((True, False) if name == "pure" else (offers,), stream.spawn(2), strict=False):
@@ -260,9 +262,8 @@ def _rounded(runs: float, curve: dict[str, Any]) -> str:
 def draw(numbers: Numbers) -> Figure:
     figure, axes = page(12.2, 4, 2)
     for ax, letter, who in zip(axes, "abcd", ("one person", "a group of 15 or 20") * 2, strict=False):
-        ax.set(
-            title=f"({letter}) {who}", xscale="log", xlim=(900, 1.1e6), xlabel="runs, selection included (log scale)"
-        )
+        ends = 0.9 * min(numbers["settings"]["sizes"]), 1.1 * max(numbers["settings"]["sizes"])
+        ax.set(title=f"({letter}) {who}", xscale="log", xlim=ends, xlabel="runs, selection included (log scale)")
     for ax in axes[:2]:
         ax.set_ylim(0, 1.2)
         ax.axhline(1, color=BLACK, linewidth=0.8, zorder=0)
@@ -278,7 +279,7 @@ def draw(numbers: Numbers) -> Figure:
     handles: list[Any] = [line_key(name, **look) for name, look in styles(SUBJECTS).items()]
     foot(figure, [*handles, bar_key("band: 5 to 95% of audits; line: median", GRAY)], ncols=5)
     _draw_checked(axes[4], numbers["checked"])
-    _draw_early(axes[5], numbers["early"])
+    _draw_early(axes[5], numbers["early"], numbers["settings"]["most"])
     for ax, letter, group in ((axes[6], "g", False), (axes[7], "h", True)):
         _draw_needed(ax, [row for row in numbers["needed"] if (row["people"] > 1) == group])
         who = "a group of 2 / $\\epsilon$" if group else "one person"
@@ -337,7 +338,7 @@ def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_xlabel("$\\epsilon$ of a geometric count (log scale)")
 
 
-def _draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
+def _draw_early(ax: Axes, rows: list[dict[str, Any]], most: int) -> None:
     for place, row in enumerate(rows):
         runs = np.sort(row["runs"])
         across = place + np.linspace(-0.25, 0.25, runs.size)
@@ -351,4 +352,4 @@ def _draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_xlabel(f"true loss / promise ($\\epsilon$ = {CLAIMED:g})\nbelow: audits that report a violation")
     ax.set_ylabel("runs that count (log scale)")
     handles = [line_key("an audit stopped", **CIRCLE), line_key("fixed size, planned", color=BLACK, linewidth=1.6)]
-    head(ax, f"(f) stopping early, {MOST:,} at most", handles, ncols=2)
+    head(ax, f"(f) stopping early, {most:,} at most", handles, ncols=2)

@@ -41,44 +41,62 @@ STYLES = styles(("GDPC", "RDPC", "ADPC"), markersize=3, linewidth=0.7)
 EVENT_CLASS = "thresholds on the count of one area"
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+def run(
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    epsilon: float = EPSILON,
+    people: int = 1_000_000,
+    levels: int = 3,
+    people_per_leaf: float = 100,
+    parts: int = 4,
+    area: int = AREA,
+    other: int = OTHER,
+    runs: int = RUNS,
+    repetitions: int = REPETITIONS,
+) -> Numbers:
     """Repeat the paper's runs 20 times, ask with millions of runs, and with groups and 1,000 runs (quick: fewer).
 
     GDPC and ADPC treat every area by itself, so that millions of runs of the one area are as good as those of all.
     """
     streams = np.random.SeedSequence(seed).spawn(5)
     rng = np.random.default_rng(streams[0])
-    tree, counts = uniform_population(1_000_000, 3, 100, rng)
-    mechanisms: dict[str, Any] = {"GDPC": GDPC(EPSILON), "RDPC": RDPC(EPSILON, tree), "ADPC": ADPC(EPSILON)}
-    moved = NeighborPair.move_people(counts, AREA, OTHER)
-    attack = Attack(statistics=(cell(AREA),), families=("threshold",))
+    tree, counts = uniform_population(people, levels, people_per_leaf, rng)
+    mechanisms: dict[str, Any] = {"GDPC": GDPC(epsilon), "RDPC": RDPC(epsilon, tree), "ADPC": ADPC(epsilon, parts)}
+    moved = NeighborPair.move_people(counts, area, other)
 
     begun = time.perf_counter()
     paper: dict[str, Any] = {name: {event: {"largest": []} for event in EVENTS} for name in mechanisms}
-    repetitions = 2 if quick else REPETITIONS
+    repetitions = min(2, repetitions) if quick else repetitions
     for repetition in range(repetitions):
         for name, mechanism in mechanisms.items():
-            x, y = (mechanism(data, RUNS, rng)[:, AREA] for data in (moved.x, moved.y))
+            x, y = (mechanism(data, runs, rng)[:, area] for data in (moved.x, moved.y))
             for event, own in paper[name].items():
-                estimate = direct_loss(x, y, counts[AREA], at=ERRORS, event=event)
+                estimate = direct_loss(x, y, counts[area], at=ERRORS, event=event)
                 own["largest"].append(estimate.value)
                 if repetition == 0:
                     own["curve"] = estimate.to_dict()
     seconds = (time.perf_counter() - begun) / repetitions
 
     one, groups = {}, {}
-    options: dict[str, Any] = {"attack": attack, "jobs": jobs}
     for stream, (name, mechanism) in zip(streams[1:4], mechanisms.items(), strict=True):
         first, *others = stream.spawn(1 + (3 if quick else 25))
-        pair = NeighborPair.add_people(counts if name == "RDPC" else counts[[AREA]], AREA)
+        data, place = (counts, area) if name == "RDPC" else (counts[[area]], 0)
+        options: dict[str, Any] = {"attack": _thresholds(place), "jobs": jobs}
+        pair = NeighborPair.add_people(data, place)
         size = 4_000 if quick else SIZES[name]
         one[name] = audited(mechanism, pair, mechanism.claim, size=size, confidence=0.999, rng=first, **options)
-        pair = NeighborPair.add_people(counts, AREA, GROUPS[name])
+        options["attack"], pair = _thresholds(area), NeighborPair.add_people(counts, area, GROUPS[name])
         groups[name] = [
             audited(mechanism, pair, mechanism.claim, size=1000, confidence=0.95, rng=other, **options)
             for other in others
         ]
     return {"paper": paper, "paper_seconds": seconds, "one_person": one, "groups": groups, "event_class": EVENT_CLASS}
+
+
+def _thresholds(area: int) -> Attack:
+    return Attack(statistics=(cell(area),), families=("threshold",))
 
 
 def check(numbers: Numbers) -> Checks:
@@ -113,7 +131,10 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     rows = [
         (
             name,
-            *(f"{np.median(events[event]['largest']) / EPSILON:.1f}" for event in ("equal", "at_least")),
+            *(
+                f"{np.median(events[event]['largest']) / numbers['settings']['epsilon']:.1f}"
+                for event in ("equal", "at_least")
+            ),
             down(share(numbers["one_person"][name])),
             down(np.median(list(map(share, numbers["groups"][name])))),
         )
@@ -125,10 +146,11 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def draw(numbers: Numbers) -> Figure:
     figure, axes = page(6.8, 3, 1)
+    runs = numbers["settings"]["runs"]
     for ax, letter, (event, words) in zip(axes, "ab", EVENTS.items(), strict=False):
         curves = {name: events[event]["curve"] for name, events in numbers["paper"].items()}
-        _draw_ratios(ax, curves)
-        title = f"({letter}) error of {words}: estimates of 500 + 500 runs (lines: 95%)"
+        _draw_ratios(ax, curves, numbers["settings"])
+        title = f"({letter}) error of {words}: estimates of {runs} + {runs} runs (lines: 95%)"
         head(ax, title, [*own_keys(ax), line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
 
     below = axes[2]
@@ -153,11 +175,11 @@ def draw(numbers: Numbers) -> Figure:
     return figure
 
 
-def _draw_ratios(ax: Axes, curves: dict[str, Any]) -> None:
+def _draw_ratios(ax: Axes, curves: dict[str, Any], settings: dict[str, Any]) -> None:
     for shift, (name, curve) in zip((-0.22, 0.0, 0.22), curves.items(), strict=True):
         at, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
         look = STYLES[name] | {"linestyle": "none"}
         ax.errorbar(at + shift, loss, [loss - low, high - loss], label=name, **look)
-    for level in (-EPSILON, EPSILON):
+    for level in (-settings["epsilon"], settings["epsilon"]):
         ax.axhline(level, **PROMISE)
-    ax.set(xticks=ERRORS[::2], xlabel="k (people), errors of area 0", ylabel="log-ratio (nats)")
+    ax.set(xticks=ERRORS[::2], xlabel=f"k (people), errors of area {settings['area']}", ylabel="log-ratio (nats)")

@@ -20,18 +20,35 @@ STYLES = styles(("GDPC", "RDPC", "ADPC"), marker="none")
 PEOPLE, LEVELS, PEOPLE_PER_LEAF = 1_000_000, 3, 100
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+def run(
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    populations: int = 20,
+    people: int = PEOPLE,
+    levels: int = LEVELS,
+    people_per_leaf: float = PEOPLE_PER_LEAF,
+    gdpc: float = BUDGETS["GDPC"],
+    rdpc: float = BUDGETS["RDPC"],
+    adpc: float = BUDGETS["ADPC"],
+    parts: int = 4,
+    bandwidth: float = 0.15,
+    percentile: float = 95.0,
+    multiplier: float = 2.0,
+) -> Numbers:
     """Fit every algorithm on 20 synthetic populations (quick: 2) and keep the curves of the first."""
     medians, largest = ({name: list[float]() for name in BUDGETS} for _ in range(2))
+    window: dict[str, Any] = {"bandwidth": bandwidth, "percentile": percentile, "multiplier": multiplier}
     curves, errors, fitting = dict[str, Any](), dict[str, Any](), 0.0
-    for number, stream in enumerate(np.random.SeedSequence(seed).spawn(2 if quick else 20)):
+    for number, stream in enumerate(np.random.SeedSequence(seed).spawn(min(2, populations) if quick else populations)):
         rng = np.random.default_rng(stream)
-        tree, counts = uniform_population(PEOPLE, LEVELS, PEOPLE_PER_LEAF, rng)
-        mechanisms: tuple[Any, ...] = (GDPC(BUDGETS["GDPC"]), RDPC(BUDGETS["RDPC"], tree), ADPC(BUDGETS["ADPC"]))
+        tree, counts = uniform_population(people, levels, people_per_leaf, rng)
+        mechanisms: tuple[Any, ...] = (GDPC(gdpc), RDPC(rdpc, tree), ADPC(adpc, parts))
         for name, mechanism in zip(BUDGETS, mechanisms, strict=True):
             residuals = mechanism(counts, 1, rng)[0] - counts
             begun = time.perf_counter()
-            estimate = residual_loss(residuals, method="kde", blocks=tree.ancestors(1), rng=rng)
+            estimate = residual_loss(residuals, method="kde", blocks=tree.ancestors(1), rng=rng, **window)
             fitting += time.perf_counter() - begun
             medians[name].append(estimate.value)
             largest[name].append(float(np.nanmax(np.abs(estimate.loss))))
@@ -39,8 +56,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
                 curves[name] = estimate.to_dict()
                 edges = np.arange(-250, 251)
                 errors[name] = np.histogram(residuals, np.append(edges, 251) - 0.5)[0].tolist()
-    exact = ADPC(BUDGETS["ADPC"])
-    parts, sums = exact.parts, np.rint(np.array(curves["ADPC"]["at"]) * exact.parts)
+    exact, sums = ADPC(adpc, parts), np.rint(np.array(curves["ADPC"]["at"]) * parts)
     return {
         "areas": int(counts.size),
         "medians": medians,
@@ -75,7 +91,12 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     larger = [np.median(numbers["largest"][name]) / np.median(values) for name, values in numbers["medians"].items()]
     at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
     rows = [
-        (name, f"{BUDGETS[name]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
+        (
+            name,
+            f"{numbers['settings'][name.lower()]}",
+            f"{np.median(medians):.4f}",
+            f"{np.median(numbers['largest'][name]):.4f}",
+        )
         for name, medians in numbers["medians"].items()
     ]
     near, far = (np.interp(people, at, exact) for people in (25, 100))
@@ -87,7 +108,7 @@ def draw(numbers: Numbers) -> Figure:
     start = numbers["errors"]["from"]
     for name, counts in numbers["errors"]["counts"].items():
         ten = np.array(counts[: len(counts) // 10 * 10]).reshape(-1, 10).sum(axis=1)
-        label = f"{name} ($\\epsilon$ = {BUDGETS[name]})"
+        label = f"{name} ($\\epsilon$ = {numbers['settings'][name.lower()]})"
         left.step(start + 10 * np.arange(ten.size), ten, where="post", **STYLES[name], label=label)
     left.set(xlabel="released minus exact count (people)", ylabel="areas per 10 people of error")
     left.set_ylim(bottom=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from experiments.audits import audited, exact_law, opened
 from experiments.drawing import bar, beside, extent, foot, keys, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, between, down
 
-COUNTS = [120, 75, 43]
+COUNTS = (120, 75, 43)
 SIZES = {0.1: 4_000_000, 0.5: 400_000, 1.0: 200_000}
 CASES = {
     "added": "one person added:\npromise of $\\epsilon$",
@@ -24,13 +25,22 @@ CASES = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+def run(
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    counts: Sequence[int] = COUNTS,
+    epsilons: Sequence[float] = tuple(SIZES),
+    sizes: Sequence[int] = tuple(SIZES.values()),
+) -> Numbers:
     """Audit GDPC at three budgets (quick: one), each against the three claims."""
-    added = NeighborPair.add_people(COUNTS, 0)
-    moved = NeighborPair.move_people(COUNTS, 0, 1)
+    added = NeighborPair.add_people(counts, 0)
+    moved = NeighborPair.move_people(counts, 0, 1)
     rows = []
-    for stream, (epsilon, size) in zip(np.random.SeedSequence(seed).spawn(3), SIZES.items(), strict=True):
-        if quick and epsilon < 1:
+    streams = np.random.SeedSequence(seed).spawn(len(epsilons))
+    for stream, epsilon, size in zip(streams, epsilons, sizes, strict=True):
+        if quick and epsilon < max(epsilons):
             continue
         mechanism = GDPC(epsilon)
         stated = {

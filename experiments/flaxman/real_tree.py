@@ -30,43 +30,53 @@ RESIDUAL_RUNS = 40
 CASES = ("GDPC", "RDPC, one area", "RDPC, all areas", "ADPC")
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+def run(
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    epsilon: float = EPSILON,
+    parts: int = PARTS,
+    people: int = GROUP,
+    size: int = 600_000,
+    releases: int = RESIDUAL_RUNS,
+) -> Numbers:
     """Audit with 600,000 runs (quick: 8,000) for one more person in one commune."""
     tree, counts = load("morocco")
-    rdpc, everywhere = RDPC(EPSILON, tree), RDPC(EPSILON, tree, output="all")
-    mechanisms: list[GDPC | RDPC | ADPC] = [GDPC(EPSILON), rdpc, everywhere, ADPC(EPSILON, PARTS)]
+    rdpc, everywhere = RDPC(epsilon, tree), RDPC(epsilon, tree, output="all")
+    mechanisms: list[GDPC | RDPC | ADPC] = [GDPC(epsilon), rdpc, everywhere, ADPC(epsilon, parts)]
     pair = NeighborPair.add_people(counts, 0, label=f"1 person added to {tree.label(0)}")
-    group = NeighborPair.add_people(counts, 0, GROUP, label=f"{GROUP} people added to {tree.label(0)}")
+    group = NeighborPair.add_people(counts, 0, people, label=f"{people} people added to {tree.label(0)}")
     rows: dict[str, Any] = {}
     for stream, name, mechanism in zip(np.random.SeedSequence(seed).spawn(4), CASES, mechanisms, strict=True):
         first, second, third = stream.spawn(3)
         attack = Attack() if name == "RDPC, all areas" else Attack(statistics=(cell(0),))
-        options: dict[str, Any] = {"attack": attack, "size": 8_000 if quick else 600_000, "confidence": EACH}
+        options: dict[str, Any] = {"attack": attack, "size": min(8_000, size) if quick else size, "confidence": EACH}
         one = audited(mechanism, pair, mechanism.claim, rng=first, jobs=jobs, **options)
         two = audited(mechanism, group, mechanism.claim, rng=second, jobs=jobs, **options)
         exact = mechanism.exact_loss(pair) if isinstance(mechanism, GDPC | ADPC) else None
         rows[name] = {"bound": one, "group": two, "exact": None if exact is None else exact.maximum, "residual": None}
         if name != "RDPC, all areas":
             rng = np.random.default_rng(third)
-            residuals = mechanism(counts, RESIDUAL_RUNS // 8 if quick else RESIDUAL_RUNS, rng) - counts
+            residuals = mechanism(counts, min(RESIDUAL_RUNS // 8, releases) if quick else releases, rng) - counts
             rows[name]["residual"] = residual_loss(residuals, rng=rng).to_dict()
     return {
         "tree": repr(tree),
         "people": int(counts.sum()),
-        "epsilon": EPSILON,
+        "epsilon": epsilon,
         "rows": rows,
-        "adpc_exact": _adpc_by_percentile(),
+        "adpc_exact": _adpc_by_percentile(parts),
         "why": WHY_NEITHER_IS_SLACK,
     }
 
 
-def _adpc_by_percentile() -> dict[str, float]:
+def _adpc_by_percentile(parts: int) -> dict[str, float]:
     """Return the exact loss of ADPC over its budget at percentiles of |error|: a small budget is scale-free."""
-    law = ADPC(0.01, PARTS)
+    law = ADPC(0.01, parts)
     s = np.arange(0, 40_000)
     mass = np.exp(law.logpmf_sum(s))
     below = np.cumsum(np.where(s == 0, mass, 2 * mass))
-    loss = (law.logpmf_sum(s - PARTS) - law.logpmf_sum(s)) / law.epsilon
+    loss = (law.logpmf_sum(s - parts) - law.logpmf_sum(s)) / law.epsilon
     return {f"{p:g}": float(np.interp(p, below, loss)) for p in PERCENTILES}
 
 
@@ -128,7 +138,7 @@ def draw(numbers: Numbers) -> Figure:
     handles = [
         *keys(
             bound="lower bound, one person",
-            pale=f"lower bound for one, from {GROUP} people",
+            pale=f"lower bound for one, from {numbers['settings']['people']} people",
             exact="exact loss",
             promise="promise",
         ),

@@ -31,7 +31,7 @@ class Setting:
 
     people: int = 1_000_000
     levels: int = 3
-    a_leaf: int = 100
+    a_leaf: float = 100
     epsilon: float = 0.1
     parts: int = 4
     bandwidth: float = 0.15
@@ -52,20 +52,35 @@ RANGES: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
+def run(
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    repetitions: int = REPETITIONS,
+    people: int = Setting.people,
+    levels: int = Setting.levels,
+    people_per_leaf: float = Setting.a_leaf,
+    epsilon: float = Setting.epsilon,
+    parts: int = Setting.parts,
+    bandwidth: float = Setting.bandwidth,
+    percentile: float = Setting.percentile,
+    multiplier: float = Setting.multiplier,
+) -> Numbers:
     """Estimate 11 times at each of 37 settings, one number other than the paper's (quick: twice at 10)."""
     settings = [(name, value) for name, (_, values) in RANGES.items() for value in values]
     if quick:
         settings = [(name, value) for name, value in settings if name in ("levels", "epsilon") and value in QUICK]
-    times = FEW if quick else REPETITIONS
+    times = min(FEW, repetitions) if quick else repetitions
+    usual = Setting(people, levels, people_per_leaf, epsilon, parts, bandwidth, percentile, multiplier)
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    made = [(replace(Setting(), **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
+    made = [(replace(usual, **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
     estimates = repeat(_estimated, made, streams, times, jobs=jobs, words="residual estimates", unit="estimates")
     rows = []
     for (name, value), own in zip(settings, estimates, strict=True):
         middle = {key: np.median([estimate[key] for estimate in own], axis=0).tolist() for key in own[0]}
         rows.append({"range": name, "value": value, "estimates": middle})
-    return {"rows": rows, "repetitions": times, "paper": vars(Setting())}
+    return {"rows": rows, "repetitions": times, "paper": vars(usual)}
 
 
 def _estimated(setting: Setting, stream: np.random.SeedSequence) -> dict[str, list[float]]:
@@ -137,7 +152,7 @@ def draw(numbers: Numbers) -> Figure:
     ranges = [name for name in RANGES if any(row["range"] == name for row in numbers["rows"])]
     figure, axes = page(0.6 + 2.1 * math.ceil(len(ranges) / 2), math.ceil(len(ranges) / 2), 2)
     for ax, name, letter in zip(axes, ranges, "abcdefgh", strict=False):
-        _draw_range(ax, [row for row in numbers["rows"] if row["range"] == name])
+        _draw_range(ax, [row for row in numbers["rows"] if row["range"] == name], numbers["paper"][name])
         words = RANGES[name][0]
         ax.set(xlabel=words if ax.get_xscale() == "linear" else f"{words} (log scale)", title=f"({letter})")
     for ax in axes[::2]:
@@ -154,7 +169,7 @@ def draw(numbers: Numbers) -> Figure:
     return figure
 
 
-def _draw_range(ax: Axes, rows: list[dict[str, Any]]) -> None:
+def _draw_range(ax: Axes, rows: list[dict[str, Any]], usual: float) -> None:
     at = [row["value"] for row in rows]
     for name, look in STYLES.items():
         medians, largest = np.array([row["estimates"][f"{name}, kde"] for row in rows]).T
@@ -163,7 +178,7 @@ def _draw_range(ax: Axes, rows: list[dict[str, Any]]) -> None:
         histograms = [row["estimates"][f"{name}, histogram"][0] for row in rows]
         ax.plot(at, histograms, "x", color=look["color"], markersize=5)
     ax.axhline(1, **PROMISE, zorder=0)
-    ax.axvline(vars(Setting())[rows[0]["range"]], color=GRAY, linewidth=3, alpha=0.4, zorder=0)
+    ax.axvline(usual, color=GRAY, linewidth=3, alpha=0.4, zorder=0)
     if rows[0]["range"] in ("levels", "percentile"):
         ax.set_xticks(at)
     else:

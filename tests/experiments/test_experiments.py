@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -68,8 +69,47 @@ def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(qu
     assert all(b"<svg" in figure for figure in drawn)
     assert command("draw", name, "--out", str(folder)) == 0
     assert [path.read_bytes() for path in paths] == drawn
-    for part, numbers in find(name).of_parts(saved["numbers"]):
+    for part, numbers in find(name).of_parts(load_numbers(name, folder)):
         finding_is_short(part.name, numbers)
+
+
+def test_settings_of_ones_own_are_saved_beside_and_not_compared_with_what_was_expected(tmp_path, capsys):
+    words = ("--set", "epsilons=2", "--set", "sizes=8000", "--quick", "--jobs", "1", "--out", str(tmp_path))
+    assert command("run", "neighbor_relation", *words) == 0
+    said = "With epsilons=2.0, sizes=8000: see the table and the figure. Answer and expectation are for other settings."
+    assert said in capsys.readouterr().out
+    parameters = read_json(tmp_path / "neighbor_relation.json")["provenance"]["parameters"]
+    assert parameters == {"quick": True, "seed": 1, "epsilons": [2.0], "sizes": [8000]}
+    numbers = load_numbers("neighbor_relation", tmp_path)
+    assert numbers["settings"] == {"counts": (120, 75, 43), "epsilons": [2.0], "sizes": [8000]}
+    assert [(row["epsilon"], row["exact"]) for row in numbers["rows"]] == [(2, 2), (2, 4), (2, 4)]
+    assert command("check", "neighbor_relation", "--out", str(tmp_path)) == 0
+    assert capsys.readouterr().out == ""
+    assert said in (tmp_path / "README.md").read_text()
+
+
+SETTINGS = {
+    "flaxman_residuals": "people=1e5 levels=2 people_per_leaf=50 adpc=0.1 parts=2 bandwidth=0.3",
+    "flaxman_direct": "epsilon=0.2 people=1e4 area=3 other=50 runs=100",
+    "flaxman_audit": "epsilon=0.5 parts=2 people=3 size=4000",
+    "one_run": "areas=2000 seeds=2 share_of_adpc=0.1",
+    "bounds": "losses=1,0.9 epsilon=0.5 rho=0.2 delta=1e-4 size=20000 seeds=3",
+    "runs": "sizes=2000,5000 repetitions=2",
+    "bottom_up_curve": "epsilons=0.01,0.1,1 replicates=4 accuracy=0.9",
+    "nist_rows": "rows=500 marginals=5",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_ones_own_are_drawn(name, tmp_path):
+    words = [word for setting in SETTINGS[name].split() for word in ("--set", setting)]
+    assert command("run", name, *words, "--quick", "--jobs", "1", "--out", str(tmp_path)) == 0
+    assert len(list(tmp_path.glob("*.svg"))) == len(find(name).parts)
+    changed = [part.changed(numbers) for part, numbers in find(name).of_parts(load_numbers(name, tmp_path))]
+    assert {setting.partition("=")[0] for setting in SETTINGS[name].split()} <= set(
+        re.findall(r"\w+(?==)", str(changed))
+    )
 
 
 def first(rows, **wanted):
@@ -165,6 +205,31 @@ SAVED = (FIGURES / "neighbor_relation.json").read_text()
         ("", ["run", "one_run", "--seed", "-1"], "seed must be 0 or more, got -1"),
         ("", ["run", "one_run", "--jobs", "0"], "jobs must be a positive number"),
         ("", ["run", "one_run", "--size", "3"], "No such option"),
+        (
+            "",
+            ["run", "neighbor_relation", "--set", "epsilons=1"],
+            "--set needs --out, a folder other than figures/, got None",
+        ),
+        (
+            "",
+            ["run", "neighbor_relation", "--set", "epsilons=1", "--out", str(FIGURES)],
+            "--set needs --out, a folder other",
+        ),
+        (
+            "",
+            ["run", "neighbor_relation", "--set", "epsilon=1", "--out", "."],
+            "neighbor_relation has no parameter 'epsilon'; it has counts=120,75,43, epsilons=0.1,0.5,1.0, sizes=4",
+        ),
+        (
+            "",
+            ["run", "all", "--set", "rows=7", "--out", "."],
+            "flaxman_residuals has no parameter 'rows'; it has populations=20",
+        ),
+        (
+            "",
+            ["run", "neighbor_relation", "--set", "epsilons=much", "--out", "."],
+            "epsilons must be a number, or several with",
+        ),
         ("", ["check", "--out", "no-such-folder"], "no-such-folder"),
         ("", ["run", "one_run", "--out", "neighbor_relation.json/below"], "neighbor_relation.json"),
         ("", ["run", "libraries", "--out", "."], "diffprivlib.npz must hold outputs: run `make libraries`"),
@@ -224,7 +289,7 @@ def test_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["neighbor_relation.json", "neighbor_relation.svg"]
     words = f"experiments: interrupted; 1 of 2 experiments finished before that, saved in {tmp_path}\n"
     assert capsys.readouterr().err == words
-    assert load_numbers("neighbor_relation", tmp_path) == saved
+    assert load_numbers("neighbor_relation", tmp_path)["rows"] == saved["rows"]
 
 
 def test_no_error_of_any_kind_is_a_failed_expectation(monkeypatch, capsys):
