@@ -15,27 +15,15 @@ from typing import Any
 
 import typer
 
-from algorithms.hierarchy import Hierarchy
+from algorithms.hierarchy import Hierarchy as Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, counted
 from algorithms.population import EXTRACTS, load, uniform_population
 from algorithms.registry import REGISTERED, System, counting, named, register
 from audit.explorer.sheet import Sheet
 
-__all__ = [
-    "EXTRACTS",
-    "GENERATED",
-    "Hierarchy",
-    "System",
-    "counting",
-    "load",
-    "register",
-    "run",
-    "secure_noise",
-    "sheets",
-    "systems",
-]
+__all__ = ["DRAWN", "EXTRACTS", "System", "counting", "load", "register", "run", "secure_noise", "sheets", "systems"]
 
-GENERATED = {  # populations that are drawn as their parameters say, by default the paper's of Flaxman (2019)
+DRAWN = {  # populations that are drawn as their parameters say, by default the paper's of Flaxman (2019)
     "uniform": partial(uniform_population, people=1_000_000, levels=3, people_per_leaf=100, rng=1)
 }
 

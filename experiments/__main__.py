@@ -42,12 +42,7 @@ Folder = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="The small form, for a first look.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A setting of the experiments named; several values have commas between. A wrong name lists all. With "
-        "--quick, repetitions and runs are at most those of the small form.",
-    ),
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting; a wrong name lists all. Needs --out."),
 ]
 
 

@@ -68,14 +68,7 @@ def long_form(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np
 
 
 def run(
-    *,
-    quick: bool,
-    seed: int,
-    jobs: int,
-    epsilons: Sequence[float] = EPSILONS,
-    replicates: int = REPLICATES,
-    audits: int = AUDITS,
-    accuracy: float = TARGET,
+    *, quick: bool, seed: int, jobs: int, epsilons: Sequence[float] = EPSILONS, replicates: int = REPLICATES
 ) -> Numbers:
     """Replicate 200 times at 19 epsilons (quick: 20 times at 4), and audit five cases 20 times (quick: once)."""
     tree, counts = load("midwest")
@@ -114,8 +107,7 @@ def run(
         "epsilons": list(epsilons),
         "curves": {name: [_plain(accuracy) for accuracy in own] for name, own in curves.items()},
         "chosen": {
-            words: {norm: _smallest(curves[f"{FINEST}, {words}"], accuracy, norm) for norm in NORMS}
-            for words in (DRAWN, SAMPLE)
+            words: {norm: _smallest(curves[f"{FINEST}, {words}"], norm) for norm in NORMS} for words in (DRAWN, SAMPLE)
         },
         "reported": {
             tree.name(node): float(np.mean(~np.isnan(shown[tree.ancestors(1) == node])))
@@ -124,13 +116,13 @@ def run(
         "refused": refused,
         "inverse": [_inverse(epsilon) for epsilon in (TABULATED[::6] if quick else TABULATED)],
         "tails": {f"{epsilon:g}": _tail(epsilon) for epsilon in TAILS},
-        "audits": _audited(known, streams, 1 if quick else audits, jobs),
+        "audits": _audited(known, streams, 1 if quick else AUDITS, jobs),
     }
 
 
-def _smallest(accuracies: list[Accuracy], accuracy: float, norm: Any) -> float | None:
+def _smallest(accuracies: list[Accuracy], norm: Any) -> float | None:
     try:
-        return smallest_epsilon(accuracies, accuracy, norm=norm)
+        return smallest_epsilon(accuracies, TARGET, norm=norm)
     except ValueError:  # no epsilon of the quick form
         return None
 

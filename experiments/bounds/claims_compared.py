@@ -30,7 +30,7 @@ CLAIMS = {  # the words for each, and the least median of bound / truth
     "pure": ("$\\epsilon$ of geometric noise", 0.98),
     "gaussian": ("$\\mu$ of discrete Gaussian noise", 0.97),
     "zcdp": ("$\\rho$ of the same noise", 0.9),
-    "approx": ("$\\epsilon$ at $\\delta$ = {delta:g} of the same noise", 0.75),
+    "approx": (f"$\\epsilon$ at $\\delta$ = {DELTA:g} of the same noise", 0.75),
 }
 MEDIANS = {"converted": 0.530, "family": 0.487}
 READINGS = {
@@ -41,38 +41,28 @@ READINGS = {
 }
 
 
-def run(
-    *,
-    quick: bool,
-    seed: int,
-    jobs: int,
-    epsilon: float = EPSILON,
-    rho: float = RHO,
-    delta: float = DELTA,
-    size: int = SIZE,
-    seeds: int = 100,
-) -> Numbers:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit geometric and discrete Gaussian noise, each in 100 seeds (quick: 20) of 200,000 runs."""
     pair = NeighborPair.add_people([COUNT], 0)
-    geometric, gaussian = GDPC(epsilon), GaussianCounts(rho)
+    geometric, gaussian = GDPC(EPSILON), GaussianCounts(RHO)
     law = exact_law(gaussian, pair)
     mu = _exact_mu(law)
     questions: dict[str, tuple[GDPC | GaussianCounts, Claim, float]] = {
-        "pure": (geometric, geometric.claim, epsilon),
-        "zcdp": (gaussian, gaussian.claim, rho),
+        "pure": (geometric, geometric.claim, EPSILON),
+        "zcdp": (gaussian, gaussian.claim, RHO),
         "gaussian": (gaussian, GaussianDP(mu), mu),
-        "approx": (gaussian, ApproxDP(gaussian.claim.epsilon_at(delta), delta), law.epsilon_at(delta)),
+        "approx": (gaussian, ApproxDP(gaussian.claim.epsilon_at(DELTA), DELTA), law.epsilon_at(DELTA)),
     }
     streams = np.random.SeedSequence(seed).spawn(len(questions) + 1)
-    seeds = min(20, seeds) if quick else seeds
+    seeds = 20 if quick else 100
     rows = {}
     for stream, (case, (mechanism, claim, exact)) in zip(streams, questions.items(), strict=False):
         bounds = [
-            measure_loss(mechanism, pair, claim, size=size, confidence=CONFIDENCE, rng=rng, n_jobs=jobs).measured.budget
+            measure_loss(mechanism, pair, claim, size=SIZE, confidence=CONFIDENCE, rng=rng, n_jobs=jobs).measured.budget
             for rng in stream.spawn(seeds)
         ]
         rows[case] = {"claim": claim.to_dict(), "exact": exact, "bounds": bounds}
-    return {"rows": rows, "rho": _rho_of_one_event(gaussian, pair, size, streams[-1].spawn(seeds), jobs)}
+    return {"rows": rows, "rho": _rho_of_one_event(gaussian, pair, streams[-1].spawn(seeds), jobs)}
 
 
 def _exact_mu(law: LossDistribution) -> float:
@@ -84,10 +74,10 @@ def _exact_mu(law: LossDistribution) -> float:
 
 
 def _rho_of_one_event(
-    mechanism: GaussianCounts, pair: NeighborPair, size: int, streams: list[np.random.SeedSequence], jobs: int
+    mechanism: GaussianCounts, pair: NeighborPair, streams: list[np.random.SeedSequence], jobs: int
 ) -> dict[str, list[float]]:
     """Return what may be read off the same counts of one event, registered beforehand: 100,000 runs a database."""
-    options: dict[str, Any] = {"event": Event.at_least(0, COUNT + 1), "size": size, "confidence": CONFIDENCE}
+    options: dict[str, Any] = {"event": Event.at_least(0, COUNT + 1), "size": SIZE, "confidence": CONFIDENCE}
     readings: dict[str, list[float]] = {"converted": [], "family": [], "event": []}
     for rng in streams:
         result = measure_loss(mechanism, pair, mechanism.claim, rng=rng, n_jobs=jobs, **options)
@@ -115,15 +105,14 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    rho, delta = (numbers["settings"][name] for name in ("rho", "delta"))
     shares = {case: down(np.median(row["bounds"]) / row["exact"]) for case, row in numbers["rows"].items()}
-    wrong = np.mean(np.array(numbers["rho"]["converted"]) > rho)
-    words = {"pure": "epsilon", "gaussian": "mu", "zcdp": "rho", "approx": f"epsilon at delta {delta:g}"}
+    wrong = np.mean(np.array(numbers["rho"]["converted"]) > RHO)
+    words = {"pure": "epsilon", "gaussian": "mu", "zcdp": "rho", "approx": f"epsilon at delta {DELTA:g}"}
     bounds = [(words[case], row["exact"], row["bounds"]) for case, row in numbers["rows"].items()]
     bounds += [
-        ("rho, by the divergence of one event", rho, numbers["rho"]["event"]),
-        ("rho, within the discrete Gaussian family", rho, numbers["rho"]["family"]),
-        ("rho, as half the square of mu: no bound", rho, numbers["rho"]["converted"]),
+        ("rho, by the divergence of one event", RHO, numbers["rho"]["event"]),
+        ("rho, within the discrete Gaussian family", RHO, numbers["rho"]["family"]),
+        ("rho, as half the square of mu: no bound", RHO, numbers["rho"]["converted"]),
     ]
     rows = [
         (what, f"{truth:.4g}", down(np.median(own)), f"{np.mean(np.array(own) > truth):.0%}")
@@ -134,16 +123,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(5.2, 2, 1)
-    rows, settings = numbers["rows"], numbers["settings"]
-    shares = {
-        words.format(**settings): np.array(rows[case]["bounds"]) / rows[case]["exact"]
-        for case, (words, _) in CLAIMS.items()
-    }
+    rows = numbers["rows"]
+    shares = {words: np.array(rows[case]["bounds"]) / rows[case]["exact"] for case, (words, _) in CLAIMS.items()}
     _strips(top, shares, 1.0, wrong=())
     top.set_xlabel("lower bound / exact loss of one person added")
     rho = numbers["rho"] | {"variational": rows["zcdp"]["bounds"]}
     readings = {words: np.array(rho[name]) for name, words in READINGS.items()}
-    _strips(below, readings, settings["rho"], wrong=(READINGS["converted"],))
+    _strips(below, readings, RHO, wrong=(READINGS["converted"],))
     below.set_xlabel("$\\rho$ of one person added")
     audits = len(next(iter(shares.values())))
     handles = [
@@ -153,7 +139,7 @@ def draw(numbers: Numbers) -> Figure:
         line_key("exact loss", **EXACT),
     ]
     top.set_title("(a) the four kinds of promise, each by its own method", x=-0.3)
-    below.set_title(f"(b) four readings of one $\\rho$, exactly {settings['rho']:g}: the first is not valid", x=-0.3)
+    below.set_title(f"(b) four readings of one $\\rho$, exactly {RHO:g}: the first is not valid", x=-0.3)
     foot(figure, handles)
     return figure
 

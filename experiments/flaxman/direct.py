@@ -51,7 +51,6 @@ def run(
     levels: int = 3,
     people_per_leaf: float = 100,
     parts: int = 4,
-    area: int = AREA,
     other: int = OTHER,
     runs: int = RUNS,
     repetitions: int = REPETITIONS,
@@ -64,39 +63,35 @@ def run(
     rng = np.random.default_rng(streams[0])
     tree, counts = uniform_population(people, levels, people_per_leaf, rng)
     mechanisms: dict[str, Any] = {"GDPC": GDPC(epsilon), "RDPC": RDPC(epsilon, tree), "ADPC": ADPC(epsilon, parts)}
-    moved = NeighborPair.move_people(counts, area, other)
+    moved = NeighborPair.move_people(counts, AREA, other)
+    attack = Attack(statistics=(cell(AREA),), families=("threshold",))
 
     begun = time.perf_counter()
     paper: dict[str, Any] = {name: {event: {"largest": []} for event in EVENTS} for name in mechanisms}
     repetitions = min(2, repetitions) if quick else repetitions
     for repetition in range(repetitions):
         for name, mechanism in mechanisms.items():
-            x, y = (mechanism(data, runs, rng)[:, area] for data in (moved.x, moved.y))
+            x, y = (mechanism(data, runs, rng)[:, AREA] for data in (moved.x, moved.y))
             for event, own in paper[name].items():
-                estimate = direct_loss(x, y, counts[area], at=ERRORS, event=event)
+                estimate = direct_loss(x, y, counts[AREA], at=ERRORS, event=event)
                 own["largest"].append(estimate.value)
                 if repetition == 0:
                     own["curve"] = estimate.to_dict()
     seconds = (time.perf_counter() - begun) / repetitions
 
     one, groups = {}, {}
+    options: dict[str, Any] = {"attack": attack, "jobs": jobs}
     for stream, (name, mechanism) in zip(streams[1:4], mechanisms.items(), strict=True):
         first, *others = stream.spawn(1 + (3 if quick else 25))
-        data, place = (counts, area) if name == "RDPC" else (counts[[area]], 0)
-        options: dict[str, Any] = {"attack": _thresholds(place), "jobs": jobs}
-        pair = NeighborPair.add_people(data, place)
+        pair = NeighborPair.add_people(counts if name == "RDPC" else counts[[AREA]], AREA)
         size = 4_000 if quick else SIZES[name]
         one[name] = audited(mechanism, pair, mechanism.claim, size=size, confidence=0.999, rng=first, **options)
-        options["attack"], pair = _thresholds(area), NeighborPair.add_people(counts, area, GROUPS[name])
+        pair = NeighborPair.add_people(counts, AREA, GROUPS[name])
         groups[name] = [
             audited(mechanism, pair, mechanism.claim, size=1000, confidence=0.95, rng=other, **options)
             for other in others
         ]
     return {"paper": paper, "paper_seconds": seconds, "one_person": one, "groups": groups, "event_class": EVENT_CLASS}
-
-
-def _thresholds(area: int) -> Attack:
-    return Attack(statistics=(cell(area),), families=("threshold",))
 
 
 def check(numbers: Numbers) -> Checks:
@@ -127,14 +122,11 @@ def _narrowest(curve: dict[str, Any]) -> float:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     one = ", ".join(f"{down(share(saved))} of {name}'s" for name, saved in numbers["one_person"].items())
-    sizes = [opened(saved).size for saved in numbers["one_person"].values()]
+    sizes, epsilon = [opened(saved).size for saved in numbers["one_person"].values()], numbers["settings"]["epsilon"]
     rows = [
         (
             name,
-            *(
-                f"{np.median(events[event]['largest']) / numbers['settings']['epsilon']:.1f}"
-                for event in ("equal", "at_least")
-            ),
+            *(f"{np.median(events[event]['largest']) / epsilon:.1f}" for event in ("equal", "at_least")),
             down(share(numbers["one_person"][name])),
             down(np.median(list(map(share, numbers["groups"][name])))),
         )
@@ -149,7 +141,7 @@ def draw(numbers: Numbers) -> Figure:
     runs = numbers["settings"]["runs"]
     for ax, letter, (event, words) in zip(axes, "ab", EVENTS.items(), strict=False):
         curves = {name: events[event]["curve"] for name, events in numbers["paper"].items()}
-        _draw_ratios(ax, curves, numbers["settings"])
+        _draw_ratios(ax, curves, numbers["settings"]["epsilon"])
         title = f"({letter}) error of {words}: estimates of {runs} + {runs} runs (lines: 95%)"
         head(ax, title, [*own_keys(ax), line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
 
@@ -175,11 +167,11 @@ def draw(numbers: Numbers) -> Figure:
     return figure
 
 
-def _draw_ratios(ax: Axes, curves: dict[str, Any], settings: dict[str, Any]) -> None:
+def _draw_ratios(ax: Axes, curves: dict[str, Any], epsilon: float) -> None:
     for shift, (name, curve) in zip((-0.22, 0.0, 0.22), curves.items(), strict=True):
         at, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
         look = STYLES[name] | {"linestyle": "none"}
         ax.errorbar(at + shift, loss, [loss - low, high - loss], label=name, **look)
-    for level in (-settings["epsilon"], settings["epsilon"]):
+    for level in (-epsilon, epsilon):
         ax.axhline(level, **PROMISE)
-    ax.set(xticks=ERRORS[::2], xlabel=f"k (people), errors of area {settings['area']}", ylabel="log-ratio (nats)")
+    ax.set(xticks=ERRORS[::2], xlabel="k (people), errors of area 0", ylabel="log-ratio (nats)")

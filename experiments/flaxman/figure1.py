@@ -34,12 +34,9 @@ def run(
     adpc: float = BUDGETS["ADPC"],
     parts: int = 4,
     bandwidth: float = 0.15,
-    percentile: float = 95.0,
-    multiplier: float = 2.0,
 ) -> Numbers:
     """Fit every algorithm on 20 synthetic populations (quick: 2) and keep the curves of the first."""
     medians, largest = ({name: list[float]() for name in BUDGETS} for _ in range(2))
-    window: dict[str, Any] = {"bandwidth": bandwidth, "percentile": percentile, "multiplier": multiplier}
     curves, errors, fitting = dict[str, Any](), dict[str, Any](), 0.0
     for number, stream in enumerate(np.random.SeedSequence(seed).spawn(min(2, populations) if quick else populations)):
         rng = np.random.default_rng(stream)
@@ -48,7 +45,8 @@ def run(
         for name, mechanism in zip(BUDGETS, mechanisms, strict=True):
             residuals = mechanism(counts, 1, rng)[0] - counts
             begun = time.perf_counter()
-            estimate = residual_loss(residuals, method="kde", blocks=tree.ancestors(1), rng=rng, **window)
+            blocks = tree.ancestors(1)
+            estimate = residual_loss(residuals, method="kde", bandwidth=bandwidth, blocks=blocks, rng=rng)
             fitting += time.perf_counter() - begun
             medians[name].append(estimate.value)
             largest[name].append(float(np.nanmax(np.abs(estimate.loss))))
@@ -89,14 +87,9 @@ def check(numbers: Numbers) -> Checks:
 def facts(numbers: Numbers) -> dict[str, Any]:
     middle = ", ".join(f"{np.median(values):.4f} ({name})" for name, values in numbers["medians"].items())
     larger = [np.median(numbers["largest"][name]) / np.median(values) for name, values in numbers["medians"].items()]
-    at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
+    at, exact, settings = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"], numbers["settings"]
     rows = [
-        (
-            name,
-            f"{numbers['settings'][name.lower()]}",
-            f"{np.median(medians):.4f}",
-            f"{np.median(numbers['largest'][name]):.4f}",
-        )
+        (name, f"{settings[name.lower()]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
         for name, medians in numbers["medians"].items()
     ]
     near, far = (np.interp(people, at, exact) for people in (25, 100))

@@ -31,22 +31,14 @@ CASES = ("GDPC", "RDPC, one area", "RDPC, all areas", "ADPC")
 
 
 def run(
-    *,
-    quick: bool,
-    seed: int,
-    jobs: int,
-    epsilon: float = EPSILON,
-    parts: int = PARTS,
-    people: int = GROUP,
-    size: int = 600_000,
-    releases: int = RESIDUAL_RUNS,
+    *, quick: bool, seed: int, jobs: int, epsilon: float = EPSILON, parts: int = PARTS, size: int = 600_000
 ) -> Numbers:
     """Audit with 600,000 runs (quick: 8,000) for one more person in one commune."""
     tree, counts = load("morocco")
     rdpc, everywhere = RDPC(epsilon, tree), RDPC(epsilon, tree, output="all")
     mechanisms: list[GDPC | RDPC | ADPC] = [GDPC(epsilon), rdpc, everywhere, ADPC(epsilon, parts)]
     pair = NeighborPair.add_people(counts, 0, label=f"1 person added to {tree.label(0)}")
-    group = NeighborPair.add_people(counts, 0, people, label=f"{people} people added to {tree.label(0)}")
+    group = NeighborPair.add_people(counts, 0, GROUP, label=f"{GROUP} people added to {tree.label(0)}")
     rows: dict[str, Any] = {}
     for stream, name, mechanism in zip(np.random.SeedSequence(seed).spawn(4), CASES, mechanisms, strict=True):
         first, second, third = stream.spawn(3)
@@ -58,7 +50,7 @@ def run(
         rows[name] = {"bound": one, "group": two, "exact": None if exact is None else exact.maximum, "residual": None}
         if name != "RDPC, all areas":
             rng = np.random.default_rng(third)
-            residuals = mechanism(counts, min(RESIDUAL_RUNS // 8, releases) if quick else releases, rng) - counts
+            residuals = mechanism(counts, RESIDUAL_RUNS // 8 if quick else RESIDUAL_RUNS, rng) - counts
             rows[name]["residual"] = residual_loss(residuals, rng=rng).to_dict()
     return {
         "tree": repr(tree),
@@ -138,7 +130,7 @@ def draw(numbers: Numbers) -> Figure:
     handles = [
         *keys(
             bound="lower bound, one person",
-            pale=f"lower bound for one, from {numbers['settings']['people']} people",
+            pale=f"lower bound for one, from {GROUP} people",
             exact="exact loss",
             promise="promise",
         ),

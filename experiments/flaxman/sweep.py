@@ -57,22 +57,19 @@ def run(
     quick: bool,
     seed: int,
     jobs: int,
-    repetitions: int = REPETITIONS,
     people: int = Setting.people,
     levels: int = Setting.levels,
     people_per_leaf: float = Setting.a_leaf,
     epsilon: float = Setting.epsilon,
     parts: int = Setting.parts,
     bandwidth: float = Setting.bandwidth,
-    percentile: float = Setting.percentile,
-    multiplier: float = Setting.multiplier,
 ) -> Numbers:
     """Estimate 11 times at each of 37 settings, one number other than the paper's (quick: twice at 10)."""
     settings = [(name, value) for name, (_, values) in RANGES.items() for value in values]
     if quick:
         settings = [(name, value) for name, value in settings if name in ("levels", "epsilon") and value in QUICK]
-    times = min(FEW, repetitions) if quick else repetitions
-    usual = Setting(people, levels, people_per_leaf, epsilon, parts, bandwidth, percentile, multiplier)
+    times = FEW if quick else REPETITIONS
+    usual = Setting(people, levels, people_per_leaf, epsilon, parts, bandwidth)
     streams = np.random.SeedSequence(seed).spawn(len(settings))
     made = [(replace(usual, **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
     estimates = repeat(_estimated, made, streams, times, jobs=jobs, words="residual estimates", unit="estimates")

@@ -23,37 +23,30 @@ BINS = (200, 500, 1000, 2000, 5000)  # ticks
 STYLES = styles(("8", "1", "0.3"))
 
 
-def run(
-    *, quick: bool, seed: int, jobs: int, rows: int = ROWS, marginals: int = MARGINALS, repetitions: int = RELEASES
-) -> Numbers:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release 5 times with seven factors at three budgets (quick: once with two at one)."""
-    factors, epsilons, times = (FACTORS[::4], EPSILONS[2:], 1) if quick else (FACTORS, EPSILONS, repetitions)
+    factors, epsilons, times = (FACTORS[::4], EPSILONS[2:], 1) if quick else (FACTORS, EPSILONS, RELEASES)
     settings = [(epsilon, factor) for epsilon in epsilons for factor in factors]
     margins, *streams = np.random.SeedSequence(seed).spawn(1 + len(settings))
-    made = [(*setting, rows, marginals, margins) for setting in settings]
+    made = [(*setting, margins) for setting in settings]
     releases = repeat(_released, made, streams, times, jobs=jobs, words="cuts of NistDp3")
-    found: dict[str, dict[str, Any]] = {f"{epsilon:g}": {} for epsilon in epsilons}
+    rows: dict[str, dict[str, Any]] = {f"{epsilon:g}": {} for epsilon in epsilons}
     for (epsilon, factor), own in zip(settings, releases, strict=True):
         middle = {key: float(np.median([release[key] for release in own])) for key in own[0]}
-        found[f"{epsilon:g}"][f"{factor:.4g}"] = middle
+        rows[f"{epsilon:g}"][f"{factor:.4g}"] = middle
     schema, _, protected = income()
     nist = NistDp3(schema, chosen(), 1.0)
     filled = sum(int((nist.histogram(protected, group) > 0).sum()) for group in range(len(nist.groups)))
-    return {"rows": found, "records": len(protected), "filled": filled, "bins": sum(nist.bins), "releases": times}
+    return {"rows": rows, "records": len(protected), "filled": filled, "bins": sum(nist.bins), "releases": times}
 
 
 def _released(
-    epsilon: float,
-    factor: float,
-    size: int,
-    marginals: int,
-    margins: np.random.SeedSequence,
-    stream: np.random.SeedSequence,
+    epsilon: float, factor: float, margins: np.random.SeedSequence, stream: np.random.SeedSequence
 ) -> dict[str, float]:
     """Return how many bins are left and how many are noise alone, the total of the most bins, and how far rows are."""
     schema, _, protected = income()
     rng = np.random.default_rng(stream)
-    nist = NistDp3(schema, chosen(), epsilon, factor=factor, rows=size)
+    nist = NistDp3(schema, chosen(), epsilon, factor=factor, rows=ROWS)
     fitted = nist.fit(protected, rng)
     noise = sum(int((nist.histogram(protected, group)[left] == 0).sum()) for group, left in enumerate(fitted.bins))
     rows, same = fitted.synthesize(rng=rng), np.random.default_rng(margins)  # the same margins every time
@@ -61,7 +54,7 @@ def _released(
         "left": float(sum(map(len, fitted.bins))),
         "noise": float(noise),
         "widest": float(fitted.counts[nist.bins.index(max(nist.bins))].sum()),
-        "distance": marginal_distance(rows, protected, schema, marginals=marginals, rng=same),
+        "distance": marginal_distance(rows, protected, schema, marginals=MARGINALS, rng=same),
     }
 
 

@@ -74,14 +74,14 @@ def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(qu
 
 
 def test_settings_of_ones_own_are_saved_beside_and_not_compared_with_what_was_expected(tmp_path, capsys):
-    words = ("--set", "epsilons=2", "--set", "sizes=8000", "--quick", "--jobs", "1", "--out", str(tmp_path))
+    words = ("--set", "epsilons=2", "--quick", "--jobs", "1", "--out", str(tmp_path))
     assert command("run", "neighbor_relation", *words) == 0
-    said = "With epsilons=2.0, sizes=8000: see the table and the figure. Answer and expectation are for other settings."
+    said = "With epsilons=2.0: see the table and the figure. Answer and expectation are for other settings."
     assert said in capsys.readouterr().out
     parameters = read_json(tmp_path / "neighbor_relation.json")["provenance"]["parameters"]
-    assert parameters == {"quick": True, "seed": 1, "epsilons": [2.0], "sizes": [8000]}
+    assert parameters == {"quick": True, "seed": 1, "epsilons": [2.0]}
     numbers = load_numbers("neighbor_relation", tmp_path)
-    assert numbers["settings"] == {"counts": (120, 75, 43), "epsilons": [2.0], "sizes": [8000]}
+    assert numbers["settings"] == {"epsilons": [2.0]}
     assert [(row["epsilon"], row["exact"]) for row in numbers["rows"]] == [(2, 2), (2, 4), (2, 4)]
     assert command("check", "neighbor_relation", "--out", str(tmp_path)) == 0
     assert capsys.readouterr().out == ""
@@ -90,13 +90,12 @@ def test_settings_of_ones_own_are_saved_beside_and_not_compared_with_what_was_ex
 
 SETTINGS = {
     "flaxman_residuals": "people=1e5 levels=2 people_per_leaf=50 adpc=0.1 parts=2 bandwidth=0.3",
-    "flaxman_direct": "epsilon=0.2 people=1e4 area=3 other=50 runs=100",
-    "flaxman_audit": "epsilon=0.5 parts=2 people=3 size=4000",
-    "one_run": "areas=2000 seeds=2 share_of_adpc=0.1",
-    "bounds": "losses=1,0.9 epsilon=0.5 rho=0.2 delta=1e-4 size=20000 seeds=3",
+    "flaxman_direct": "epsilon=0.2 people=1e4 other=50 runs=100",
+    "flaxman_audit": "epsilon=0.5 parts=2 size=4000",
+    "one_run": "areas=2000 seeds=2 in_each=50",
+    "bounds": "losses=1,0.9",
     "runs": "sizes=2000,5000 repetitions=2",
-    "bottom_up_curve": "epsilons=0.01,0.1,1 replicates=4 accuracy=0.9",
-    "nist_rows": "rows=500 marginals=5",
+    "bottom_up_curve": "epsilons=0.01,0.1,1 replicates=4",
 }
 
 
@@ -218,7 +217,7 @@ SAVED = (FIGURES / "neighbor_relation.json").read_text()
         (
             "",
             ["run", "neighbor_relation", "--set", "epsilon=1", "--out", "."],
-            "neighbor_relation has no parameter 'epsilon'; it has counts=120,75,43, epsilons=0.1,0.5,1.0, sizes=4",
+            "neighbor_relation has no parameter 'epsilon'; it has epsilons=0.1,0.5,1.0",
         ),
         (
             "",

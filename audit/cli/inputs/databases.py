@@ -46,7 +46,7 @@ class Population(NamedTuple):
 
 def bundled() -> set[str]:
     """Return the names of the data that come with the systems: bundled, or drawn."""
-    return {*offered("systems").EXTRACTS, *offered("systems").GENERATED}
+    return {*offered("systems").EXTRACTS, *offered("systems").DRAWN}
 
 
 def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Population | None) -> list[Named]:
@@ -105,7 +105,7 @@ def population_of(options: TargetOptions, drawn: dict[str, Any]) -> Population:
     if options.areas is not None:
         tree, counts = _of_areas(Path(data), options.areas, options.count)
     elif data in bundled():
-        tree, counts = systems.GENERATED[data](**drawn) if data in systems.GENERATED else systems.load(data)
+        tree, counts = systems.DRAWN[data](**drawn) if data in systems.DRAWN else systems.load(data)
     else:
         if Path(data).suffix == ".parquet":
             raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")

@@ -67,7 +67,6 @@ def select_targets(
     counts = all(system.of_counts for system in systems.values())
     if counts and options.areas is not None and options.spec is None:
         refuse(context, "pair geo public units config derive", "is for persons: counts have --areas and --count")
-        _check_data(options)
     elif options.persons or (options.data and any(not one.of_counts and one.own for one in systems.values())):
         systems = {name: _on_persons(system, options) for name, system in systems.items()}
         refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")
@@ -77,7 +76,7 @@ def select_targets(
         refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list` names them")
     for system in systems.values():
         _check_budgets(system, options.budgets)
-    generated = offered("systems").GENERATED
+    generated = offered("systems").DRAWN
     drawn = writable(signature(generated[options.data], eval_str=True).parameters) if options.data in generated else {}
     values = {name: _parameters(name, systems.get(name), options, drawn) for name in names}
     counted = [name for name in names if name not in systems or systems[name].of_counts]
@@ -125,20 +124,16 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
             raise ValueError(f"{own[0]} needs --data: a file of counts or records, or the name of bundled counts")
         if len(own) == len(names):
             refuse(context, OF_SYSTEMS, "is for the systems of `plaudit list`: give --claim")
+    if options.persons and options.data is None:
+        raise ValueError(f"--{min(options.persons)} goes with --data: a file of persons")
     if len(own) < len(names):
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
 
 def _on_persons(system: Any, options: TargetOptions) -> Any:
     """Return a system on a file of persons."""
-    _check_data(options)
     with _extras_needed():
         return system.on(options.data, **options.persons)
-
-
-def _check_data(options: TargetOptions) -> None:
-    if options.data is None:
-        raise ValueError(f"--{min(options.persons)} goes with --data: a file of persons")
 
 
 def _parameters(name: str, system: Any, options: TargetOptions, drawn: dict[str, Any]) -> dict[str, Any]:

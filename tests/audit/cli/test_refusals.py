@@ -176,6 +176,6 @@ def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
         raise error
 
     theirs = SimpleNamespace(name="theirs", of_counts=True, settings={}, below=math.inf, mechanism=mechanism)
-    offered = SimpleNamespace(systems=lambda: {"theirs": theirs}, GENERATED={})
+    offered = SimpleNamespace(systems=lambda: {"theirs": theirs}, DRAWN={})
     monkeypatch.setattr(targets, "offered", lambda _: offered)
     assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)
