@@ -50,7 +50,10 @@ class MethodOptions:
     event: Annotated[str, "Of direct estimates: at_least (an error of k people or more), or equal (of k people)."] = (
         "at_least"
     )
-    bandwidth: Annotated[float | None, "Of kde: width of the kernel in standard deviations. Default: 0.15."] = None
+    bandwidth: Annotated[
+        str | None,
+        "Of kde: width of the kernel in standard deviations, or robust, for errors with heavy tails. Default: 0.15.",
+    ] = None
     percentile: Annotated[float | None, "Of histogram and kde: percentile of errors for the window. Default: 95."] = (
         None
     )
@@ -113,6 +116,8 @@ def estimate(
     settings: dict[str, Any] = {
         key: value for key, value in asdict(tuning).items() if value is not None and key != "event"
     }
+    if tuning.bandwidth not in (None, "robust"):
+        settings["bandwidth"] = _number("bandwidth", str(tuning.bandwidth))
     settings |= {"confidence": confidence, "rng": root}
     if residuals is not None:
         refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
@@ -144,6 +149,13 @@ def estimate(
     details = {"promise": str(promise or ""), "seed": root.entropy, "command": command, "confidential": confidential}
     result = replace(result, settings=result.settings | details | source_of(name))
     return _answered(f"{label} {kind}", result, promise, out, as_json)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a number or robust, got {text!r}") from None
 
 
 def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
