@@ -31,7 +31,9 @@ def release_nist(
     groups: Annotated[
         Path | None, typer.Option(help='Groups instead of public records: {"groups": [["age", "sex"], ...]}.')
     ] = None,
-    rows: Annotated[int, typer.Option(help="Synthetic rows.")] = 800_000,
+    rows: Annotated[
+        int | None, typer.Option(help="Synthetic rows. Default: as many as the noisy counts of a histogram add up to.")
+    ] = None,
     max_bins: Annotated[int | None, typer.Option(help="Most bins of a group; goes with --public.")] = None,
     factor: Annotated[
         float | None, typer.Option(help="Of the cut, factor x scale x log10(bins). Default: the logarithm of 10.")
@@ -60,16 +62,17 @@ def release_nist(
         raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
     schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
     persons = recoded("data", data, recode, schema.attributes)
-    settings: dict[str, Any] = {} if factor is None else {"factor": factor}
+    given = {"factor": factor, "rows": rows}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.
-    NistDp3(schema, chosen or Groups.single(schema), epsilon, rows=rows, **settings)
+    NistDp3(schema, chosen or Groups.single(schema), epsilon, **settings)
     with console(stderr=True).status("reading, counting, drawing noise and rows"):
         if chosen is None:
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records", memory=memory), schema, **limits)
-        nist = NistDp3(schema, chosen, epsilon, rows=rows, law="geometric", **settings)
-        made = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng)
+        nist = NistDp3(schema, chosen, epsilon, law="geometric", **settings)
+        made = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, as_counted=rows is None)
     print(made.ledger)
-    print(f"{rows:,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
+    print(f"{len(made.synthetic):,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
     return 0

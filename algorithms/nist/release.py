@@ -111,12 +111,17 @@ class Release(Published):
 
 @published
 def release(
-    nist: NistDp3, records: ArrayLike, *, out: str | os.PathLike[str] | None = None, rng: Rng = "secure"
+    nist: NistDp3,
+    records: ArrayLike,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    rng: Rng = "secure",
+    as_counted: bool = False,
 ) -> Release:
     """Run NistDp3 once on codes of records, shape (n, fields), and write it to the new or empty folder `out`.
 
-    There may be no record, as the promise holds for that database too. A release takes secure noise; a seeded generator
-    is for simulations.
+    There are as many synthetic rows as the mechanism says, or `as_counted` by its noise. There may be no record, as the
+    promise holds for that database too. A release takes secure noise; a seeded generator is for simulations.
     """
     if reserved := [name for name in nist.schema.attributes if name.upper() in ("GROUP", "COUNT")]:
         raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {reserved[0]!r}")
@@ -124,7 +129,8 @@ def release(
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
     nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
     fitted = nist.fit(records, rng)
-    return Release(nist=nist, fitted=fitted, synthetic=fitted.synthesize(rng=None if isinstance(rng, str) else rng))
+    rows, chance = fitted.people if as_counted else None, None if isinstance(rng, str) else rng
+    return Release(nist=nist, fitted=fitted, synthetic=fitted.synthesize(rows, chance))
 
 
 def noise_table(nist: NistDp3) -> Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,12 @@ class Fitted:
     def uniform(self) -> tuple[str, ...]:
         """Names of the groups of which the cut left nothing: their rows are uniform over all bins, noise alone."""
         return tuple(name for name, counts in zip(self.groups.names, self.counts, strict=True) if not counts.size)
+
+    @property
+    def people(self) -> int:
+        """What the histogram with the fewest bins counts, at least 1: the least noise, and the least that is cut."""
+        sizes = [math.prod(len(self.schema.attributes[name]) for name in names) for names in self.groups.fields]
+        return max(1, int(self.counts[int(np.argmin(sizes))].sum()))
 
     def codes(self, group: int, bins: NDArray[np.int64]) -> NDArray[Any]:
         """Return the codes of some bins of a group, in the order of its fields, shape (bins, its fields)."""

@@ -78,6 +78,15 @@ def test_releases_that_are_refused(tmp_path):
     assert release(NIST, RECORDS).provenance["noise"] == "secure: exact, on the operating system's entropy"
 
 
+def test_there_are_as_many_rows_as_the_noisy_counts_of_the_fewest_bins_unless_a_number_is_given():
+    nist = NistDp3(SCHEMA, Groups([["sex"], ["age", "county"]]), 20.0, law="geometric")
+    made = release(nist, RECORDS, rng=np.random.default_rng(0), as_counted=True)
+    assert len(made.synthetic) == sum(made.fitted.counts[0]) == made.provenance["rows"]
+    assert len(made.synthetic) == pytest.approx(len(RECORDS), abs=5)
+    none = release(nist, np.zeros((0, 3), int), rng=np.random.default_rng(0), as_counted=True)
+    assert len(none.synthetic) >= 1
+
+
 # The command
 
 
@@ -109,7 +118,8 @@ def test_the_command_writes_a_release(files, capsys):
     printed = capsys.readouterr().out
     assert "total: epsilon 2 (add/remove)" in printed
     assert "50 rows of 3 fields, with noise from seed 1: a simulation, not to be published, written to" in printed
-    assert released("nist", **GIVEN | GROUPED | {"out": "again"}) == 0
+    assert released("nist", **GIVEN | GROUPED | {"out": "again", "rows": None}) == 0
+    assert 50 < len(rows_of(Path("again/synthetic.csv"))) < 250
     assert Path("again/groups.txt").read_text().startswith("2 groups, as given\nsex*age\n")
 
 
