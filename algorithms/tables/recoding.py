@@ -60,6 +60,11 @@ class Recoded:
 
     __str__ = __fspath__
 
+    @property
+    def made_of(self) -> set[str]:
+        """Columns of the file that others are made of."""
+        return {how["from"] for how in self.columns.values() if "from" in how}
+
     def selected(self, given: Iterable[str]) -> str:
         """Return the SQL of all columns, null where a value has no code, if the file has what they are made of."""
         columns, made = list(given), {name.upper() for name in self.columns}

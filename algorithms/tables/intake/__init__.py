@@ -30,6 +30,7 @@ from algorithms.tables.intake.expressions import (
     place_columns,
 )
 from algorithms.tables.opening import GIVEN, in_sql, reading
+from algorithms.tables.recoding import Recoded
 from audit.io.text import printable
 
 __all__ = [
@@ -215,7 +216,8 @@ def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator
             _check_renamed(what, types, names)
         actual = {column.upper(): column for column in types}  # by name, whatever its case
         found = {name: actual[name.upper()] for name in names}
-        if what == PERSONS and (rest := [printable(column) for column in types if column not in found.values()]):
+        used = {name.upper() for name in (*names, *(source.made_of if isinstance(source, Recoded) else ()))}
+        if what == PERSONS and (rest := [printable(column) for column in types if column.upper() not in used]):
             print(f"not released: {', '.join(rest)}", file=sys.stderr)
         yield database, {name: Column(name, in_sql(column), types[column]) for name, column in found.items()}
 
