@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,9 +32,11 @@ class NotebookGDPC(CountsBug):
     **True loss.** ``-log(1 - epsilon)``: 0.1054 for 0.1, 0.693 for 0.5, 2.303 for 0.9. From 1 on there is no such law.
     """
 
+    below: ClassVar[float] = 1.0  # what epsilon must be
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.epsilon >= 1:
+        if self.epsilon >= self.below:
             raise ValueError(f"epsilon must be below 1 to be a success probability, got {self.epsilon}")
 
     @property

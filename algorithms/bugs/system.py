@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -26,11 +27,11 @@ ON_COUNTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "laplace-holes": (LaplaceHoles, {}),
     "rdpc-forgotten-level": (ForgottenLevelRDPC, {"output": "all"}),
     "rdpc-square-root-shares": (SquareRootShares, {}),
-    "gdpc-notebook": (NotebookGDPC, {"below": 1.0}),
+    "gdpc-notebook": (NotebookGDPC, {}),
 }
 
 for name, (kind, settings) in ON_COUNTS.items():
-    register(counting(name, kind, group="known bugs", **settings))
+    register(counting(name, kind, group="known bugs", below=getattr(kind, "below", math.inf), **settings))
 
 for name, bug in known_bugs().items():
     register(
@@ -39,6 +40,7 @@ for name, bug in known_bugs().items():
             group="known bugs",
             about=(bug.mechanism.__doc__ or "").partition("\n")[0],
             build=as_it_is(bug.mechanism),
+            below=getattr(bug.mechanism, "below", math.inf),
             pairs={"shown": partial(NeighborPair.declared, bug.x, bug.y, bug.relation, label=bug.event)},
         )
     )

@@ -44,7 +44,7 @@ def desk(tmp_path, monkeypatch):
     for path, name in zip(PATHS, ("persons.csv", "units.csv", "geo.csv"), strict=True):
         shutil.copy(path, name)
     Path("config.json").write_text(json.dumps(CONFIG))
-    rows = [f"10,1,female,{ADULTS[0]},40", f"10,2,male,{ADULTS[1]},7", "20,1,male,1,12"]
+    rows = [f"10,1,female,{ADULTS[0]},40", f"10,2,male,{ADULTS[1]},7", f"20,1,male,{ADULTS[1]},12"]
     Path("people.csv").write_text("\n".join(["state,county,sex,age,n", *rows, ""]))
     attributes = {"sex": ["female", "male"], "age": [ADULTS[0], ADULTS[1], "1"]}
     Path("spec.json").write_text(json.dumps({"attributes": attributes}))
