@@ -142,8 +142,8 @@ class Part:
 
     def changed(self, numbers: Numbers) -> str:
         """Return in words which settings are others than those that expectation and answer are for."""
-        own = numbers["settings"]
-        others = {name: one.replace(default=own[name]) for name, one in self.settings.items()}
+        own = numbers.get("settings", {})
+        others = {name: one.replace(default=own.get(name, one.default)) for name, one in self.settings.items()}
         return described({name: one for name, one in others.items() if one != self.settings[name]})
 
     def _named(self, numbers: Numbers) -> dict[str, Any]:
