@@ -18,7 +18,7 @@ from audit.results.plots import GRAY, GREEN, PURPLE
 from experiments.audits import repeat
 from experiments.drawing import foot, line_key, page
 from experiments.experiment import Check, Checks, Numbers, between
-from experiments.ons.bias import all_deaths
+from experiments.ons.printed import all_deaths
 
 ORDERS = {"demography first": PILOT_LEVELS, "geography first": GEOGRAPHY_FIRST}
 LAWS: tuple[Law, ...] = ("laplace", "gaussian")

@@ -26,7 +26,7 @@ from algorithms.tables.shares import Share
 from audit.results.plots import BLACK
 from experiments.drawing import foot, line_key, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, published
-from experiments.ons.bias import merged
+from experiments.ons.printed import merged
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 LAWS: tuple[Law, ...] = ("laplace", "geometric", "gaussian")
@@ -179,6 +179,10 @@ def check(numbers: Numbers) -> Checks:
         if float(epsilon) >= 1:
             words = f"epsilon {epsilon}: top-down loses more than independent noise in {worse} of {len(ratios)} tables"
             yield Check(f"{words}, expected more than half", worse > len(ratios) / 2)
+            for measure in ("l1", "l2"):
+                more = np.greater(row[measure], kinds["epsilon a table"][epsilon][measure])
+                words = f"epsilon {epsilon}: {measure} above that of independent noise with epsilon a table"
+                yield Check(f"{words} in {more.sum()} of {more.size} tables, expected all", bool(more.all()))
         if float(epsilon) >= STEADY:
             shifted = np.divide(kinds["top-down, equal"][epsilon]["l1"], row["l1"])[GROUPS["regions by two"]]
             yield between(f"epsilon {epsilon}: L1 of regions, equal shares / the pilot's", shifted.max(), 0, 1)

@@ -15,7 +15,7 @@ from experiments.papers.values import Saved, values
 STATUSES = {
     "same": "the printed number, table, formula or rule, to its last digit",
     "close": "a printed number, within what is said",
-    "direction": "the same signs, order and growth; the data behind the printed numbers are not public",
+    "direction": "the same signs, growth and order (rank correlation 0.8 or more); the data behind are not public",
     "shown": "done, drawn or tested here; no number is printed",
     "differs": "measured or proved to be otherwise, or to hold only with a condition that is not printed",
     "not to be had": "and why",
@@ -28,7 +28,7 @@ class Item:
 
     place: str
     says: str
-    how: str
+    how: str  # a status, or a template for `values` that gives one
     where: tuple[str, ...] = ()  # experiments by name, and "module:object" of functions and tests
     ours: str = ""  # a template for `values`, as is the next
     printed: str = ""
@@ -36,7 +36,7 @@ class Item:
 
     def check(self) -> None:
         """Refuse an item without a status or a place here, and names that do not exist."""
-        if self.how not in STATUSES:
+        if "{" not in self.how and self.how not in STATUSES:
             raise ValueError(f"how must be one of {', '.join(STATUSES)}, got {self.how!r} of {self.place}")
         if self.how == "not to be had" and not self.why:
             raise ValueError(f"what is not to be had must say why, got nothing of {self.place}")
@@ -57,8 +57,8 @@ class Item:
         where = [
             f"[{name}](../figures/README.md#{name})" if ":" not in name else f"`{_short(name)}`" for name in self.where
         ]
-        how = f"{self.how}: {self.why}" if self.why else self.how
-        printed, ours = (worded(template, named) for template in (self.printed, self.ours))
+        how, printed, ours = (worded(template, named) for template in (self.how, self.printed, self.ours))
+        how = f"{how}: {self.why}" if self.why else how
         return [self.place, self.says, ", ".join(where), printed, ours, how]
 
 
@@ -87,7 +87,7 @@ def load_papers() -> list[Paper]:
 def page(papers: Iterable[Paper], saved: Saved) -> str:
     """Return the page: every item of every paper, and how many of each status there are."""
     papers, named = list(papers), values(saved)
-    counts = Counter(item.how for paper in papers for item in paper.items)
+    counts = Counter(worded(item.how, named) for paper in papers for item in paper.items)
     statuses = [(how, words, str(counts[how])) for how, words in STATUSES.items()]
     parts = [
         "# The five papers, item by item",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from algorithms.ons.deaths import PLAUSIBLE
 from experiments.audits import opened, share
 from experiments.experiment import NAMES, Numbers, down, find, violations
-from experiments.ons import bias, matrices
+from experiments.ons import printed, shares
 
 Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
 
@@ -87,7 +89,11 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
 def _ons(n: Numbers) -> dict[str, Any]:
     kinds, orders = n["ons_pilot"]["kinds"], n["ons_orders"]
     laplace, pilot, equal = (kinds[kind]["1"] for kind in ("laplace", "top-down, pilot", "top-down, equal"))
-    ratio = np.divide(pilot["l1"], laplace["l1"])
+    ratio, fit, (lack, total, limits) = np.divide(pilot["l1"], laplace["l1"]), n["ons_shares"], printed.total_share()
+    a_table = [np.divide(pilot[measure], kinds["epsilon a table"]["1"][measure]) for measure in ("l1", "l2")]
+    areas = sum(map(len, PLAUSIBLE["areas"].values()))
+    fewer = np.divide(equal["l1"], pilot["l1"])
+    moved = next(row["after"] for row in orders["rows"] if (row["law"], row["epsilon"]) == ("laplace", 2.0))
     (kept,) = [row["audits"] for row in n["ons_zeros"]["zeros"] if row["name"] == "zeros kept: synthetic people"]
     smallest = [name for _, name in orders["names"]].index("N99999999")
     named: dict[str, Any] = {
@@ -107,7 +113,18 @@ def _ons(n: Numbers) -> dict[str, Any]:
             for measure in ("on_diagonal", "l1", "l2", "hellinger")
         },
         "top_down_ratio": f"{ratio.min():.2f} to {ratio.max():.0f} times, above 1 in {(ratio > 1).sum()} of 14 tables",
-        "equal_shares": _listed(np.divide(equal["l1"][10:], pilot["l1"][10:]), "{:.2f}"),
+        "a_table": [f"{own.min():.1f} to {own.max():.0f} times" for own in a_table],
+        "square_roots": _listed(0.99 * (roots := np.sqrt([1, len(printed.NAMES), areas])) / roots.sum(), "{:.3f}"),
+        "equal_shares": _listed(fewer[10:], "{:.2f}"),
+        "fewer_below": f"{fewer.min():.2f} to {fewer.max():.2f}",
+        "marital": ", ".join(
+            f"{name} {before:,} to {after:,.0f}"
+            for (kind, name), before, after in zip(orders["names"], orders["before"], moved, strict=True)
+            if kind == "marital"
+        ),
+        "agreement": printed.agreement(fit["printed"]),
+        "best_shares": ", ".join(fit["best"]["shares"]),
+        "totals": f"with {lack} added to each, a share of {total:.2f}, 95% limits {limits[0]:.2f} and {limits[1]:.2f}",
         "orders": ", ".join(
             f"{row['after'][smallest]:,.0f} ({row['order']})"
             for row in orders["rows"]
@@ -115,23 +132,18 @@ def _ons(n: Numbers) -> dict[str, Any]:
         ),
         **{"nearest": {}, "regions": {}, "areas": {}},
     }
-    for name, method in (("good", "laplace"), ("good", "top-down"), ("poor", "top-down")):
-        epsilon, apart = matrices.nearest(n["ons_matrices"], name, method)
-        words = f"{method} at epsilon {epsilon:g}: {apart:.2f} of cells in other classes"
-        named["nearest"][f"{name}, {method}"] = words
-    for words, variant in (("with", bias.WITH), ("without", bias.WITHOUT)):
-        rows, areas = n["ons_bias"]["rows"][variant].values(), bias.PRINTED_AREAS[variant].items()
-        for region in bias.RARE:
-            here, printed = [row["regions"][region] for row in rows], bias.PRINTED_REGIONS[variant][region][1:]
-            for key, counts in ((f"{words} {region}", here), (f"{words} {region}, printed", printed)):
-                named["regions"][key] = f"{bias.NAMES[region]}: {_listed(counts, '{:,.0f}')}"
-        ratios = [
-            row["areas"][area] / printed[1 + place]
-            for place, row in enumerate(rows)
-            for area, printed in areas
-            if printed[1 + place]
-        ]
-        named["areas"][words] = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    for number, method in product(printed.CELLS, ("laplace", "printed", "best")):
+        epsilon, apart = shares.nearest(fit, number, method)
+        ways = {"printed": "top-down, printed shares", "best": f"shares {named['best_shares']}"}
+        where = f"{ways.get(method, method)}, at epsilon {epsilon:g}"
+        named["nearest"][f"{number}, {method}"] = f"{where}: {apart:.2f} of cells in other classes"
+    for words, number in (("with", 8), ("without", 10)):
+        _, there, here = printed.beside(fit["printed"], number)
+        for place, region in enumerate(printed.NAMES):
+            for key, counts in ((f"{words} {region}", here), (f"{words} {region}, printed", there)):
+                named["regions"][key] = f"{printed.NAMES[region]}: {_listed(counts[place], '{:,.0f}')}"
+        _, there, here = printed.beside(fit["printed"], number + 1)
+        named["areas"][words] = f"{np.nanmin(here / there):.2f} to {np.nanmax(here / there):.2f}"
     return named
 
 

@@ -65,8 +65,12 @@ def test_values_are_those_of_the_saved_numbers():
 
 def test_statuses_are_counted():
     paper = Paper("one", (Item("a", "b", "same", ("audit.claims:PureDP",)), Item("c", "d", "not to be had", why="e")))
-    shown = page([paper], saved)
+    direction = Item(
+        "f", "g", "{agreement[8][how]}", ("ons_regions",), "{agreement[8][words]}"
+    )  # a status by its check
+    shown = page([paper, Paper("two", (direction,))], saved)
     assert "to its last digit | 1 |" in shown
+    assert "the data behind are not public | 1 |" in shown
     assert "| c | d |  |  |  | not to be had: e |" in shown
 
 

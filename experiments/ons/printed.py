@@ -1,0 +1,125 @@
+"""What the pilot prints in its Tables 6 to 11, how far from it other numbers are, and deaths with fewer areas."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2, spearmanr
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.ons.tables import Table
+from algorithms.ons.top_down import PILOT_SHARES
+from algorithms.ons.utility import CLASSES, transition_matrix
+from experiments.experiment import published
+
+WITH, WITHOUT = "zeros perturbed", "zeros left alone"
+EPSILONS = (10.0, 2.0, 0.1)
+PILOT = tuple(map(str, PILOT_SHARES))
+NAMES: dict[str, str] = published("ONS names of regions")
+REGIONS: dict[str, dict[str, list[int]]] = published("ONS regions")
+AREAS: dict[str, dict[str, list[int | None]]] = published("ONS areas")
+COUNTS = {8: ("regions", WITH), 9: ("areas", WITH), 10: ("regions", WITHOUT), 11: ("areas", WITHOUT)}  # of tables
+MATRICES = {6: np.array(published("ONS table 6"), float), 7: np.array(published("ONS table 7"), float)}
+CELLS = {6: Table(2, "age*sex"), 7: Table(1, "month*age*sex")}  # 5,020 and 3,120; one less is printed of each
+RANKED = 0.8  # the least rank correlation of changes in the same direction
+
+
+def all_deaths(quick: bool) -> Deaths:
+    """Return the deaths; of the quick form with most areas merged."""
+    return merged(synthetic_deaths(0)) if quick else synthetic_deaths(0)
+
+
+def merged(deaths: Deaths, kept: Container[str] = frozenset(AREAS[WITH])) -> Deaths:
+    """Return the same deaths with all areas of a region that are not kept made one; Table 9 names the default."""
+    codes = [(region, area if area in kept else "rest") for region, area in codes_of(deaths)]
+    areas = sorted(set(codes))
+    histogram = np.zeros((len(areas), deaths.schema.cells), np.int32)
+    np.add.at(histogram, [areas.index(area) for area in codes], deaths.histogram)
+    return Deaths(Hierarchy.from_codes(*map(list, zip(*areas, strict=True))), deaths.schema, histogram)
+
+
+def codes_of(deaths: Deaths) -> list[list[str]]:
+    """Return region and area of every leaf."""
+    return [deaths.tree.codes(int(leaf)) for leaf in deaths.tree.leaves]
+
+
+def apart(number: int, actual: NDArray[Any], released: NDArray[Any]) -> list[float]:
+    """Return the share of cells in other classes than Table 6 or 7 has (total variation of rows, weighted as printed).
+
+    Then the share of cells of 51 to 100 that stay, and how far one release, shape (runs, areas, groups), is from all.
+    """
+    each = [transition_matrix(actual, one)[:, : len(CLASSES)] for one in released]
+    matrices = (np.sum(each, axis=0), MATRICES[number], *each)
+    total, *others = (one / np.maximum(one.sum(axis=1, keepdims=True), 1e-9) for one in matrices)
+    weights, row = MATRICES[number].sum(axis=1), CLASSES.index("51-100")
+    far, *noise = ((weights * np.abs(total - one).sum(axis=1)).sum() / (2 * weights.sum()) for one in others)
+    return [float(far), float(total[row, row]), float(np.mean(noise))]
+
+
+def beside(row: dict[str, Any], number: int) -> tuple[NDArray[np.float64], ...]:
+    """Return actual, printed and own counts of one of Tables 8 to 11; the last two by epsilon, NaN if not printed."""
+    level, variant = COUNTS[number]
+    table = (REGIONS if level == "regions" else AREAS)[variant]
+    printed = np.array([*table.values()], float)
+    own = np.array([[row[variant][f"{epsilon:g}"][level][name] for epsilon in EPSILONS] for name in table])
+    return printed[:, :1], printed[:, 1:], own
+
+
+def misfits(row: dict[str, Any]) -> dict[int, float]:
+    """Return cells of Tables 6, 7 in other classes at the nearest epsilon, mean |log ratio| of counts of 8 to 11."""
+    far = {number: min(matrix[0] for matrix in row[str(number)].values()) for number in CELLS}
+    for number in COUNTS:
+        _, printed, own = beside(row, number)
+        far[number] = float(np.nanmean(np.abs(np.log(np.maximum(own, 1) / printed))))
+    return far
+
+
+def misfit(row: dict[str, Any], without: Iterable[int] = ()) -> float:
+    """Return the geometric mean of misfits: no table outvotes others by its unit, or by how little noise it has."""
+    return float(np.exp(np.mean([np.log(far) for number, far in misfits(row).items() if number not in without])))
+
+
+def noise_of(row: dict[str, Any]) -> dict[int, float]:
+    """Return how far one release of a split is from the middle of all, as misfits are measured."""
+    noise = {number: float(min(row[str(number)].values())[2]) for number in CELLS}
+    for number, (level, variant) in COUNTS.items():
+        noise[number] = float(np.mean([own["noise"][level] for own in row[variant].values()]))
+    return noise
+
+
+def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
+    """Say of each of Tables 8 to 11 what that of a split has in common with it, and if that is its direction.
+
+    It is if all changes have the printed sign, all steps to the next epsilon too, and changes rank as printed.
+    """
+    found = {}
+    for number in COUNTS:
+        before, printed, own = beside(row, number)
+        signs = ((printed - before) * (own - before))[~np.isnan(printed - before)] > 0
+        steps = (np.diff(printed) * np.diff(own))[~np.isnan(np.diff(printed))] > 0
+        known = np.nan_to_num(before)  # of less than 10, printed as such
+        pairs = zip((printed - known).T, (own - known).T, strict=True)
+        rank = min(float(spearmanr(*pair, nan_policy="omit").statistic) for pair in pairs)
+        words = f"{signs.sum()} of {signs.size} changes and {steps.sum()} of {steps.size} steps of epsilon have the "
+        words += f"printed sign, rank correlations {rank:.2f} or more"
+        same = signs.all() and steps.all() and rank >= RANKED
+        found[number] = {"how": "direction" if same else "differs", "words": words}
+    return found
+
+
+def total_share() -> tuple[int, float, list[float]]:
+    """Return what all printed totals lack, the share of the total that the rest fits, and its 95% limits.
+
+    Absolute Laplace noise times epsilon, added up over six totals, has a Gamma law of shape 6 and scale 1 / share; what
+    they lack makes the sum least, so that limits are about right.
+    """
+    people, places = sum(row[0] for row in REGIONS[WITH].values()), [*enumerate(EPSILONS, 1)]
+    tables = REGIONS.values()
+    errors = [(epsilon, sum(row[at] for row in own.values()) - people) for own in tables for at, epsilon in places]
+    spent, lack = min((sum(epsilon * abs(error - one) for epsilon, error in errors), -one) for _, one in errors)
+    limits = [float(chi2.ppf(tail, 2 * len(errors))) / (2 * spent) for tail in (0.025, 0.975)]
+    return lack, len(errors) / spent, limits
