@@ -75,6 +75,9 @@ def __getattr__(name: str) -> Any:
         return metadata.version("plaudit")
     # The import system asks for special names, and must not be the one to import a package of the same name.
     audit = None if name.startswith("__") else import_module("audit")
+    if audit is not None and Path(HOME, "audit", "__init__.py") != Path(audit.__file__ or "").resolve():
+        found = f"Python finds another package of that name, {audit.__file__}"
+        raise ImportError(f"plaudit.{name} is in the package audit of plaudit, and {found}: PYTHONPATH={HOME} helps")
     if name not in getattr(audit, "__all__", ()):
         raise AttributeError(f"module 'plaudit' has no attribute {name!r}")
     return getattr(audit, name)

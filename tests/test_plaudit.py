@@ -33,6 +33,19 @@ def test_the_public_names_are_those_of_audit():
         _ = plaudit.certify
 
 
+def test_another_package_called_audit_is_named_with_what_helps(tmp_path):
+    (tmp_path / "audit").mkdir()
+    (tmp_path / "audit" / "__init__.py").touch()
+    code = "import plaudit\ntry:\n    plaudit.PureDP\nexcept ImportError as error:\n    print(error)"
+    said = python(code, folder=tmp_path)
+    where = tmp_path / "audit" / "__init__.py"
+    assert said == (
+        "plaudit.PureDP is in the package audit of plaudit, and Python finds another package of that name, "
+        f"{where}: PYTHONPATH={plaudit.HOME} helps\n"
+    )
+    assert python(f"import sys\nsys.path.insert(0, {plaudit.HOME!r})\n{code}", folder=tmp_path) == ""
+
+
 def test_the_script_is_the_command():
     (script,) = metadata.entry_points(group="console_scripts", name="plaudit")
     assert script.load() is plaudit.main
