@@ -84,7 +84,11 @@ class RunOptions:
         None
     )
     size: Annotated[
-        int | None, WHOLE, "Runs in all, over both databases, such as 1e6. Default: 200,000, of a slow system fewer."
+        int | None,
+        "--size",
+        "--runs",
+        WHOLE,
+        "Runs in all, over both databases, such as 1e6. Default: 200,000, of a slow system fewer.",
     ] = None
     selection: Annotated[float, "Share of them that chooses the event."] = 0.3
     confidence: Confidence = 0.95

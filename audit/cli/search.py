@@ -36,7 +36,11 @@ def search(
     pairs: Annotated[int, "Pairs that are looked at: a person in cells from the emptiest to the fullest."] = 60,
     keep: Annotated[int, "Pairs that are measured, under one confidence."] = 3,
     size: Annotated[
-        int | None, WHOLE, "Runs in all: three tenths look, the others measure. Default: as many as of an audit."
+        int | None,
+        "--size",
+        "--runs",
+        WHOLE,
+        "Runs in all: three tenths look, the others measure. Default: as many as of an audit.",
     ] = None,
     confidence: Confidence = 0.95,
     attack: Annotated[str, "Where to look, as in `plaudit audit`."] = "auto",

@@ -29,7 +29,8 @@ def own_mechanism(name: str) -> Any:
     try:
         value: Any = importlib.import_module(module)
     except ImportError as error:
-        raise ValueError(f"{module!r} cannot be imported: {error}") from error
+        file = f"; a file is named without .py, {module[:-3]}:{path}" if module.endswith(".py") else ""
+        raise ValueError(f"{module!r} cannot be imported: {error}{file}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # theirs may be of any kind

@@ -475,4 +475,5 @@ def test_a_written_claim_is_of_a_family_positive_and_finite(text):
         parse_claim(text)
     forms, rest = str(refused.value).removeprefix("a claim is written ").split(" with ", 1)
     assert set(forms.split(" or ")) >= FORMS
-    assert rest == f"positive finite numbers, approx:0,DELTA for total variation, got {text!r}"
+    meant = ": did you mean pure:1?" if text == "1" else ""
+    assert rest == f"positive finite numbers, approx:0,DELTA for total variation, got {text!r}{meant}"

@@ -34,7 +34,7 @@ def test_one_violation_outweighs_the_rest(plaudit: Command) -> None:
 
 
 def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
-    outcome = plaudit("audit", "gdpc", "--size", "40", "--seed", "1")
+    outcome = plaudit("audit", "gdpc", "--runs", "40", "--seed", "1")
     assert (outcome.code, outcome.err) == (NO_POWER, "")
     assert "gdpc has no power. What would help: some 97 runs (--size).\n" in outcome.out
     result = audited(plaudit, "gdpc", "--epsilon", "700", code=NO_POWER)  # in strict JSON, which has no infinity
