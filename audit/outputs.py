@@ -312,7 +312,9 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
         numbers = numbers.astype(np.float64, copy=False)
         if (nan := np.isnan(numbers)).any():
             numbers = np.where(nan, nan_values(numbers), numbers)
-    elif not all(map(is_exact, numbers[(numbers < -EXACT) | (numbers > EXACT)].tolist())):
+    elif max(-int(numbers.min()), int(numbers.max())) > EXACT and not all(
+        map(is_exact, numbers[(numbers < -EXACT) | (numbers > EXACT)].tolist())
+    ):
         return None
     if own:
         numbers = numbers.view()
