@@ -1,7 +1,8 @@
 """A bottom-up release: noise once, all tables by adding up, and one folder with what is published, or nothing.
 
-The folder holds ``level_0.csv``, ``level_1.csv``, ... with every area of the level (0 is the root). Areas that are not
-reported are left out, and so are areas that hold one. Noisy counts may be negative, and calibrated ones have fractions.
+The folder holds ``level_0.csv``, ``level_1.csv``, ... with every area of the level (0 is the root), and a column for
+each level of areas down to it. Areas that are not reported are left out, and so are areas that hold one. Noisy counts
+may be negative, and calibrated ones have fractions.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from algorithms.tables.columns import AREA, COUNT, Columns, attribute_columns
+from algorithms.tables.columns import COUNT, Columns, attribute_columns, code_columns
 from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published, described, level_names, published
+from algorithms.tables.release import Published, check_distinct, described, level_names, published
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
 
@@ -51,20 +52,22 @@ class Release(Published):
     @cached_property
     def tables(self) -> list[Frame]:
         """All tables of each level, the root's first."""
-        margins = self.mechanism.of_counts.margins(self.cells)
-        names = np.array([self.tree.name(node) for node in range(self.tree.n_nodes)], dtype=object)
-        return [
-            Frame.concatenate(
-                [_rows(self.schema, query, names[nodes], table[nodes]) for query, table in margins.items()]
+        margins, made = self.mechanism.of_counts.margins(self.cells), []
+        for level in range(self.tree.depth + 1):
+            nodes = self.tree.level(level)
+            codes = np.array([self.tree.codes(node) for node in range(nodes.start, nodes.stop)], dtype=object)
+            areas = dict(zip(self.areas, codes.T, strict=False))
+            made.append(
+                Frame.concatenate([_rows(self.schema, query, areas, table[nodes]) for query, table in margins.items()])
             )
-            for nodes in map(self.tree.level, range(self.tree.depth + 1))
-        ]
+        return made
 
     @property
     def columns(self) -> Columns:
-        """The same at every level."""
-        columns = (AREA, *attribute_columns(self.schema, more="; empty where all levels are added up"), COUNT)
-        return {f"level_{level}.csv": columns for level in range(self.tree.depth + 1)}
+        """Those of the areas down to the level, then the same at every level."""
+        columns = (*attribute_columns(self.schema, more="; empty where all levels are added up"), COUNT)
+        levels = range(self.tree.depth + 1)
+        return {f"level_{level}.csv": (*code_columns(self.areas[:level]), *columns) for level in levels}
 
     @property
     def ledger(self) -> str:
@@ -146,10 +149,8 @@ class Release(Published):
 
 def check_schema(schema: Schema, areas: int = 1) -> None:
     """Refuse attributes of which no release can be made, as soon as they are known."""
-    if reserved := [name for name in schema.attributes if name.upper() in ("AREA", "COUNT")]:
-        raise ValueError(
-            f"attributes must not be called AREA or COUNT, as columns of the tables are, got {reserved[0]!r}"
-        )
+    if reserved := [name for name in schema.attributes if name.upper() == "COUNT"]:
+        raise ValueError(f"attributes must not be called COUNT, as a column of the tables is, got {reserved[0]!r}")
     if (number := len(schema.shape)) > MOST_ATTRIBUTES:
         raise ValueError(f"a release must be of at most {MOST_ATTRIBUTES} attributes, got {number}")
     if (rows := areas * math.prod(side + 1 for side in schema.shape)) > LARGEST_RELEASE:
@@ -176,6 +177,7 @@ def release(
         raise ValueError("a release needs a tree and a schema, so that its tables have names")
     names = level_names(areas, tree)
     check_schema(schema, tree.n_nodes)
+    check_distinct((*names, *schema.attributes, "COUNT"))
     if isinstance(rng, str) and mechanism.noise != "exact":
         raise ValueError(f'a secure release needs noise="exact", got {mechanism.noise!r}: its noise ends')
     of_counts = mechanism.of_counts
@@ -193,14 +195,14 @@ def release(
     )
 
 
-def _rows(schema: Schema, query: str, names: NDArray[Any], table: NDArray[Any]) -> Frame:
+def _rows(schema: Schema, query: str, areas: dict[str, NDArray[Any]], table: NDArray[Any]) -> Frame:
     """Return the rows of one margin of some areas, those not reported left out."""
     named = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
     sides = [len(levels) if name in named else 1 for name, levels in schema.attributes.items()]
     places = np.unravel_index(np.arange(table.shape[1]), sides)
-    columns: dict[str, Any] = {"AREA": np.repeat(names, table.shape[1])}
+    columns: dict[str, Any] = {name: np.repeat(codes, table.shape[1]) for name, codes in areas.items()}
     for (name, levels), place in zip(schema.attributes.items(), places, strict=True):
         words = np.array(levels if name in named else [""], dtype=object)
-        columns[name] = np.tile(words[place], len(names))
+        columns[name] = np.tile(words[place], len(table))
     columns["COUNT"] = table.reshape(-1)
     return Frame(columns).where(~np.isnan(columns["COUNT"]))

@@ -105,10 +105,12 @@ def test_tables_of_all_levels_hold_all_margins(tmp_path):
     made = release(mechanism, COUNTS, out=tmp_path / "out", rng=np.random.default_rng(5), areas=AREAS, listed=True)
     assert names(tmp_path / "out") == FILES
     assert np.array_equal(made.cells, mechanism(COUNTS, 1, np.random.default_rng(5))[0])
-    for level, areas in enumerate((["total"], ["A", "B"], ["A / 1", "A / 2", "B / 1"])):
+    for level, areas in enumerate(([()], [("A",), ("B",)], [("A", "1"), ("A", "2"), ("B", "1")])):
         rows = rows_of(tmp_path / "out" / f"level_{level}.csv")
         assert len(rows) == len(areas) * 9
-        found = {(row["AREA"], row["sex"], row["age"]): int(row["COUNT"]) for row in rows}
+        assert list(rows[0]) == [*AREAS[:level], "sex", "age", "COUNT"]
+        codes = [tuple(row[name] for name in AREAS[:level]) for row in rows]
+        found = {(area, row["sex"], row["age"]): int(row["COUNT"]) for area, row in zip(codes, rows, strict=True)}
         tables = mechanism.tables(made.cells)[TREE.level(level)].reshape(-1, 2, 2)
         for area, table in zip(areas, tables, strict=True):
             assert found[area, "", ""] == table.sum()
@@ -136,7 +138,7 @@ def test_areas_whose_published_totals_are_not_the_data_s_are_left_out(files, cap
     assert "1 area was left out" in capsys.readouterr().out
     nation, states, counties = (rows_of(Path(f"out/level_{level}.csv")) for level in range(3))
     assert nation == []
-    assert {row["AREA"] for row in counties} == {"A / 1", "A / 2"}
+    assert {(row["state"], row["county"]) for row in counties} == {("A", "1"), ("A", "2")}
     totals = [float(row["COUNT"]) for row in states if not row["sex"] and not row["age"]]
     assert totals == pytest.approx([26])
     promise = {"kind": "pure", "epsilon": 2.0, "relation": "add_remove", "relative_to": "published totals"}
@@ -251,7 +253,8 @@ def test_releases_that_are_refused(monkeypatch, tmp_path):
     refused("a release needs a tree and a schema, so that its tables have names", BottomUp(1.0, TREE))
     refused("areas must name each of 2 levels below the root, got state", mechanism, areas=["state"])
     clash = BottomUp(1.0, TREE, Schema({"Count": ("a", "b"), "age": ("0", "1")}))
-    refused(r"attributes must not be called AREA or COUNT, .* got 'Count'", clash)
+    refused(r"attributes must not be called COUNT, as a column of the tables is, got 'Count'", clash)
+    refused("columns of a file must have different names, got 'sex' twice", mechanism, areas=["sex", "county"])
     many = BottomUp(1.0, TREE, Schema({f"a{place}": "x" for place in range(13)}))
     refused(r"^a release must be of at most 12 attributes, got 13", many, [[1]] * 3, rng=None)  # before any noise
     ending = BottomUp(40.0, TREE, SCHEMA, noise="inverse_cdf")
