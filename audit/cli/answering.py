@@ -81,7 +81,7 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
             if question.pairs > 1:
                 provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
             if question.extreme and result.verdict == "not refuted":
-                provenance["next"] = command_of(context, [question.command, question.target], question.extreme, seed)
+                provenance["next"] = command_of(context, [question.command, question.target], question.extreme)
             results.append((question.name, replace(result, provenance=provenance)))
             if out is not None:
                 saved.append(save_result(results[-1][1], out, question.name))
@@ -96,8 +96,8 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     return exit_code(result.verdict for _, result in results)
 
 
-def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object) -> str:
-    """Return the command that gives a result again: as it was called, but for `options`, with the seed that it had.
+def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
+    """Return the command that gives a result again: as it was called, but for `options`, with the seed if it is given.
 
     Files are named as in the current folder, those elsewhere by their names alone: a result says nothing of a disk.
     """
@@ -114,7 +114,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
         elif value is not None:
             for part in value if option.multiple else [value]:
                 words += [option.opts[0], *map(str, part if isinstance(part, tuple) else (part,))]
-    return shlex.join([*words, "--seed", str(seed)])
+    return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
 
 
 def _drawn(folder: Path, made: int) -> str:

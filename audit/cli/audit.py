@@ -197,7 +197,6 @@ def _of_target(target: Target, label: str, promised: Claim, common: dict[str, An
     for words, pair, options, extreme in target.pairs:
         own_options = options | ({"confidence": common["confidence"]} if len(target.pairs) > 1 else {})
         name = " ".join(filter(None, (label, words)))
-        extreme = extreme if len(target.pairs) == 1 else None
         yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs), extreme=extreme)
 
 

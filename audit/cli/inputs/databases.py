@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.cli.inputs.options import DatabaseOptions, TargetOptions
-from audit.cli.inputs.records import column_of, read_records, record_of
+from audit.cli.inputs.records import column_of, extreme_of, read_records, record_of
 from audit.cli.inputs.tables import read_counts
 from audit.installed import offered
 from audit.neighbors import NeighborPair
@@ -79,8 +78,10 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
             words = f"{number} moved from {label(cell)} to {label(target)}"
         short = f"cell {cell}{'' if target is None else f' to {target}'}{'' if people == 1 else f' people {people}'}"
         own_options = {"cell": [cell], "cells": None}
-        extreme = None if databases.cells else {"cell": None, "cells": ",".join(WAYS if 0 in counts else WAYS[:2])}
-        pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}, extreme))
+        pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}))
+    if len(pairs) == 1 and target is None and not databases.cells and counts.any():
+        extreme = {"cell": None, "cells": ",".join(WAYS if 0 in counts else WAYS[:2])}
+        pairs = [pairs[0]._replace(extreme=extreme)]
     return pairs
 
 
@@ -146,14 +147,9 @@ def _of_records(data: str, databases: DatabaseOptions) -> Named:
     frame = read_records(Path(data))
     if databases.replace_row is None:
         record = record_of(frame, databases.add_row or "")
-        return Named("added row", NeighborPair.add_row(frame, record), {}, {"add_row": _extreme(record)})
+        larger = extreme_of(frame, record)
+        return Named("added row", NeighborPair.add_row(frame, record), {}, larger and {"add_row": larger})
     index, text = databases.replace_row
     record = record_of(frame, text)
-    pair = NeighborPair.replace_row(frame, index, record)
-    return Named(f"replaced row {index}", pair, {}, {"replace_row": (index, _extreme(record))})
-
-
-def _extreme(record: dict[str, Any]) -> str:
-    """Return a record with numbers ten times as large, which shows clipping that is missing."""
-    numbers = {name: 10 * value for name, value in record.items() if isinstance(value, int | float)}
-    return json.dumps(record | {name: value for name, value in numbers.items() if type(record[name]) is not bool})
+    pair, larger = NeighborPair.replace_row(frame, index, record), extreme_of(frame, record)
+    return Named(f"replaced row {index}", pair, {}, larger and {"replace_row": (index, larger)})
