@@ -25,7 +25,7 @@ def check_confidence(confidence: float) -> None:
     ValueError
         If it is.
     """
-    if isinstance(confidence, int | float) and 1 < confidence < 100:
+    if isinstance(confidence, int | float) and 50 <= confidence < 100:
         raise ValueError(f"confidence must be in (0, 1), got {confidence}: {confidence:g}% is {confidence / 100:g}")
     if fraction("confidence", confidence) < LEAST_CONFIDENCE:
         raise ValueError(f"confidence must be at least {LEAST_CONFIDENCE:.2g}, got {confidence}")

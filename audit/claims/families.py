@@ -152,7 +152,8 @@ def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     possible = len(numbers) == len(names) > 0 and all(0 <= number < math.inf for number in numbers) and numbers[-1] > 0
     if family is None or not possible:
         forms = [f"{kind}:{','.join(known.parameter_names()).upper()}" for kind, known in FAMILIES.items()]
-        meant = f": did you mean pure:{text}?" if text.replace(".", "", 1).isdecimal() else ""
+        plain = text.replace(".", "", 1).isdecimal() and float(text) > 0
+        meant = f": did you mean pure:{text}?" if plain else ""
         raise ValueError(
             f"a claim is written {' or '.join(forms)} with positive finite numbers, "
             f"approx:0,DELTA for total variation, got {text!r}{meant}"

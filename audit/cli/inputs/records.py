@@ -68,7 +68,8 @@ def extreme_of(records: Any, record: dict[str, Any]) -> Any:
     """
     larger: dict[str, Any] = {}
     for name, value in record.items():
-        numbers = [abs(one) for one in (*column_of(records, name), 1) if type(one) in (int, float) and abs(one) < math.inf]
+        values = (*column_of(records, name), 1)
+        numbers = [abs(one) for one in values if type(one) in (int, float) and abs(one) < math.inf]
         if type(value) in (int, float) and abs(value) < (most := 10 * max(numbers)):
             larger[name] = -most if value < 0 else most
     return json.dumps(record | larger) if larger else None
