@@ -11,6 +11,7 @@ import numpy as np
 from algorithms.ons.deaths import PLAUSIBLE
 from experiments.audits import opened, share
 from experiments.experiment import NAMES, Numbers, down, find, violations
+from experiments.flaxman import equation
 from experiments.ons import printed, shares
 
 Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
@@ -47,6 +48,7 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
             for name in sweep[0]["estimates"]
             for place, statistic in enumerate(("median", "largest"))
         },
+        "apart": {name: f"{most:.2g}" for name, most in equation.facts(n["flaxman_equation"])["apart"].items()},
         "whole_table": down(share(n["joint_witness"]["rows"]["auto"]["audit"])),
     }
 
