@@ -35,7 +35,7 @@ PAPER: dict[str, Any] = {"people": 1_000_000, "levels": 3, "people_per_leaf": 10
 PAPER_EPSILON, AT = 0.1, (0, 25, 50)
 RUNS, CHUNK = 4_000_000, 100_000
 CONFIDENCE = 1 - 1e-4  # of each interval in the paper's setting
-NAMES = {
+LABELS = {
     "GDPC": f"GDPC, {LARGE} people",
     "ADPC": f"ADPC of {PARTS} parts, {LARGE} people",
     "RDPC, large": f"RDPC, two areas of {LARGE}",
@@ -75,7 +75,7 @@ def rdpc(count: int, other: int) -> Floats:
         return np.asarray(np.log(law))
 
 
-def shifted(law: Callable[[int], Floats], count: int, errors: Floats | None = None) -> dict[str, list[Any]]:
+def losses(law: Callable[[int], Floats], count: int, errors: Floats | None = None) -> dict[str, list[Any]]:
     """Return both losses at every error: exactly, and with the law of the error shifted in the second's place.
 
     The neighbor has a person less where the error is positive, and one more elsewhere, as the equation has it; `errors`
@@ -105,12 +105,12 @@ def pooled() -> Floats:
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Enumerate both losses, and run RDPC 4 million times a database in the paper's setting (quick: 200,000)."""
     curves = {
-        "GDPC": shifted(partial(unraked, GDPC(EPSILON)), LARGE),
-        "ADPC": shifted(partial(unraked, ADPC(EPSILON, PARTS)), LARGE),
-        "RDPC, large": shifted(partial(rdpc, other=LARGE), LARGE),
-        "RDPC, small": shifted(partial(rdpc, other=SMALL), SMALL),
-        "raised": shifted(raised, SMALL),
-        "pooled": shifted(raised, SMALL, pooled()),
+        "GDPC": losses(partial(unraked, GDPC(EPSILON)), LARGE),
+        "ADPC": losses(partial(unraked, ADPC(EPSILON, PARTS)), LARGE),
+        "RDPC, large": losses(partial(rdpc, other=LARGE), LARGE),
+        "RDPC, small": losses(partial(rdpc, other=SMALL), SMALL),
+        "raised": losses(raised, SMALL),
+        "pooled": losses(raised, SMALL, pooled()),
     }
     return {"curves": curves, "paper": _in_the_papers_setting(200_000 if quick else RUNS, seed, jobs)}
 
@@ -138,13 +138,13 @@ def _leaf(mechanism: RDPC, data: NDArray[np.int64], place: int, stream: np.rando
 def _curve(numbers: Numbers, name: str) -> tuple[Floats, Floats, Floats]:
     """Return errors, exact losses and the equation's where some database can produce the error."""
     rows = numbers["curves"][name]
-    kept = [row for row in zip(*rows.values(), strict=True) if None not in row]
-    error, exact, equation = np.array(kept, dtype=float).T
+    possible = [row for row in zip(*rows.values(), strict=True) if None not in row]
+    error, exact, equation = np.array(possible, dtype=float).T
     return error, exact, equation
 
 
 def check(numbers: Numbers) -> Checks:
-    for name in NAMES:
+    for name in LABELS:
         _, exact, equation = _curve(numbers, name)
         apart = np.abs(equation - exact).max()
         if name in HOLDS:
@@ -158,26 +158,26 @@ def check(numbers: Numbers) -> Checks:
     _, exact, equation = _curve(numbers, "raised")
     edge = f"raised: exact loss {exact[0]:g} of 0, the equation's {equation[0]}, expected {EPSILON:g} and infinity"
     yield Check(edge, math.isclose(exact[0], EPSILON) and equation[0] == math.inf)
-    losses, shifts = _estimates(numbers)
+    loss, shifts = _estimates(numbers)
     for error, value, low, high in shifts:
         words = (
             f"the paper's setting, errors of {error:g} or more: losses differ by {value:.4f} [{low:.4f}, {high:.4f}]"
         )
         yield Check(f"{words}, expected an interval that holds 0", low <= 0 <= high)
-    _, value, low, high = losses[0]
+    _, value, low, high = loss[0]
     words = f"the paper's setting, any shift would show in {numbers['paper']['runs']:,} runs: loss {value:.4f}"
     yield Check(f"{words} [{low:.4f}, {high:.4f}], expected above 0", low > 0 or numbers["paper"]["runs"] < RUNS)
 
 
 def _estimates(numbers: Numbers) -> list[list[tuple[float, ...]]]:
     """Return event, estimate and interval, of the loss and of the shift."""
-    found = [LossEstimate.from_dict(numbers["paper"][name]) for name in ("loss", "shift")]
-    return [list(zip(own.at, own.loss, own.low, own.high, strict=True)) for own in found]
+    estimates = [LossEstimate.from_dict(numbers["paper"][name]) for name in ("loss", "shift")]
+    return [list(zip(own.at, own.loss, own.low, own.high, strict=True)) for own in estimates]
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     rows, apart, below = [], {}, {}
-    for name, words in NAMES.items():
+    for name, words in LABELS.items():
         error, exact, equation = _curve(numbers, name)
         apart[name], below[name] = np.abs(equation - exact).max(), (exact - equation).max()
         worst = int(np.argmax(np.abs(equation - exact)))
@@ -218,7 +218,7 @@ def _draw_panel(ax: Axes, numbers: Numbers, names: Sequence[str]) -> None:
         error, exact, equation = _curve(numbers, name)
         color, marker = look["color"], look["marker"]
         ax.plot(error, exact, color=color, linestyle=look["linestyle"], linewidth=1.3)
-        ax.plot(error, equation, color=color, marker=marker, linestyle="none", markersize=3.5, label=NAMES[name])
+        ax.plot(error, equation, color=color, marker=marker, linestyle="none", markersize=3.5, label=LABELS[name])
         unbounded = error[np.isinf(equation)]
         ax.plot(unbounded, np.full(unbounded.size, 1.95), "^", color=color, markersize=6)
     ax.axhline(EPSILON, **PROMISE, zorder=0)

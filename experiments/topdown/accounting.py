@@ -38,11 +38,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Compose the noise of every level, and of all, and ask how much less would do (quick: on a coarser grid)."""
     steps = FEW if quick else STEPS
     cases = [(release, level) for release in RELEASES for level in (*PRESETS[release].levels, ALL)]
-    told = published("f-DP of the 2020 census")
+    setting = published("f-DP of the 2020 census")
     tasks = [delayed(_of_case)(release, level, steps) for release, level in cases]
-    tasks += [delayed(_as_printed)(told, percent) for percent in told["percent of rho"]]
-    found = run_all(tasks, jobs, "exact compositions", "budgets")
-    return {"rows": found[: len(cases)], "paper": found[len(cases) :], "steps": steps}
+    tasks += [delayed(_of_paper)(setting, percent) for percent in setting["percent of rho"]]
+    rows = run_all(tasks, jobs, "exact compositions", "budgets")
+    return {"rows": rows[: len(cases)], "paper": rows[len(cases) :], "steps": steps}
 
 
 def _of_case(release: str, level: str, steps: int) -> dict[str, Any]:
@@ -51,11 +51,11 @@ def _of_case(release: str, level: str, steps: int) -> dict[str, Any]:
     names = list(preset.levels)
     queries = [preset.queries_at(name) for name in names]
     assert isinstance(preset.promise, ZCDP)
-    promised = preset.promise.rho
+    total = preset.promise.rho
 
     def cells(factor: float) -> Cells:
         """Who is replaced changes two answers of every query: one cell has a person more, another one less."""
-        budget = Budget(ZCDP(promised * factor, "replace_one"), list(preset.levels.values()), queries)
+        budget = Budget(ZCDP(total * factor, "replace_one"), list(preset.levels.values()), queries)
         laws: Cells = Counter()
         for place, name in enumerate(names):
             for query, _ in budget.measured(place) if level in (name, ALL) else ():
@@ -64,28 +64,28 @@ def _of_case(release: str, level: str, steps: int) -> dict[str, Any]:
                 laws[law] += 2
         return laws
 
-    rho = promised * (1.0 if level == ALL else float(preset.levels[level]))
-    quoted, (law, slack) = conversions(ZCDP(rho), DELTA), composed(cells(1.0), steps)
-    row: dict[str, Any] = {"release": release, "level": level, "rho": rho, "conversions": quoted}
+    rho = total * (1.0 if level == ALL else float(preset.levels[level]))
+    epsilons, (law, slack) = conversions(ZCDP(rho), DELTA), composed(cells(1.0), steps)
+    row: dict[str, Any] = {"release": release, "level": level, "rho": rho, "conversions": epsilons}
     row["exact"] = limits(law, slack, DELTA)
-    row["saved"] = {way: _saved(cells, rho, quoted[way], DELTA, steps) for way in WAYS}
+    row["saved"] = {way: _savings(cells, rho, epsilons[way], DELTA, steps) for way in WAYS}
     if level == ALL:
-        profile = [(*conversions(ZCDP(promised), delta).values(), *limits(law, slack, delta)) for delta in DELTAS]
-        row["profile"] = dict(zip((*quoted, "least", "most"), zip(*profile, strict=True), strict=True))
+        profile = [(*conversions(ZCDP(total), delta).values(), *limits(law, slack, delta)) for delta in DELTAS]
+        row["profile"] = dict(zip((*epsilons, "least", "most"), zip(*profile, strict=True), strict=True))
     return row
 
 
-def _as_printed(told: dict[str, Any], percent: float) -> dict[str, Any]:
+def _of_paper(setting: dict[str, Any], percent: float) -> dict[str, Any]:
     """Return the same of a level of the paper: equal noise on its queries, one answer of each changed by 1."""
-    rho, delta, queries = told["rho"] * percent / 100, told["delta"], told["queries"]
+    rho, delta, queries = setting["rho"] * percent / 100, setting["delta"], setting["queries"]
 
     def cells(factor: float) -> Cells:
         return Counter({DiscreteGaussian(math.sqrt(queries / (2 * rho * factor))): queries})
 
-    quoted = conversions(ZCDP(rho), delta)
+    epsilons = conversions(ZCDP(rho), delta)
     exact = limits(*composed(cells(1.0), FEW), delta)
-    saved = {way: _saved(cells, rho, quoted[way], delta, FEW) for way in WAYS}
-    return {"percent": percent, "rho": rho, "unused": 1 - exact[1] / quoted["simple"], "saved": saved}
+    saved = {way: _savings(cells, rho, epsilons[way], delta, FEW) for way in WAYS}
+    return {"percent": percent, "rho": rho, "unused": 1 - exact[1] / epsilons["simple"], "saved": saved}
 
 
 def composed(cells: Cells, steps: int) -> tuple[LossDistribution, float]:
@@ -110,7 +110,7 @@ def limits(law: LossDistribution, slack: float, delta: float) -> Epsilons:
     return law.epsilon_at(delta + law.infinite_mass) - slack, law.epsilon_at(delta)
 
 
-def _saved(cells: Callable[[float], Cells], rho: float, epsilon: float, delta: float, steps: int) -> Epsilons:
+def _savings(cells: Callable[[float], Cells], rho: float, epsilon: float, delta: float, steps: int) -> Epsilons:
     """Return between which two shares of the variance could be saved if no more than this epsilon is to be kept."""
 
     def excess(factor: float, which: int) -> float:
@@ -127,7 +127,7 @@ def _saved(cells: Callable[[float], Cells], rho: float, epsilon: float, delta: f
 
 
 def check(numbers: Numbers) -> Checks:
-    told, printed = published("2020 redistricting data"), published("f-DP of the 2020 census")
+    bureau, paper = published("2020 redistricting data"), published("f-DP of the 2020 census")
     for row in numbers["rows"]:
         where, (least, most) = f"{RELEASES[row['release']]}, {row['level']}", row["exact"]
         tight, simple = (row["saved"][way] for way in WAYS)
@@ -138,13 +138,15 @@ def check(numbers: Numbers) -> Checks:
         yield between(f"{where}: variance saved beside the conversion as published", tight[0], 0.06, 0.10)
         if row["level"] == ALL:
             digits = f"{row['conversions']['tight']:.2f}"
-            yield Check(f"{where}: epsilon {digits}, published {told[row['release']]}", digits == told[row["release"]])
+            yield Check(
+                f"{where}: epsilon {digits}, published {bureau[row['release']]}", digits == bureau[row["release"]]
+            )
         elif row["release"] == "pl94-2020":
             yield between(f"{where}: variance saved beside the textbook's conversion", simple[0], 0.15, 0.25)
     extremes = _extremes(numbers)
     for what, ours in extremes.items():
-        words = f"the paper's setting, {what}, percent, least and most: {ours}, printed {printed[what]}"
-        yield Check(words, ours == printed[what])
+        words = f"the paper's setting, {what}, percent, least and most: {ours}, printed {paper[what]}"
+        yield Check(words, ours == paper[what])
     most = max(row["saved"]["tight"][1] for row in numbers["paper"])
     yield between("the paper's setting, variance saved beside the conversion as published, most", most, 0.06, 0.10)
 
@@ -178,9 +180,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     for row in (*persons, *totals.values()):
         name, exact = f"{RELEASES[row['release']]}, {row['level']}", _outward(*row["exact"])
         rows.append([name, f"{row['conversions']['tight']:.2f}", exact, *(_spread([row], way) for way in WAYS)])
-    paper, told = numbers["paper"], published("f-DP of the 2020 census")
-    confirmed = " to ".join(_extremes(numbers)["variance"])
-    rows.append([f"the paper's {len(paper)} levels", "", "", _spread(paper, "tight"), f"{confirmed}%"])
+    levels, setting = numbers["paper"], published("f-DP of the 2020 census")
+    variance = " to ".join(_extremes(numbers)["variance"])
+    rows.append([f"the paper's {len(levels)} levels", "", "", _spread(levels, "tight"), f"{variance}%"])
     total = totals["pl94-2020"]
     return {
         "rows": rows,
@@ -188,8 +190,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         "exact": _outward(*total["exact"]),
         "all_levels": _spread([total], "tight"),
         "a_level": _spread(persons, "tight"),
-        "printed": " to ".join(told["variance"]),
-        "told": told,
+        "claim": " to ".join(setting["variance"]),
+        "setting": setting,
     }
 
 
@@ -203,7 +205,7 @@ def draw(numbers: Numbers) -> Figure:
             at = [levels.index(level) + off for level in own]
             style: dict[str, Any] = {"marker": marker, "color": color, "linestyle": "none", "markersize": 5}
             left.plot([100 * least for least, _ in own.values()], at, **style)
-    low, high = map(float, named["told"]["variance"])
+    low, high = map(float, named["setting"]["variance"])
     left.axvspan(low, high, color=GRAY, alpha=0.25, linewidth=0, zorder=0)
     name_rows(left, levels)
     left.set(xlim=(0, 35), xlabel="less variance at the same $\\epsilon$ (%)")
@@ -211,7 +213,7 @@ def draw(numbers: Numbers) -> Figure:
         line_key("beside the conversion that was published", marker="o", color=BLUE, linestyle="none"),
         line_key("beside the textbook's, larger $\\epsilon$", marker="o", color=PURPLE, linestyle="none"),
         line_key("circles: persons, squares: units", marker="s", color=GRAY, linestyle="none"),
-        line_key(f"arXiv 2410.09296: {named['printed']}%", color=GRAY, alpha=0.4, linewidth=7),
+        line_key(f"arXiv 2410.09296: {named['claim']}%", color=GRAY, alpha=0.4, linewidth=7),
     ]
     head(left, f"(a) persons, a level: {named['a_level']}, not {low:.0f} to {high:.0f}%", handles, ncols=1, x=-0.3)
     profile = named["total"]["profile"]
@@ -223,6 +225,6 @@ def draw(numbers: Numbers) -> Figure:
         right.plot(profile[name], DELTAS, color=color, linestyle=dashes, linewidth=1.5, label=words)
     right.axhline(DELTA, color=GRAY, linewidth=0.8, zorder=0)
     right.set(yscale="log", xlabel="$\\epsilon$, one person replaced", ylabel="$\\delta$ (log scale)")
-    exact, quoted = named["total"]["exact"][1], named["total"]["conversions"]["tight"]
-    head(right, f"(b) persons: $\\epsilon$ {exact:.2f}, published {quoted:.2f}", own_keys(right), ncols=1)
+    exact, tight = named["total"]["exact"][1], named["total"]["conversions"]["tight"]
+    head(right, f"(b) persons: $\\epsilon$ {exact:.2f}, published {tight:.2f}", own_keys(right), ncols=1)
     return figure
