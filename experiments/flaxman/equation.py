@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import delayed
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import stats
@@ -135,12 +134,10 @@ def _leaf(mechanism: RDPC, data: NDArray[np.int64], place: int, stream: np.rando
     return mechanism(data, CHUNK, np.random.default_rng(stream))[:, place]
 
 
-def _curve(numbers: Numbers, name: str) -> tuple[Floats, Floats, Floats]:
-    """Return errors, exact losses and the equation's where some database can produce the error."""
-    rows = numbers["curves"][name]
-    possible = [row for row in zip(*rows.values(), strict=True) if None not in row]
-    error, exact, equation = np.array(possible, dtype=float).T
-    return error, exact, equation
+def _curve(numbers: Numbers, name: str) -> Floats:
+    """Return errors, exact losses and the equation's where some database can produce the error, shape (3, errors)."""
+    rows = zip(*numbers["curves"][name].values(), strict=True)
+    return np.array([row for row in rows if None not in row], dtype=float).T
 
 
 def check(numbers: Numbers) -> Checks:
@@ -160,9 +157,7 @@ def check(numbers: Numbers) -> Checks:
     yield Check(edge, math.isclose(exact[0], EPSILON) and equation[0] == math.inf)
     loss, shifts = _estimates(numbers)
     for error, value, low, high in shifts:
-        words = (
-            f"the paper's setting, errors of {error:g} or more: losses differ by {value:.4f} [{low:.4f}, {high:.4f}]"
-        )
+        words = f"the paper's setting, errors of {error:g} or more: {value:.4f} apart [{low:.4f}, {high:.4f}]"
         yield Check(f"{words}, expected an interval that holds 0", low <= 0 <= high)
     _, value, low, high = loss[0]
     words = f"the paper's setting, any shift would show in {numbers['paper']['runs']:,} runs: loss {value:.4f}"
@@ -185,11 +180,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         at = "nowhere" if name in HOLDS else f"{error[worst]:+g}: {exact[worst]:.2f}, not {equation[worst]:.2f}"
         rows.append([words, *cells, at])
     (loss, *_), (shift, *_) = _estimates(numbers)
-    off = max(-shift[2], shift[3])
-    rows.append(
-        [f"RDPC, the paper's setting, epsilon {PAPER_EPSILON}", f"{loss[1]:.4f}", f"less than {up(off, 2)}", ""]
-    )
-    return {"rows": rows, "apart": apart, "below": below, "off": off, "loss": loss[1]}
+    off = f"less than {up(max(-shift[2], shift[3]), 2)}"
+    rows.append([f"RDPC, the paper's setting, epsilon {PAPER_EPSILON}", f"{loss[1]:.4f}", off, ""])
+    return {"rows": rows, "apart": apart, "below": below}
 
 
 def draw(numbers: Numbers) -> Figure:
@@ -200,7 +193,14 @@ def draw(numbers: Numbers) -> Figure:
         ("(c) raised to 0: it fails", ("raised", "pooled")),
     )
     for ax, (title, names) in zip(axes, panels, strict=True):
-        _draw_panel(ax, numbers, names)
+        for name, look in styles(names, markersize=3.5).items():
+            error, exact, equation = _curve(numbers, name)
+            ax.plot(error, exact, color=look["color"], linestyle=look["linestyle"], linewidth=1.3)
+            ax.plot(error, equation, **look | {"linestyle": "none"}, label=LABELS[name])
+            infinite = error[np.isinf(equation)]
+            ax.plot(infinite, np.full(infinite.size, 1.95), "^", color=look["color"], markersize=6)
+        ax.axhline(EPSILON, **PROMISE, zorder=0)
+        ax.set(ylim=(-0.5, 2), xlim=(-FAR - 0.5, FAR + 0.5), xlabel="error, people")
         head(ax, title, own_keys(ax), ncols=1, x=-0.1)
     axes[0].set_ylabel("privacy loss of one error")
     handles = [
@@ -211,15 +211,3 @@ def draw(numbers: Numbers) -> Figure:
     ]
     foot(figure, handles)
     return figure
-
-
-def _draw_panel(ax: Axes, numbers: Numbers, names: Sequence[str]) -> None:
-    for name, look in styles(names).items():
-        error, exact, equation = _curve(numbers, name)
-        color, marker = look["color"], look["marker"]
-        ax.plot(error, exact, color=color, linestyle=look["linestyle"], linewidth=1.3)
-        ax.plot(error, equation, color=color, marker=marker, linestyle="none", markersize=3.5, label=LABELS[name])
-        unbounded = error[np.isinf(equation)]
-        ax.plot(unbounded, np.full(unbounded.size, 1.95), "^", color=color, markersize=6)
-    ax.axhline(EPSILON, **PROMISE, zorder=0)
-    ax.set(ylim=(-0.5, 2), xlim=(-FAR - 0.5, FAR + 0.5), xlabel="error, people")

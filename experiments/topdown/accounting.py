@@ -24,7 +24,6 @@ from experiments.drawing import head, line_key, name_rows, own_keys, page
 from experiments.experiment import Check, Checks, Numbers, between, published
 
 Cells = Counter[DiscreteGaussian]  # laws of the noise, and how many answers with each one person changes by 1
-Epsilons = tuple[float, float]  # limits of an exact epsilon: no less, no more
 
 DELTA, DELTAS = 1e-10, [10.0**-k for k in range(3, 15)]
 RARE = 1e-17  # of outputs, at either end of a loss
@@ -42,7 +41,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     tasks = [delayed(_of_case)(release, level, steps) for release, level in cases]
     tasks += [delayed(_of_paper)(setting, percent) for percent in setting["percent of rho"]]
     rows = run_all(tasks, jobs, "exact compositions", "budgets")
-    return {"rows": rows[: len(cases)], "paper": rows[len(cases) :], "steps": steps}
+    return {"rows": rows[: len(cases)], "paper": rows[len(cases) :]}
 
 
 def _of_case(release: str, level: str, steps: int) -> dict[str, Any]:
@@ -64,28 +63,31 @@ def _of_case(release: str, level: str, steps: int) -> dict[str, Any]:
                 laws[law] += 2
         return laws
 
-    rho = total * (1.0 if level == ALL else float(preset.levels[level]))
-    epsilons, (law, slack) = conversions(ZCDP(rho), DELTA), composed(cells(1.0), steps)
-    row: dict[str, Any] = {"release": release, "level": level, "rho": rho, "conversions": epsilons}
-    row["exact"] = limits(law, slack, DELTA)
-    row["saved"] = {way: _savings(cells, rho, epsilons[way], DELTA, steps) for way in WAYS}
+    share = 1.0 if level == ALL else float(preset.levels[level])
+    row = {"release": release, "level": level} | _of_cells(cells, total * share, DELTA, steps)
     if level == ALL:
+        law, slack = composed(cells(1.0), steps)
         profile = [(*conversions(ZCDP(total), delta).values(), *limits(law, slack, delta)) for delta in DELTAS]
-        row["profile"] = dict(zip((*epsilons, "least", "most"), zip(*profile, strict=True), strict=True))
+        row["profile"] = dict(zip((*row["conversions"], "least", "most"), zip(*profile, strict=True), strict=True))
     return row
 
 
 def _of_paper(setting: dict[str, Any], percent: float) -> dict[str, Any]:
     """Return the same of a level of the paper: equal noise on its queries, one answer of each changed by 1."""
-    rho, delta, queries = setting["rho"] * percent / 100, setting["delta"], setting["queries"]
+    rho, queries = setting["rho"] * percent / 100, setting["queries"]
 
     def cells(factor: float) -> Cells:
         return Counter({DiscreteGaussian(math.sqrt(queries / (2 * rho * factor))): queries})
 
+    return _of_cells(cells, rho, setting["delta"], FEW)  # of one law, without a grid
+
+
+def _of_cells(cells: Callable[[float], Cells], rho: float, delta: float, steps: int) -> dict[str, Any]:
+    """Return epsilon by the conversions and exactly, and how much less noise would keep what the conversions say."""
     epsilons = conversions(ZCDP(rho), delta)
-    exact = limits(*composed(cells(1.0), FEW), delta)
-    saved = {way: _savings(cells, rho, epsilons[way], delta, FEW) for way in WAYS}
-    return {"percent": percent, "rho": rho, "unused": 1 - exact[1] / epsilons["simple"], "saved": saved}
+    saved = {way: _savings(cells, rho, epsilons[way], delta, steps) for way in WAYS}
+    exact = limits(*composed(cells(1.0), steps), delta)
+    return {"rho": rho, "conversions": epsilons, "exact": exact, "saved": saved}
 
 
 def composed(cells: Cells, steps: int) -> tuple[LossDistribution, float]:
@@ -105,12 +107,14 @@ def composed(cells: Cells, steps: int) -> tuple[LossDistribution, float]:
     return total, slack
 
 
-def limits(law: LossDistribution, slack: float, delta: float) -> Epsilons:
+def limits(law: LossDistribution, slack: float, delta: float) -> tuple[float, float]:
     """Return between which two the exact epsilon is: with what was trimmed counted as lost, and as not lost."""
     return law.epsilon_at(delta + law.infinite_mass) - slack, law.epsilon_at(delta)
 
 
-def _savings(cells: Callable[[float], Cells], rho: float, epsilon: float, delta: float, steps: int) -> Epsilons:
+def _savings(
+    cells: Callable[[float], Cells], rho: float, epsilon: float, delta: float, steps: int
+) -> tuple[float, float]:
     """Return between which two shares of the variance could be saved if no more than this epsilon is to be kept."""
 
     def excess(factor: float, which: int) -> float:
@@ -120,10 +124,8 @@ def _savings(cells: Callable[[float], Cells], rho: float, epsilon: float, delta:
         return GaussianDP(math.sqrt(2 * rho * factor)).epsilon_at(delta) - epsilon
 
     near = optimize.brentq(gaussian, 0.5, 2)
-    least, most = (
-        1 - 1 / optimize.brentq(excess, 0.96 * near, 1.06 * near, args=(which,), xtol=1e-5) for which in (0, 1)
-    )
-    return least, most
+    factors = [optimize.brentq(excess, 0.96 * near, 1.06 * near, args=(which,), xtol=1e-5) for which in (0, 1)]
+    return 1 - 1 / factors[0], 1 - 1 / factors[1]
 
 
 def check(numbers: Numbers) -> Checks:
@@ -143,8 +145,7 @@ def check(numbers: Numbers) -> Checks:
             )
         elif row["release"] == "pl94-2020":
             yield between(f"{where}: variance saved beside the textbook's conversion", simple[0], 0.15, 0.25)
-    extremes = _extremes(numbers)
-    for what, ours in extremes.items():
+    for what, ours in _extremes(numbers).items():
         words = f"the paper's setting, {what}, percent, least and most: {ours}, printed {paper[what]}"
         yield Check(words, ours == paper[what])
     most = max(row["saved"]["tight"][1] for row in numbers["paper"])
@@ -153,12 +154,12 @@ def check(numbers: Numbers) -> Checks:
 
 def _extremes(numbers: Numbers) -> dict[str, list[str]]:
     """Return the least and the most of the paper's levels, in percent with its digits."""
-    unused = [row["unused"] for row in numbers["paper"]]
-    variance = [row["saved"]["simple"][0] for row in numbers["paper"]]
-    return {
-        "unused": [f"{100 * end(unused):.2f}" for end in (min, max)],
-        "variance": [f"{100 * end(variance):.2f}" for end in (min, max)],
+    paper = numbers["paper"]
+    shares = {
+        "unused": [1 - row["exact"][1] / row["conversions"]["simple"] for row in paper],
+        "variance": [row["saved"]["simple"][0] for row in paper],
     }
+    return {what: [f"{100 * end(own):.2f}" for end in (min, max)] for what, own in shares.items()}
 
 
 def _spread(rows: Sequence[dict[str, Any]], way: str) -> str:
