@@ -75,9 +75,8 @@ def meaning(result: AuditResult) -> list[str]:
     ]
     if result.verdict == "not refuted":
         sentences.append(
-            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is at least "
-            f"{cells['measured']}, which is within the promised {cells['promised']}. This does not refute the promise, "
-            "and does not prove it."
+            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is {cells['measured']} or more. "
+            f"This does not refute the promised {cells['promised']}, and does not prove it: the true one may be larger."
         )
     elif result.verdict == "no power":
         sentences.append(
