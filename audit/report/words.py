@@ -74,8 +74,9 @@ def meaning(result: AuditResult) -> list[str]:
         f"right at most {promised} times in 100{aside}."
     ]
     if result.verdict == "not refuted":
+        least = f"the true {cells['parameter']} is {cells['measured']} or more"
         sentences.append(
-            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is {cells['measured']} or more. "
+            f"With {percent(result.confidence)} confidence {least}. "
             f"This does not refute the promised {cells['promised']}, and does not prove it: the true one may be larger."
         )
     elif result.verdict == "no power":
@@ -92,7 +93,7 @@ def meaning(result: AuditResult) -> list[str]:
         )
     if not result.measured <= claim:
         sentences.append(
-            f"The runs prove that it is broken. After some releases the guess is right at least {proved} times in "
+            f"The runs prove that it is broken. For certain outputs the guess is right at least {proved} times in "
             f"100{aside}."
             if claim.epsilon_delta
             else "The runs prove that it is broken. The strictest promise of its kind that they do not refute allows "
@@ -127,8 +128,9 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
                 ("Look at the event that was counted: it says which outputs tell the two databases apart.", "")
             )
         if result.support is None:
-            least = f"{result.claim.parameter} above {texts(result.summary())['measured']}"
-            advice.append((f"If the algorithm is as you intended, it can only promise {least}.", ""))
+            bound = f"{result.claim.parameter} above {texts(result.summary())['measured']}"
+            only = f"If the algorithm is as you intended, it can only promise {bound}; no audit says how far above."
+            advice.append((only, ""))
         return advice
     if result.verdict == "no power":
         again = f"Audit again with {remedy(result, option) or 'more runs'}."

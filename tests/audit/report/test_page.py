@@ -354,7 +354,7 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
         "1 of 2 audits shows that a promise of privacy is broken. The clearest violation is that of b. "
     )
     assert "and is right at most 73.2 times in 100." in words
-    assert "After some releases the guess is right at least 81.7 times in 100." in words
+    assert "For certain outputs the guess is right at least 81.7 times in 100." in words
     assert words.endswith(
         f"{how} 95% to 99.9% confidence. The others did not refute their promises, which is no proof of them."
     )
