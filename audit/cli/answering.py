@@ -89,10 +89,10 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
             if out is not None and number:  # of this one no more is said: it may have been saved in this instant
                 interrupt.add_note(f"{number} of {len(questions)} audits finished before that, saved in {out}")
             raise
-    drawn = "" if out is None else _drawn(out, len(saved))
+    figures = "" if out is None else _figure_note(out, len(saved))
     show(results, as_json)
     if out is not None and not as_json:
-        print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{drawn}"))
+        print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{figures}"))
     return exit_code(result.verdict for _, result in results)
 
 
@@ -105,8 +105,8 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        given = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in ELSEWHERE
-        value = options.get(name, context.params[name] if given else None)
+        explicit = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in ELSEWHERE
+        value = options.get(name, context.params[name] if explicit else None)
         if name in FILES and value is not None:
             value = recorded(value)
         if value is True:
@@ -117,7 +117,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
 
 
-def _drawn(folder: Path, made: int) -> str:
+def _figure_note(folder: Path, saved: int) -> str:
     """Draw all audits of a folder, and say what the figure shows; without one the verdict is what it is."""
     from audit.io.text import printable
 
@@ -129,7 +129,7 @@ def _drawn(folder: Path, made: int) -> str:
         print(f"plaudit: the figure audits.png could not be drawn: {reason}", file=sys.stderr)
         return "."
     most = f"{MOST} of " if audits > MOST else ""
-    more = f" The figure shows {most}all {audits} audits of the folder." if audits > made else ""
+    more = f" The figure shows {most}all {audits} audits of the folder." if audits > saved else ""
     return f", and the figure audits.png.{more}" + (
         f" No results, and not in it: {', '.join(others)}." if others else ""
     )
@@ -141,11 +141,11 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
     from audit.results.folder import read_results
     from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 
-    drawn: list[Path] | None = None
-    while drawn != (drawn := sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))):
+    paths: list[Path] | None = None
+    while paths != (paths := sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))):
         audits: list[tuple[str, AuditResult]] = []
         others: list[str] = []
-        for path in drawn:
+        for path in paths:
             try:
                 audits += read_results(path).audits
             except (ValueError, OSError):  # somebody else's: no reason to lose the figure
@@ -153,8 +153,10 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
         first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]
         with house_style():
             figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(first))
-            shown = [audit.summary(name if len(name) <= LONGEST else f"...{name[-LONGEST:]}") for name, audit in first]
-            plot_audits(shown, ax, scale=scale_of(first[0][1].claim))
+            summaries = [
+                audit.summary(name if len(name) <= LONGEST else f"...{name[-LONGEST:]}") for name, audit in first
+            ]
+            plot_audits(summaries, ax, scale=scale_of(first[0][1].claim))
             if len(first) < len(audits):
                 ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
         secret = any(audit.confidential for _, audit in audits)

@@ -287,8 +287,8 @@ class LossDistribution:
         loss = self.loss[0] + other.loss[0] + grid * np.arange(p.size, dtype=np.float64)
         with np.errstate(divide="ignore"):  # either may leave the range of floats; of the larger one that is no loss
             log_p = np.where(loss >= 0, np.log(p), np.log(q) + loss)
-        kept = np.isfinite(log_p)
-        return LossDistribution(loss[kept], log_p[kept], *masses, *ends)
+        finite = np.isfinite(log_p)
+        return LossDistribution(loss[finite], log_p[finite], *masses, *ends)
 
     def self_compose(self, times: int, *, grid: float | None = None) -> LossDistribution:
         """Return the loss of several independent outputs of this law seen together, by repeated squaring.

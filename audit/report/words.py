@@ -64,7 +64,7 @@ def meaning(result: AuditResult) -> list[str]:
         else f"which of two values the data of one {result.unit} have"
     )
     aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
-    promised, shown = _in_100(claim.guessed_right, result.measured.guessed_right)
+    promised, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
     sentences = [
         f"The promise: whoever knows everything but {secret}, and sees one release, guesses it right at most "
         f"{promised} times in 100 from even odds{aside}."
@@ -91,11 +91,11 @@ def meaning(result: AuditResult) -> list[str]:
         )
     if not result.measured <= claim:
         sentences.append(
-            f"The runs prove that it is broken. After some releases the guess is right at least {shown} times in "
+            f"The runs prove that it is broken. After some releases the guess is right at least {proved} times in "
             f"100{aside}."
             if claim.epsilon_delta
             else "The runs prove that it is broken. The strictest promise of its kind that they do not refute allows "
-            f"{shown} times in 100."
+            f"{proved} times in 100."
         )
     return sentences
 
@@ -222,10 +222,10 @@ def _step(result: AuditResult) -> str:
     return f"one {NEIGHBORS[result.relation].format(result.unit)}"
 
 
-def _in_100(promised: float, shown: float) -> tuple[str, str]:
+def _in_100(promised: float, proved: float) -> tuple[str, str]:
     """Return two probabilities as so many times in 100: at most, at least, and not the same unless they are."""
     for digits in range(3, 12):
-        words = at_most(100 * promised, digits), at_least(100 * shown, digits)
-        if (float(words[1]) > float(words[0])) == (shown > promised):
+        words = at_most(100 * promised, digits), at_least(100 * proved, digits)
+        if (float(words[1]) > float(words[0])) == (proved > promised):
             break
     return words

@@ -159,15 +159,15 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    found = [row for row in numbers["rows"] if row["expected"] in (COUNTS, WITNESS)]
+    detected = [row for row in numbers["rows"] if row["expected"] in (COUNTS, WITNESS)]
     correct = [audit for row in numbers["rows"] if row["sound"] for audit in row["audits"]]
     rows = []
     for row in (row for row in numbers["rows"] if not row["sound"]):
         bound, loss = (float(value) / row["promise"] for value in (median(row["audits"]), row["loss"]))
-        by = row["expected"] + (f" ({_classes(row)})" if row in found else "")
+        by = row["expected"] + (f" ({_classes(row)})" if row in detected else "")
         true = "infinite" if np.isinf(loss) else f"{loss:.1f}"
         rows.append((row["words"], f"{row['size']:,} runs, {row['stage']}", down(bound), true, by))
-    times, audits = sum(map(caught, found)), sum(len(row["audits"]) for row in found)
+    times, audits = sum(map(caught, detected)), sum(len(row["audits"]) for row in detected)
     return locals()
 
 
