@@ -18,7 +18,7 @@ from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
 from audit.results.plots import EXACT
 from experiments.audits import exact_law, kept, repeat
 from experiments.drawing import CIRCLE, head, line_key, name_rows, own_keys, page, styles
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, near, violations
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, near, published, violations
 
 SETTINGS = {  # largest change and variance: as many counts change as in Census 2021, and examples of the package ptable
     "census": (2, 0.14),
@@ -31,7 +31,7 @@ SIZES, AUDITS, RELEASES = (300, 1_000, 3_000, 10_000, 30_000, 100_000), 100, 200
 SURE = 1 - 1e-5  # of the limits of measured probabilities, on either side
 SHOWN = "first example"  # in the profiles
 AUDITED = [(SHOWN, "alone"), (SHOWN, "among"), ("second example", "among"), (SHOWN, GEOMETRIC)]
-CENSUS_CHANGED = 0.14  # of counts in a typical data set of Census 2021, as the office says
+CENSUS_CHANGED = published("Cell keys in Census 2021")["changed"]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:

@@ -1,4 +1,14 @@
-"""What exact totals cost: people whose neighbors keep them, people whose neighbors do not, and an estimate of it."""
+"""What exact totals cost: people whose neighbors keep them, people whose neighbors do not, and an estimate of it.
+
+References
+----------
+.. [1] Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
+   tradeoff", Gates Open Research 3:1722, version 2, 2020: the third simplified example of its supplement.
+.. [2] Bailie, Gong and Meng, "A Refreshment Stirred, Not Shaken: Invariant-Preserving Deployments of Differential
+   Privacy for the U.S. Decennial Census", arXiv 2501.08449: privacy relative to invariants.
+.. [3] Cho and Awan, "Formal Privacy Guarantees with Invariant Statistics", arXiv 2410.17468: neighbors that keep
+   invariants may be more than one person apart.
+"""
 
 from __future__ import annotations
 
@@ -131,19 +141,19 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 def _about(case: str, level: int) -> dict[str, Any]:
     """Return what is known before any run: the exact loss of the measurements, or that totals tell all."""
-    published, pair = release(level), two_databases(case)
-    covered = not max(published.support_masses(pair))
-    loss = largest_loss(published.topdown.stage("measurements"), pair) if covered else np.inf
+    tables, pair = release(level), two_databases(case)
+    covered = not max(tables.support_masses(pair))
+    loss = largest_loss(tables.topdown.stage("measurements"), pair) if covered else np.inf
     return {"case": case, "level": level, "loss": plain_number(loss)}
 
 
 def _audit(case: str, level: int, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
     """Audit the measurements if all exact totals are kept, and otherwise the published tables with a few runs."""
-    published, pair = release(level), two_databases(case)
+    tables, pair = release(level), two_databases(case)
     options: dict[str, Any] = {"size": size, "confidence": CONFIDENCE, "rng": stream}
-    mechanism: Any = published.topdown.stage("measurements")
-    if max(published.support_masses(pair)):
-        mechanism, options["size"], options["event"] = published, FEW, total_of_first(pair, LEAVES[level])
+    mechanism: Any = tables.topdown.stage("measurements")
+    if max(tables.support_masses(pair)):
+        mechanism, options["size"], options["event"] = tables, FEW, total_of_first(pair, LEAVES[level])
     saved = kept(measure_loss(mechanism, pair, PureDP(EPSILON, pair.relation), **options))
     return saved | {"lower_bound": pair.distance * float(saved["lower_bound"])}  # of the pair, not of one step
 
