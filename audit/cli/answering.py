@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,15 +164,15 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
     return len(audits), others
 
 
-def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
-    """Print audits with their names, as a table with a legend or as JSON."""
+def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = ()) -> None:
+    """Print audits with their names as JSON, or the verdict, what it means, the evidence and what to do now."""
     if as_json:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
     from audit.io.terminal import console
     from audit.io.text import printable
     from audit.report.tables import audit_table
-    from audit.report.words import next_pair, remedy
+    from audit.report.words import headline, meaning, worst_first
     from audit.results import scale_of
     from audit.results.formatting import percent
 
@@ -181,22 +181,44 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
         number = "these audits are" if confidential == len(audits) else f"{confidential} of these audits are"
         what = f"{number} of confidential data"
         terminal.print(f"CONFIDENTIAL: {what}; `plaudit report --public` leaves out what discloses them.")
+    promises = worst_first([entry for entry in results if entry[0] not in known_bugs])
+    if promises:
+        name, worst = promises[0]
+        of = f"{name}: " if len(results) > 1 else ""
+        terminal.print(headline(promises), style="bold")
+        terminal.print(printable(f"{of}{' '.join(meaning(worst))}"))
+    terminal.print(audit_table(results))
     for pair in dict.fromkeys(printable(audit.pair) for audit in audits):
         terminal.print(f"Neighboring databases x and y: {pair}.")
-    terminal.print(audit_table(results))
     terminal.print("Event by which a release is guessed to come from x or from y:")
     lines = [f"{name}: {audit.event}{audit.witness}" for name, audit in results]
     lines += [f"{name}: {sentence}." for name, audit in results for sentence in audit.power]
-    lines += [f"{name}: {sentence}" for name, audit in results if (sentence := next_pair(audit))]
-    helps = "has no power. What would help:"
-    lines += [f"{name} {helps} {advice}." for name, audit in results if (advice := remedy(audit, "--size"))]
     for line in lines:
         terminal.print(printable(line))
+    if promises:
+        terminal.print("\nWhat to do now:")
+        for sentence, commands in _next_steps(promises):
+            terminal.print(f"- {printable(sentence)}")
+            for command in commands:
+                terminal.print(f"    {printable(command)}", soft_wrap=True)  # to be copied
     terminal.print()
     scales = ", ".join(sorted({scale_of(audit.claim) for audit in audits}))
     levels = ", ".join(sorted({percent(audit.confidence) for audit in audits}))
     terminal.print(
-        f"Losses are {scales}, for one step between neighboring databases. With {levels} confidence the true loss is "
-        "at least the lower bound. A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in "
-        "events of another kind, may stay hidden."
+        f"Losses are {scales}, for one step between neighboring databases. Lower bounds hold with {levels} confidence. "
+        "A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in events of another kind, may "
+        "stay hidden."
     )
+
+
+def _next_steps(audits: Sequence[tuple[str, AuditResult]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what to do after audits, what several share once, with the commands of each."""
+    from audit.report.words import actions
+
+    steps: dict[str, dict[str, str]] = {}
+    for name, audit in audits:
+        for sentence, command in actions(audit, "--size"):
+            steps.setdefault(sentence, {})[name] = command
+    for sentence, commands in steps.items():
+        which = "" if len(commands) == len(audits) else f"{', '.join(commands)}: "
+        yield which + sentence, [command for command in dict.fromkeys(commands.values()) if command]

@@ -7,21 +7,25 @@ import unicodedata
 from collections.abc import Collection, Sequence
 
 from audit.methods.method import NAMED, Method
-from audit.results import AuditResult
+from audit.report.figures import excess
+from audit.results import AuditResult, Verdict
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, texts
 
 __all__ = [
+    "actions",
     "assumptions",
     "bugs_found",
     "event_class",
+    "headline",
     "meaning",
-    "next_pair",
     "quotable",
     "remedy",
     "unseen",
     "visible",
+    "worst_first",
 ]
 
+ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
 STACKED = 3  # marks above or below one letter: more of them would cover the lines around
@@ -75,13 +79,11 @@ def meaning(result: AuditResult) -> list[str]:
             f"{cells['measured']}, which is within the promised {cells['promised']}. This does not refute the promise, "
             "and does not prove it."
         )
-        sentences += [sentence] if (sentence := next_pair(result)) else []
     elif result.verdict == "no power":
         sentences.append(
             "There were too few runs to detect even twice the promised loss. They say nothing for the promise or "
             "against it."
         )
-        sentences += [f"What would help: {advice}."] if (advice := remedy(result)) else []
     if result.support is not None:
         chance = result.support.get("probability")  # which a redacted audit does not tell
         likely = "" if chance is None else f" of probability {nearest(chance)}"
@@ -98,6 +100,44 @@ def meaning(result: AuditResult) -> list[str]:
             f"{proved} times in 100."
         )
     return sentences
+
+
+def worst_first(audits: Sequence[tuple[str, AuditResult]]) -> list[tuple[str, AuditResult]]:
+    """Return audits in the order of their verdicts, those that prove most of their promise first."""
+    return sorted(audits, key=lambda entry: (ORDER.index(entry[1].verdict), -excess(entry[1]), entry[0]))
+
+
+def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
+    """Return in a sentence what audits of promises, at least one, come to."""
+    verdicts = [result.verdict for _, result in audits]
+    broken, idle, every = verdicts.count("violated"), verdicts.count("no power"), number_of(len(audits), "audit")
+    if broken:
+        one = "The promise of privacy is broken."
+        return one if every == "1 audit" else f"{broken} of {every} {_show(broken)} a broken promise of privacy."
+    if every == "1 audit":
+        return "No verdict: there were too few runs." if idle else "No violation found."
+    return f"No violation found, but {idle} of {every} had too few runs." if idle else f"No violation found in {every}."
+
+
+def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
+    """Return what to do after an audit: sentences, each with a command or none. `option` is as for `remedy`."""
+    if result.verdict == "violated":
+        advice = [("Do not rely on the promise: stop releases by this algorithm until you know the cause.", "")]
+        if not result.redacted:
+            advice.append(
+                ("Look at the event that was counted: it says which outputs tell the two databases apart.", "")
+            )
+        if result.support is None:
+            least = f"{result.claim.parameter} above {texts(result.summary())['measured']}"
+            advice.append((f"If the algorithm is as you intended, it can only promise {least}.", ""))
+        return advice
+    if result.verdict == "no power":
+        again = f"Audit again with {remedy(result, option) or 'more runs'}."
+        return [(again, ""), ("Until then these runs say nothing for the promise or against it.", "")]
+    command = result.provenance.get("next")
+    more = "Audit more extreme databases, which may lose more"
+    advice = [(f"{more}:", command) if isinstance(command, str) else (f"{more}.", "")]
+    return [*advice, ("Do not take a pass for a proof, and audit again whenever the program changes.", "")]
 
 
 def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection[str]) -> str:
@@ -127,9 +167,9 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
     )
     if broken:
         name, worst = audits[0]
-        some = f"{broken} of {every} {'shows' if broken == 1 else 'show'} that a promise of privacy is broken."
+        some = f"{broken} of {every} {_show(broken)} that a promise of privacy is broken."
         one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
-        rest = "" if broken == len(audits) else " The others refuted nothing, which proves nothing."
+        rest = "" if broken == len(audits) else " The others did not refute their promises, which is no proof of them."
         return f"{some} {one} {how}{rest}"
     none = (
         f"None of {every} refuted a promise of privacy."
@@ -162,12 +202,6 @@ def unseen(result: AuditResult) -> list[str]:
         if result.ceiling == math.inf
         else f"That a loss exceeds {cells['ceiling']}, the largest possible bound from so many runs.",
     ]
-
-
-def next_pair(result: AuditResult) -> str:
-    """Return the command that audits more extreme databases, in a sentence, where the command of a pass says one."""
-    command = result.provenance.get("next")
-    return f"More extreme databases may lose more. Next: {command}" if isinstance(command, str) else ""
 
 
 def remedy(result: AuditResult, option: str = "") -> str:
@@ -216,6 +250,10 @@ def assumptions(result: AuditResult) -> list[str]:
             else []
         ),
     ]
+
+
+def _show(number: int) -> str:
+    return "shows" if number == 1 else "show"
 
 
 def _step(result: AuditResult) -> str:
