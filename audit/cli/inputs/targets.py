@@ -73,7 +73,7 @@ def select_targets(
     elif counts:
         refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
     else:
-        refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list` names them")
+        refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list NAME` names them")
     for system in systems.values():
         _check_budgets(system, options.budgets)
     draw = offered("systems").DRAWN.get(options.data)
