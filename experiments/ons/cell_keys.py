@@ -46,7 +46,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         {"setting": setting, "pair": pair, "size": size, "audits": times, "count": violations(own)}
         for (setting, pair, size), own in zip(tasks, results, strict=True)
     ]
-    witness = {pair: _witness(pair, np.random.SeedSequence(seed)) for pair in PAIRS}
+    keys, first = CellKey(*SETTINGS[SHOWN]), np.random.SeedSequence(seed)
+    options: dict[str, Any] = {"size": SIZES[0], "confidence": CONFIDENCE, "rng": first}
+    witness = {pair: kept(measure_loss(keys, databases(pair), keys.claim, **options)) for pair in PAIRS}
     return {"rows": rows, "audits": audits, "witness": witness, "profiles": _profiles(), "releases": releases}
 
 
@@ -80,7 +82,7 @@ def as_private(law: LossDistribution) -> float:
     Its delta falls in a line over exp(epsilon), down to 0, and that of a law along a convex line with corners at its
     losses: the first is below the second if it is at every corner.
     """
-    corners = [0.0, *(float(loss) for loss in law.loss if loss > 0)]
+    corners = [0.0, *np.abs(law.loss).tolist()]
     deltas = map(_delta, [law] * len(corners), corners)
     return min(math.log((math.exp(at) + delta) / (1 - delta)) for at, delta in zip(corners, deltas, strict=True))
 
@@ -105,11 +107,6 @@ def _audit(setting: str, pair: str, size: int, stream: np.random.SeedSequence) -
     return kept(measure_loss(partial(mechanism), two, keys.claim, **options))  # `partial` hides the law
 
 
-def _witness(pair: str, stream: np.random.SeedSequence) -> dict[str, Any]:
-    keys = CellKey(*SETTINGS[SHOWN])
-    return kept(measure_loss(keys, databases(pair), keys.claim, size=SIZES[0], confidence=CONFIDENCE, rng=stream))
-
-
 def _profiles() -> dict[str, Any]:
     keys = CellKey(*SETTINGS[SHOWN])
     laws = {pair: exact_law(keys, databases(pair)) for pair in PAIRS}
@@ -127,7 +124,7 @@ def limits(row: dict[str, Any], of: int) -> tuple[float, float]:
 
 def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
-        what, (low, high) = _words(row), limits(row, numbers["releases"])
+        what, (low, high) = _label(row), limits(row, numbers["releases"])
         words = f"{what}: proof with probability {row['proof']:.3g}, measured from {low:.3g} to {high:.3g}"
         yield Check(words, row["proof"] > 0 and low <= row["proof"] <= high)
         words = f"{what}: delta of geometric noise with epsilon {row['private']:.3g} is nowhere above that of cell keys"
@@ -144,13 +141,8 @@ def check(numbers: Numbers) -> Checks:
         least = {"alone": SIZES[1], "among": SIZES[-1], GEOMETRIC: math.inf}[row["pair"]]
         if row["size"] >= least or row["pair"] == GEOMETRIC:
             expected = row["audits"] if row["size"] >= least else 0
-            words = f"{_words(row)}: {row['count']} of {row['audits']} audits of {row['size']:,} outputs find it"
+            words = f"{_label(row)}: {row['count']} of {row['audits']} audits of {row['size']:,} outputs find it"
             yield Check(f"{words}, expected {expected}", row["count"] == expected)
-
-
-def _words(row: dict[str, Any]) -> str:
-    most, variance = SETTINGS[row["setting"]]
-    return f"largest change {most}, variance {variance:g}, {row['pair']}"
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
@@ -172,11 +164,7 @@ def draw(numbers: Numbers) -> Figure:
     _draw_proofs(top, numbers)
     _draw_audits(middle, numbers["audits"])
     profiles = numbers["profiles"]
-    names = {
-        "alone": "cell keys, alone",
-        "among": "cell keys, among 20",
-        GEOMETRIC: "geometric noise of the same variance",
-    }
+    names = {"alone": "cell keys, alone", "among": "cell keys, among 20", GEOMETRIC: "geometric, same variance"}
     for (name, words), look in styles(names.items(), marker="").items():
         below.semilogy(profiles["epsilon"], profiles[name], **look, label=words)
     below.set(ylim=(0.02, 1), xlabel="epsilon, one person added or removed", ylabel="delta (log scale)")
@@ -191,17 +179,13 @@ def _draw_proofs(ax: Axes, numbers: Numbers) -> None:
         ax.plot([low, high], [at, at], color=CIRCLE["color"], linewidth=2.5)
         ax.plot(row["count"] / numbers["releases"], at, **CIRCLE)
         ax.plot(row["proof"], at, **EXACT | {"markersize": 4}, zorder=4)
-        names.append(_label(row["setting"], row["pair"]))
+        names.append(_label(row))
     name_rows(ax, names, size=8)
     ax.set_xscale("log")
     ax.set_xlim(3e-6, 1.3)
-    ax.set_xlabel(
-        "probability of an output that is impossible without her (log scale;\nD: largest change, V: variance)"
-    )
-    handles = [
-        line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE),
-        line_key("exact", **EXACT),
-    ]
+    ax.set_xlabel("outputs that are impossible without her, of all (log scale;\nD: largest change, V: variance)")
+    measured = line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE)
+    handles = [measured, line_key("exact", **EXACT)]
     head(ax, "(a) one noisy count may prove that a person is in it", handles, x=-0.36)
 
 
@@ -210,21 +194,14 @@ def _draw_audits(ax: Axes, audits: list[dict[str, Any]]) -> None:
         own = [row for row in audits if (row["setting"], row["pair"]) == case]
         sizes, shares = [row["size"] for row in own], [row["count"] / row["audits"] for row in own]
         ends = np.array([limits(row, row["audits"]) for row in own]).T
-        ax.semilogx(sizes, shares, **look, label=_label(*case))
+        ax.semilogx(sizes, shares, **look, label=_label(own[0]))
         ax.vlines(sizes, *ends, color=look["color"], linewidth=1.1)
-    ax.set(
-        ylim=(-0.03, 1.03), xlabel="runs of an audit that sees outputs alone (log scale)", ylabel="audits that find it"
-    )
-    head(
-        ax,
-        "(b) thousands of outputs show more than geometric noise of the same variance",
-        own_keys(ax),
-        ncols=2,
-        x=-0.36,
-    )
+    ax.set(ylim=(-0.03, 1.03), xlabel="runs of an audit, outputs alone (log scale)", ylabel="audits that find it")
+    title = "(b) thousands of outputs show more than geometric noise of the same variance"
+    head(ax, title, own_keys(ax), ncols=2, x=-0.36)
 
 
-def _label(setting: str, pair: str) -> str:
-    most, variance = SETTINGS[setting]
-    who = {"alone": "alone", "among": f"among {PAIRS['among']}"}.get(pair, pair)
+def _label(row: dict[str, Any]) -> str:
+    most, variance = SETTINGS[row["setting"]]
+    who = {"among": f"among {PAIRS['among']}"}.get(row["pair"], row["pair"])
     return f"D = {most}, V = {variance:g}: {who}"

@@ -1,13 +1,7 @@
 """What exact totals cost: people whose neighbors keep them, people whose neighbors do not, and an estimate of it.
 
-References
-----------
-.. [1] Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
-   tradeoff", Gates Open Research 3:1722, version 2, 2020: the third simplified example of its supplement.
-.. [2] Bailie, Gong and Meng, "A Refreshment Stirred, Not Shaken: Invariant-Preserving Deployments of Differential
-   Privacy for the U.S. Decennial Census", arXiv 2501.08449: privacy relative to invariants.
-.. [3] Cho and Awan, "Formal Privacy Guarantees with Invariant Statistics", arXiv 2410.17468: neighbors that keep
-   invariants may be more than one person apart.
+A promise beside invariants is one of neighbors that keep them, who may be more than one person apart: Bailie, Gong and
+Meng, arXiv 2501.08449; Cho and Awan, arXiv 2410.17468.
 """
 
 from __future__ import annotations
