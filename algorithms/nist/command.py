@@ -62,8 +62,8 @@ def release_nist(
         raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
     schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
     persons = recoded("data", data, recode, schema.attributes)
-    given = {"factor": factor, "rows": rows}
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = {"factor": factor, "rows": rows}
+    settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.
     NistDp3(schema, chosen or Groups.single(schema), epsilon, **settings)
@@ -72,7 +72,7 @@ def release_nist(
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records", memory=memory), schema, **limits)
         nist = NistDp3(schema, chosen, epsilon, law="geometric", **settings)
-        made = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, as_counted=rows is None)
-    print(made.ledger)
-    print(f"{len(made.synthetic):,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
+        result = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, as_counted=rows is None)
+    print(result.ledger)
+    print(f"{len(result.synthetic):,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
     return 0
