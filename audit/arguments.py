@@ -49,13 +49,13 @@ def fraction(name: str, value: object, *, zero: bool = False, one: bool = False)
 
 def real_numbers(name: str, values: ArrayLike, *, ndim: tuple[int, ...]) -> NDArray[np.float64]:
     """Return finite floats of the stated dimensions, small enough to hold whole people."""
-    given = np.asarray(values)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be real numbers, got dtype {given.dtype}")
-    if given.ndim not in ndim or given.size == 0:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}")
+    if array.ndim not in ndim or array.size == 0:
         dims = " or ".join(map(str, ndim))
-        raise ValueError(f"{name} must be a filled array of {dims} dimensions, got shape {given.shape}")
-    numbers = given.astype(float)
+        raise ValueError(f"{name} must be a filled array of {dims} dimensions, got shape {array.shape}")
+    numbers = array.astype(float)
     wrong = ~(np.abs(numbers) < LARGEST)
     if wrong.any():
         raise ValueError(f"{name} must be finite and below 2**53 in size, got {numbers[wrong][0]}")

@@ -69,14 +69,14 @@ class Statistic:
         """
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
-                given = np.asarray(self.function(outputs))
+                values = np.asarray(self.function(outputs))
         except IndexError:
             raise ValueError(f"{self.name} must be inside outputs, got outputs of shape {outputs.shape[1:]}") from None
-        if given.dtype.kind == "U":
-            raise ValueError(f"{self.name} must be a number, got {str(given.flat[0])!r}: words need an own Statistic")
-        if given.dtype.kind == "O":  # a column of rows
-            given = np.array([value_of(one) for one in given.flat]).reshape(given.shape)
-        scores = given.astype(np.float64)
+        if values.dtype.kind == "U":
+            raise ValueError(f"{self.name} must be a number, got {str(values.flat[0])!r}: words need an own Statistic")
+        if values.dtype.kind == "O":  # a column of rows
+            values = np.array([value_of(one) for one in values.flat]).reshape(values.shape)
+        scores = values.astype(np.float64)
         if scores.shape != outputs.shape[:1]:
             raise ValueError(f"{self.name} must give one score a run, got shape {scores.shape} for {len(outputs)} runs")
         if np.isnan(scores).any():
@@ -294,8 +294,8 @@ class WeightRule:
 
     def counts(self, scores: Floats) -> dict[str, int]:
         """Return how often each bin was met."""
-        numbers, seen = np.unique(self.bins(scores), return_counts=True)
-        return {f"bin {k}": int(n) for k, n in zip(numbers, seen, strict=True)}
+        numbers, frequencies = np.unique(self.bins(scores), return_counts=True)
+        return {f"bin {k}": int(n) for k, n in zip(numbers, frequencies, strict=True)}
 
     def parameters(self) -> dict[str, Any]:
         """Return what a bound reads besides the counts, as plain values."""
@@ -381,10 +381,10 @@ def _added(entries: NDArray[Any]) -> Floats:
 
 def _rounded(values: ArrayLike) -> Floats:
     """Round as all scores are; what is too large for that stays; infinity is for thresholds that nothing reaches."""
-    given = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore"):
-        rounded = np.round(given, DECIMALS)
-    return np.clip(np.where(np.isfinite(rounded), rounded, given), -LARGEST, LARGEST)
+        rounded = np.round(array, DECIMALS)
+    return np.clip(np.where(np.isfinite(rounded), rounded, array), -LARGEST, LARGEST)
 
 
 def _spans(values: Floats, value: Callable[[float], str]) -> str:

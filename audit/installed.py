@@ -12,7 +12,7 @@ __all__ = ["offered"]
 @cache
 def offered(name: str) -> Any:
     """Return what is offered under a name of the group ``plaudit``."""
-    found = list(metadata.entry_points(group="plaudit", name=name))
-    if not found:
+    entries = list(metadata.entry_points(group="plaudit", name=name))
+    if not entries:
         raise ValueError("the reference implementations must be installed: run `pip install .` in the checkout")
-    return found[0].load()
+    return entries[0].load()

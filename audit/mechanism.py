@@ -94,10 +94,10 @@ def per_run(
     >>> len(count(np.array([3, 4]), 5, np.random.default_rng(0)))
     5
     """
-    given = function if factory is None else factory
-    if (function is None) == (factory is None) or not callable(given):
+    target = function if factory is None else factory
+    if (function is None) == (factory is None) or not callable(target):
         raise TypeError(f"per_run takes a function or a factory, got {function!r} and {factory!r}")
-    return _PerRun(given, made=factory is None, seedable=seedable)
+    return _PerRun(target, is_built=factory is None, seedable=seedable)
 
 
 class _PerRun:
@@ -105,19 +105,19 @@ class _PerRun:
 
     runs_per_block = SLOW
 
-    def __init__(self, given: Callable[..., Any], *, made: bool, seedable: bool) -> None:
-        self._given, self._made, self._built = given, made, given if made else None
-        self.__name__ = mechanism_name(given)
+    def __init__(self, target: Callable[..., Any], *, is_built: bool, seedable: bool) -> None:
+        self._target, self._is_built, self._built = target, is_built, target if is_built else None
+        self.__name__ = mechanism_name(target)
         self._seedable = seedable
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> list[Any]:
         if self._built is None:
-            self._built = self._given()
+            self._built = self._target()
         arguments = (data, rng) if self._seedable else (data,)
         return [copy.deepcopy(self._built(*arguments)) for _ in range(size)]  # it may use its own array again
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_built": self._given if self._made else None}
+        return self.__dict__ | {"_built": self._target if self._is_built else None}
 
 
 def check_mechanism(mechanism: Any) -> None:

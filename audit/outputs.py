@@ -127,16 +127,16 @@ def _spelling(batch: Any) -> str:
     A single run does not tell: it may be either by chance.
     """
     try:
-        given = np.asarray(batch)
+        array = np.asarray(batch)
     except Exception:  # rows of varying length, or an object that is not made for numpy
         return ""
-    if given.ndim == 0 or len(given) == 1:
+    if array.ndim == 0 or len(array) == 1:
         return ""
-    if given.dtype.kind in "biuf":
+    if array.dtype.kind in "biuf":
         return "numbers"
-    words = given.dtype.kind == "U" and (isinstance(batch, np.ndarray) or all(isinstance(one, str) for one in batch))
+    words = array.dtype.kind == "U" and (isinstance(batch, np.ndarray) or all(isinstance(one, str) for one in batch))
     try:
-        return "words that say numbers" if words and given.astype(np.float64).size else ""
+        return "words that say numbers" if words and array.astype(np.float64).size else ""
     except ValueError:  # other words
         return ""
 
@@ -265,8 +265,8 @@ def _rows(batch: Any) -> Iterable[Any]:
     if isinstance(batch, np.ndarray) and batch.ndim:
         rows: list[Any] = (batch.astype(str) if batch.dtype.kind in "mM" else batch).tolist()
         return rows if batch.dtype.kind == "O" else list(map(_floats, rows))
-    whole = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
-    if whole or not isinstance(batch, Iterable):
+    single = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
+    if single or not isinstance(batch, Iterable):
         raise ValueError(f"outputs must be a sequence, one a run, got {type(batch).__name__}")
     return batch
 
@@ -301,8 +301,8 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
             batch = _stacked(batch)
         if isinstance(batch, list | tuple) and _hides(batch):
             return None
-        given = batch if mask is None else batch.filled(0)
-        numbers = np.array(given) if given is original and not own else np.asarray(given)
+        array = batch if mask is None else batch.filled(0)
+        numbers = np.array(array) if array is original and not own else np.asarray(array)
     except MemoryError:  # says nothing of outputs
         raise
     except Exception:  # rows of varying length, or an object that is not made for numpy
@@ -310,8 +310,8 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     if numbers.dtype.kind not in "biuf" or numbers.ndim == 0 or numbers.size == 0:
         return None
     if numbers.dtype.kind == "f":
-        whole = not isinstance(batch, np.ndarray) and bool((np.abs(numbers[np.isfinite(numbers)]) >= EXACT).any())
-        entries = np.array(batch, object).flat if whole else ()  # whole numbers, which numpy has made floats
+        inexact = not isinstance(batch, np.ndarray) and bool((np.abs(numbers[np.isfinite(numbers)]) >= EXACT).any())
+        entries = np.array(batch, object).flat if inexact else ()  # whole numbers, which numpy has made floats
         if not all(is_exact(int(number)) for number in entries if isinstance(number, int | np.integer)):
             return None
         if numbers.dtype.itemsize > 8:

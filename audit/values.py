@@ -101,21 +101,21 @@ for _kind in vars(builtins).values():  # whatever a worker raises: most often on
         raised_by(f"{MARK}{_kind.__name__})")
 
 
-def nan_values(given: NDArray[np.float64]) -> NDArray[np.float64]:
+def nan_values(floats: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what stands for NaN: of the usual bits, or of others, a sign or a payload."""
-    return np.where(np.asarray(given).view(np.int64) == PLAIN_NAN, NAN, ODD_NAN)
+    return np.where(np.asarray(floats).view(np.int64) == PLAIN_NAN, NAN, ODD_NAN)
 
 
-def value_of(given: Any) -> float:
+def value_of(value: Any) -> float:
     """Return one scalar as a float: numbers as they are, everything else as the value that stands for it."""
-    if type(given) is float:
-        return float(given) if given == given else float(nan_values(np.array(given)))
-    if given is None:
+    if type(value) is float:
+        return float(value) if value == value else float(nan_values(np.array(value)))
+    if value is None:
         return NOTHING
-    if isinstance(given, str):
-        return raised_by(given) if given.startswith(MARK) else WORD
+    if isinstance(value, str):
+        return raised_by(value) if value.startswith(MARK) else WORD
     try:
-        number = float(given)
+        number = float(value)
     except (TypeError, ValueError):
         return SHAPE
     return value_of(number)
@@ -169,25 +169,25 @@ def type_of(value: Any) -> str:
     return types if type(value) is np.ndarray else f"{name} of {types}" if types else name
 
 
-def types_in(value: Any, place: str = "output", found: dict[str, str] | None = None) -> dict[str, str]:
+def types_in(value: Any, place: str = "output", types: dict[str, str] | None = None) -> dict[str, str]:
     """Return the types in one output by their places, but of words, None and NaN of the usual bits, which show."""
-    found = {} if found is None else found
+    types = {} if types is None else types
     if value is None or type(value) is str:
-        return found
+        return types
     if not isinstance(value, float) or value == value:
-        found[place] = f"array of {type_of(value)}" if type(value) is np.ndarray else type_of(value)
+        types[place] = f"array of {type_of(value)}" if type(value) is np.ndarray else type_of(value)
     elif value_of(value) == ODD_NAN:
-        found[place] = NAMES[ODD_NAN]
+        types[place] = NAMES[ODD_NAN]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
         value = value.tolist()
     if isinstance(value, Mapping | Set) and (keys := {type_of(key) for key in value if type(key) not in PLAIN}):
-        found[place] += f" with keys of {', '.join(sorted(keys))}"
+        types[place] += f" with keys of {', '.join(sorted(keys))}"
     parts = ((_key(key), one) for key, one in value.items()) if isinstance(value, Mapping) else ()
     for key, one in enumerate(value) if isinstance(value, list | tuple) else parts:
-        types_in(one, f"{place}[{key}]", found)
-    return found
+        types_in(one, f"{place}[{key}]", types)
+    return types
 
 
 def written(output: Any) -> str:
@@ -209,9 +209,9 @@ def written(output: Any) -> str:
     return f"{text}{FORM}{_encode(types)}" if types else text
 
 
-def _digits(found: re.Match[str]) -> str:
+def _digits(match: re.Match[str]) -> str:
     """Return a whole number that was written as a word."""
-    return str(int(found[1], 16))
+    return str(int(match[1], 16))
 
 
 def as_given(texts: NDArray[Any]) -> NDArray[Any]:
@@ -313,17 +313,17 @@ def _key(key: Any) -> str:
     return json.dumps(plain(key))
 
 
-def _encode(given: Any) -> str:
+def _encode(value: Any) -> str:
     """Return what `json.dumps` does, which makes an encoder for each."""
-    return "".join(ENCODER(given, 0))
+    return "".join(ENCODER(value, 0))
 
 
-def is_exact(whole: int) -> bool:
+def is_exact(number: int) -> bool:
     """Tell whether a float holds a whole number."""
-    return abs(whole) <= EXACT or (whole.bit_length() < 1000 and float(whole) == whole)
+    return abs(number) <= EXACT or (number.bit_length() < 1000 and float(number) == number)
 
 
-def check_exact(exact: bool, given: str) -> None:
+def check_exact(exact: bool, text: str) -> None:
     """Refuse a number that a float cannot hold: two outputs must not be taken for one."""
     if not exact:
-        raise ValueError(f"outputs must be numbers that float64 tells apart, got {given}: return it as a word")
+        raise ValueError(f"outputs must be numbers that float64 tells apart, got {text}: return it as a word")

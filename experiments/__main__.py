@@ -69,24 +69,24 @@ def run(
 ) -> int:
     """Run experiments in full, or quickly, save their numbers and draw their figures."""
     folder = out or (QUICK if quick else FIGURES)
-    wanted = _known(names)
+    selected = _known(names)
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}")
     if jobs == 0:
         raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
     if settings and (out is None or out.resolve() == FIGURES.resolve()):
         raise ValueError(f"--set needs --out, a folder other than figures/, got {out}")
-    values = {name: read_parameters(settings or (), find(name).settings, name) for name in wanted}
+    values = {name: read_parameters(settings or (), find(name).settings, name) for name in selected}
     check_writable(folder)
     context.with_resource(on_backend(backend, address, jobs))
-    for number, name in enumerate(wanted):
+    for number, name in enumerate(selected):
         print(f"{name}: {find(name).question}", flush=True)
         try:
             run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs, **values[name])
             _draw(name, folder)
         except KeyboardInterrupt as interrupt:
             if number:
-                interrupt.add_note(f"{number} of {len(wanted)} experiments finished before that, saved in {folder}")
+                interrupt.add_note(f"{number} of {len(selected)} experiments finished before that, saved in {folder}")
             raise
         _report(name, folder)
         for part, numbers in find(name).of_parts(load_numbers(name, folder)):
@@ -134,10 +134,10 @@ def _write_papers() -> None:
 
 
 def _known(names: list[str]) -> list[str]:
-    wanted = list(NAMES) if names == ["all"] else names
-    for name in wanted:
+    selected = list(NAMES) if names == ["all"] else names
+    for name in selected:
         find(name)
-    return wanted
+    return selected
 
 
 def _draw(name: str, folder: Path) -> list[Path]:
@@ -185,8 +185,8 @@ def limitations() -> str:
         "and from whom, stands in [THREAT_MODEL.md](THREAT_MODEL.md).",
     ]
     for limit in LIMITS:
-        shown = f"Shown by [{limit.experiment}](figures/README.md#{limit.experiment})."
-        lines += [f"## {limit.what.rstrip('.')}", f"{limit.why} **What helps:** {limit.helps} {shown}"]
+        where = f"Shown by [{limit.experiment}](figures/README.md#{limit.experiment})."
+        lines += [f"## {limit.what.rstrip('.')}", f"{limit.why} **What helps:** {limit.helps} {where}"]
     return "\n\n".join(lines) + "\n"
 
 

@@ -17,12 +17,12 @@ from experiments.experiment import CONFIDENCE, Check, down, violations
 
 def run_all(tasks: Sequence[Any], jobs: int, words: str, unit: str = "audits") -> list[Any]:
     """Run delayed calls with a progress bar, and return their results in the same order."""
-    found = []
+    results = []
     with progress_bar(words, len(tasks), unit=unit) as advance:
         for result in Parallel(n_jobs=jobs, return_as="generator")(tasks):
-            found.append(result)
+            results.append(result)
             advance(1)
-    return found
+    return results
 
 
 def repeat(
@@ -37,9 +37,9 @@ def repeat(
     `streams` are seed sequences, one a setting, and so may be `times`; options are those of `run_all`.
     """
     often = [times] * len(settings) if isinstance(times, int) else times
-    asked = zip(settings, streams, often, strict=True)
-    found = iter(run_all([delayed(function)(*one, s) for one, own, n in asked for s in own.spawn(n)], **options))
-    return [list(islice(found, n)) for n in often]
+    setups = zip(settings, streams, often, strict=True)
+    results = iter(run_all([delayed(function)(*one, s) for one, own, n in setups for s in own.spawn(n)], **options))
+    return [list(islice(results, n)) for n in often]
 
 
 def audited(mechanism: Any, pair: Any, claim: Any, *, size: int, rng: Any, jobs: int, **options: Any) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def median(audits: Iterable[dict[str, Any]]) -> float:
 
 def all_or_none(what: str, audits: Sequence[dict[str, Any]], *, violated: bool) -> Check:
     """Expect that every audit reports a violation, or that none does."""
-    times, wanted = violations(audits), len(audits) if violated else 0
-    return Check(f"{what}: {times} of {len(audits)} audits report a violation, expected {wanted}", times == wanted)
+    times, expected = violations(audits), len(audits) if violated else 0
+    return Check(f"{what}: {times} of {len(audits)} audits report a violation, expected {expected}", times == expected)
 
 
 def none_above(what: str, audits: Iterable[dict[str, Any]], loss: float) -> Check:

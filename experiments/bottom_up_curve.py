@@ -88,7 +88,7 @@ def run(
     curves[f"{FINEST}, {SAMPLE}"] = curve(sample, records, own, level=LEVELS[FINEST], **options)
     totals = states.astype(float)
     totals[1], totals[2] = np.nan, totals[2] + 1  # the second state's total is not published, the third's is another
-    shown = replace(held, published=PublishedTotals(1, totals))(counts, 1, rng)[0]
+    released = replace(held, published=PublishedTotals(1, totals))(counts, 1, rng)[0]
     known = cases(tree, counts)
     refused = ""
     silent, pair = known[UNDECLARED]
@@ -110,7 +110,7 @@ def run(
             words: {norm: _smallest(curves[f"{FINEST}, {words}"], norm) for norm in NORMS} for words in (DRAWN, SAMPLE)
         },
         "reported": {
-            tree.name(node): float(np.mean(~np.isnan(shown[tree.ancestors(1) == node])))
+            tree.name(node): float(np.mean(~np.isnan(released[tree.ancestors(1) == node])))
             for node in range(*tree.level(1).indices(tree.n_nodes))
         },
         "refused": refused,
@@ -211,8 +211,8 @@ def check(numbers: Numbers) -> Checks:
 
 def _factor(numbers: Numbers) -> float:
     """Return how many times as much L1 accuracy is missing to one in the weighted sample; the median of epsilons."""
-    drawn, sample = (numbers["curves"][f"{FINEST}, {words}"] for words in (DRAWN, SAMPLE))
-    missing = [np.array([1 - row["l1"]["accuracy"] for row in rows]) for rows in (sample, drawn)]
+    full, sample = (numbers["curves"][f"{FINEST}, {words}"] for words in (DRAWN, SAMPLE))
+    missing = [np.array([1 - row["l1"]["accuracy"] for row in rows]) for rows in (sample, full)]
     return float(np.median(np.divide(*missing)))
 
 

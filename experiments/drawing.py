@@ -110,8 +110,8 @@ def losses(
 
 def extent(ax: Axes, values: Iterable[float], at: float, color: str = BLACK) -> None:
     """Draw a line from the smallest to the largest of some values."""
-    given = list(values)
-    ax.plot([min(given), max(given)], [at, at], color=color, linewidth=1.1, zorder=3)
+    numbers = list(values)
+    ax.plot([min(numbers), max(numbers)], [at, at], color=color, linewidth=1.1, zorder=3)
 
 
 def name_rows(ax: Axes, names: Sequence[str], *, top: float = -0.6, size: float = 9) -> None:

@@ -242,9 +242,9 @@ def load_numbers(name: str, folder: Path) -> Numbers:
     saved = read_json(path)
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{path} must hold the experiment {name}, got {saved.get('name')!r}")
-    numbers, given = dict(saved["numbers"]), saved["provenance"]["parameters"]
+    numbers, parameters = dict(saved["numbers"]), saved["provenance"]["parameters"]
     for part, own in find(name).of_parts(numbers):
-        own["settings"] = {key: given.get(key, one.default) for key, one in part.settings.items()}
+        own["settings"] = {key: parameters.get(key, one.default) for key, one in part.settings.items()}
     return numbers
 
 

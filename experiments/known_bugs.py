@@ -57,14 +57,14 @@ class Case:
 
 
 def cases() -> list[Case]:
-    found = []
+    result = []
     for name, bug in known_bugs().items():
         pair = NeighborPair.declared(bug.x, bug.y, bug.relation)
-        found.append(Case(BUGS, name, bug.mechanism, pair, bug.loss, bug.size, bug.found))
+        result.append(Case(BUGS, name, bug.mechanism, pair, bug.loss, bug.size, bug.found))
     known = benchmarks()
     for name, (size, people) in FAULTY_SIZES.items():
         faulty, how = known[name], "witness" if name == "ReportNoisyMax4" else "counts"
-        found.append(Case(FAULTY, name, faulty.mechanism, group_pair(faulty, people), faulty.loss, size, how))
+        result.append(Case(FAULTY, name, faulty.mechanism, group_pair(faulty, people), faulty.loss, size, how))
     tree, (communes, people_of) = Hierarchy.regular(3, 2), load("morocco")
     small, large = NeighborPair.add_people(COUNTS, 0), NeighborPair.add_people(people_of, 0)
     for name, mechanism, pair, loss, size in (
@@ -74,8 +74,8 @@ def cases() -> list[Case]:
         ("ADPC", ADPC(1.0), small, 1.0, SMALL),
         ("GaussianCounts", GaussianCounts(0.5), small, 0.5, SMALL),
     ):
-        found.append(Case(CORRECT, name, mechanism, pair, loss, size, "never"))
-    return found + [
+        result.append(Case(CORRECT, name, mechanism, pair, loss, size, "never"))
+    return result + [
         Case(CORRECT, name, sound.mechanism, group_pair(sound), sound.loss, CORRECT_SIZE, "never")
         for name, sound in known.items()
         if sound.sound
@@ -152,8 +152,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         ("refused", "a refusal: runs are not independent"),
     ):
         kind = [row for row in numbers["rows"] if row["expected"] == how]
-        found = [caught(row, audit) for row in kind for audit in row["audits"]]
-        rows.append((words, str(len(kind)), f"{sum(found)} of {len(found)}"))
+        caught_audits = [caught(row, audit) for row in kind for audit in row["audits"]]
+        rows.append((words, str(len(kind)), f"{sum(caught_audits)} of {len(caught_audits)}"))
     counted = [row for row in numbers["rows"] if row["expected"] == "counts"]
     closest = min(counted, key=lambda row: min(bounds(row["audits"])) / row["claim"])
     audits = sum(len(row["audits"]) for row in bad)
@@ -200,10 +200,10 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     else:
         beside(ax, at, "refused: the runs are not independent", x=0.01, bbox=BOX)
     witness = any(audit["witness"] is not None for audit in row["audits"])
-    shown = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
+    length = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
     face = BLACK if witness or math.isfinite(loss) else "white"
-    ax.plot(shown, at, **EXACT, markerfacecolor=face, zorder=4, clip_on=False)
-    if shown == END:
+    ax.plot(length, at, **EXACT, markerfacecolor=face, zorder=4, clip_on=False)
+    if length == END:
         ax.text(END / 1.25, at, f"{loss / row['claim']:,.0f}", ha="right", va="center", fontsize=7.5)
     column(ax, at, f"{row['size']:,}", 54)
 

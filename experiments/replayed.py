@@ -242,9 +242,9 @@ def check(numbers: Numbers) -> Checks:
     sampled = {bug["name"] for bug in numbers["bugs"] if "sampled" in bug}
     yield Check(f"{len(sampled & set(PUBLISHED))} published classes are sampled, expected 6", sampled >= set(PUBLISHED))
     needed = list(numbers["known"].values())
-    found, expected = sum(map(bool, needed)), KNOWN[numbers["quick"]]
-    words = f"known bugs found: {found} of {len(needed)}, expected {expected} of 29"
-    yield Check(words, (found, len(needed)) == (expected, 29))
+    detected, expected = sum(map(bool, needed)), KNOWN[numbers["quick"]]
+    words = f"known bugs found: {detected} of {len(needed)}, expected {expected} of 29"
+    yield Check(words, (detected, len(needed)) == (expected, 29))
 
 
 def _within(query: dict[str, Any]) -> bool:
@@ -253,8 +253,8 @@ def _within(query: dict[str, Any]) -> bool:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     bugs, systems = numbers["bugs"], numbers["systems"]
-    found = [bug for bug in bugs if bug["kinds"][:1] == [bug["expected"]]]
-    once = [bug["milliseconds"] for bug in found if bug["pairs"] == 1]
+    detected = [bug for bug in bugs if bug["kinds"][:1] == [bug["expected"]]]
+    once = [bug["milliseconds"] for bug in detected if bug["pairs"] == 1]
     beyond = sum(system["verdict"] == "violated" for system in systems)
     twins = sum(bug["twin"] == "violated" for bug in bugs)
     rows = [
@@ -270,7 +270,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     for bug in (by_name[name] for name in PUBLISHED):
         bound = f"at least {down(float(bug['sampled'][0]['lower_bound']))} of 1, {SAMPLES:,} runs"
         rows.append((bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", bound))
-    others, shown_once = len(found) - len(once), known.count(1)
+    others, shown_once = len(detected) - len(once), known.count(1)
     return locals()
 
 

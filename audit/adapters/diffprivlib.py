@@ -17,7 +17,7 @@ __all__ = ["mechanism", "tool"]
 ADDED = ("histogram", "histogram2d", "histogramdd")  # tools whose noise covers a row more or less; else one replaced
 
 
-def mechanism(made: Any, *, relation: Relation = "add_remove") -> Mechanism:
+def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
     """Return a mechanism of diffprivlib as one to audit: its ``randomise``, on the database as its value.
 
     Parameters
@@ -51,7 +51,7 @@ def mechanism(made: Any, *, relation: Relation = "add_remove") -> Mechanism:
     """
     with needing("diffprivlib"):
         from diffprivlib.mechanisms import DPMechanism
-    make, first = made_by(made, DPMechanism, "a mechanism of diffprivlib")
+    make, first = made_by(instance, DPMechanism, "a mechanism of diffprivlib")
     _check_state(first.random_state)
     takes_value = "value" in inspect.signature(first.randomise).parameters
 

@@ -14,7 +14,7 @@ __all__ = ["mechanism"]
 CALLS = ("quick_result", "add_noise", "should_keep")  # of algorithms, of noise, of the selection of partitions
 
 
-def mechanism(made: Any, *, relation: Relation = "add_remove") -> Mechanism:
+def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
     """Return an object of python-dp as a mechanism to audit.
 
     Parameters
@@ -46,7 +46,7 @@ def mechanism(made: Any, *, relation: Relation = "add_remove") -> Mechanism:
     """
     with needing("python-dp"):
         import pydp  # noqa: F401
-    make: Callable[[], Any] = made if callable(made) else lambda: made
+    make: Callable[[], Any] = instance if callable(instance) else lambda: instance
     first = make()
     call = next((name for name in CALLS if hasattr(first, name)), None)
     if call is None:

@@ -105,7 +105,7 @@ def attack_names() -> tuple[str, ...]:
 def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, lent: int = 0) -> Exploration:
     """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
     if attack.statistics is not None:
-        return Exploration(runs.as_given(), choosing, found={OWN: attack.statistics})
+        return Exploration(runs.as_given(), choosing, statistics_by_attack={OWN: attack.statistics})
     reading, spent = learn(runs, choosing, inside=WORDS in attack.looks) if runs.written else (None, 0)
     if reading is not None:
         runs = runs.read_by(reading, len(reading.columns))
@@ -113,8 +113,8 @@ def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, lent: int
     for look in registered():
         exploration.looking = look.name
         if look.name in attack.looks and (statistics := tuple(look.candidates(exploration))):
-            exploration.found[look.name] = statistics
-    if not exploration.found:
+            exploration.statistics_by_attack[look.name] = statistics
+    if not exploration.statistics_by_attack:
         raise ValueError(
             f"an attack must find something to look at: {', '.join(attack.looks)} of outputs of shape {runs.shape} "
             "gives nothing"

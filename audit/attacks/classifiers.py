@@ -51,10 +51,10 @@ class Trained:
     def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return their scores, if there are several entries, runs enough, and no attack that knows more."""
         learning = min(int(exploration.choosing * SHARE), MOST)
-        if exploration.found.keys() & KNOWING or learning < FEWEST or math.prod(exploration.shape) == 1:
+        if exploration.statistics_by_attack.keys() & KNOWING or learning < FEWEST or math.prod(exploration.shape) == 1:
             return ()
         explored = explore(exploration)
-        if exploration.found and one_entry_tells_all(exploration.pair, explored):
+        if exploration.statistics_by_attack and one_entry_tells_all(exploration.pair, explored):
             return ()
         entries = entries_to_learn(exploration.pair, explored)
         features = companions(explored, entries)
@@ -69,12 +69,12 @@ class Trained:
         scores = fitted(sides[0][:, own], sides[1][:, own], seed=seed)
         statistics = scoring(scores, entries)
         looked = [pick(side, features.entries) for side in explored.held]
-        left = min(int(SPENDABLE * exploration.choosing) - exploration.spent, MOST_MORE)
+        budget = min(int(SPENDABLE * exploration.choosing) - exploration.spent, MOST_MORE)
         known_before = [[side[:, own] for side in of] for of in (sides, looked)]
-        if features.leads.size == 0 or left < FEWEST or not still_gains(scores.values(), *known_before):
+        if features.leads.size == 0 or budget < FEWEST or not still_gains(scores.values(), *known_before):
             return statistics
-        left += exploration.borrow(MOST_MORE - left)
-        on_x, on_y = map(np.concatenate, zip(sides, looked, taught(left, 2), strict=True))
+        budget += exploration.borrow(MOST_MORE - budget)
+        on_x, on_y = map(np.concatenate, zip(sides, looked, taught(budget, 2), strict=True))
         return (*statistics, combined_score(on_x, on_y, features, seed=seed))
 
 

@@ -58,7 +58,7 @@ def readings() -> dict[str, Read]:
     """Return what is read of the whole parts of numbers, each a small whole number, by name."""
 
     def remainder(modulus: int) -> Read:
-        return lambda values: np.mod(_whole(values), modulus).astype(np.int64)
+        return lambda values: np.mod(_integers(values), modulus).astype(np.int64)
 
     def zeros(base: int) -> Read:
         return lambda values: _zeros(values, base)
@@ -74,11 +74,11 @@ def search_readings(explored: Explored) -> Iterator[Statistic]:
         return
     x, y = (side[:, entries] for side in explored.first(GLIMPSE))
     names, reads = zip(*readings().items(), strict=True)
-    differing = np.array([_differing(*(_counts(read, side) for side in (x, y))) for read in reads])
+    differing = np.array([_differing(*(_counts(reading, side) for side in (x, y))) for reading in reads])
     for place in largest(differing.reshape(-1), MOST):
         number, column = np.unravel_index(place, differing.shape)
         if differing[number, column] >= CLEARLY:
-            yield _read(names[number], reads[number], index_of(int(entries[column]), explored.shape))
+            yield _statistic_of(names[number], reads[number], index_of(int(entries[column]), explored.shape))
 
 
 def search_combs(explored: Explored) -> Iterator[Statistic]:
@@ -113,8 +113,8 @@ def comb(x: NDArray[Any], y: NDArray[Any]) -> tuple[float, float, float]:
     waves[: 2 * SLOWEST] = 0.0
     waves[2 * BINS // 3 :] = 0.0
     frequencies = (float(waves.argmax()) + np.linspace(-1, 1, FINER)) / (2 * span)
-    shown = [_waves(part, frequencies) / side.size for part, side in zip(inner, sides, strict=True)]
-    differences = shown[1] - shown[0]
+    transforms = [_waves(part, frequencies) / side.size for part, side in zip(inner, sides, strict=True)]
+    differences = transforms[1] - transforms[0]
     best = int(np.abs(differences).argmax())
     # The squared wave of equal laws is exponential with this mean: the largest of BINS is about log(BINS) times that.
     power = float(np.abs(differences[best]) ** 2) / (1 / sides[0].size + 1 / sides[1].size)
@@ -160,7 +160,7 @@ def search_sums(explored: Explored) -> Iterator[Statistic]:
         return
     signs = []
     for side in explored.held:
-        odd = np.mod(_whole(side[:PARITIES, :SUMMED]), 2).astype(np.float32)
+        odd = np.mod(_integers(side[:PARITIES, :SUMMED]), 2).astype(np.float32)
         signs.append(odd - odd.mean(axis=0))
     error = 4 / np.sqrt(1 / len(signs[0]) + 1 / len(signs[1]))  # of a product of two, where half are odd
     differing: list[tuple[float, tuple[int, ...]]] = []
@@ -195,15 +195,15 @@ def parity(entries: tuple[int, ...], shape: tuple[int, ...]) -> Statistic:
     columns = list(entries)
 
     def score(outputs: NDArray[Any]) -> Floats:
-        odd = np.mod(_whole(outputs.reshape(len(outputs), -1)[:, columns]), 2)
+        odd = np.mod(_integers(outputs.reshape(len(outputs), -1)[:, columns]), 2)
         return np.asarray(np.mod(odd.sum(axis=1), 2), np.float64)
 
     return Statistic(f"parity of the sum of output{names}{more}", score)
 
 
-def _read(name: str, read: Read, index: tuple[int, ...]) -> Statistic:
+def _statistic_of(name: str, reading: Read, index: tuple[int, ...]) -> Statistic:
     """Return the statistic of a reading of one entry, -1 for what is no number."""
-    return of_entry(f"{name} {{}}", index, lambda values: np.where(is_number(values), read(values), -1))
+    return of_entry(f"{name} {{}}", index, lambda values: np.where(is_number(values), reading(values), -1))
 
 
 def _cosine(index: tuple[int, ...], frequency: float, phase: float) -> Statistic:
@@ -229,10 +229,10 @@ def _wide(explored: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:
     return wide
 
 
-def _counts(read: Read, values: NDArray[Any]) -> Whole:
+def _counts(reading: Read, values: NDArray[Any]) -> Whole:
     """Return how often each reading occurs, shape (entries, VALUES)."""
     entries = values.shape[1]
-    flat = (read(values) + VALUES * np.arange(entries))[is_number(values)]
+    flat = (reading(values) + VALUES * np.arange(entries))[is_number(values)]
     return np.bincount(flat, minlength=VALUES * entries).reshape(entries, VALUES)
 
 
@@ -248,7 +248,7 @@ def _differing(x: Whole, y: Whole) -> Floats:
     return np.asarray((np.cbrt(squares / freedom) - (1 - cube)) / np.sqrt(cube))
 
 
-def _whole(values: NDArray[Any]) -> NDArray[Any]:
+def _integers(values: NDArray[Any]) -> NDArray[Any]:
     """Return the whole part of values, exactly; 0 for what is no number."""
     if values.dtype.kind == "b":
         return values.astype(np.int64)
@@ -257,11 +257,11 @@ def _whole(values: NDArray[Any]) -> NDArray[Any]:
 
 def _zeros(values: NDArray[Any], base: int) -> Whole:
     """Return how often each whole part can be divided by a base; 0 by none, though by every one."""
-    left, zeros = _whole(values), np.zeros(values.shape, np.int64)
-    divides = left != 0
+    quotient, zeros = _integers(values), np.zeros(values.shape, np.int64)
+    divides = quotient != 0
     for _ in range(VALUES - 1):
-        divides &= np.mod(left, base) == 0
+        divides &= np.mod(quotient, base) == 0
         if not divides.any():
             break
-        left, zeros = np.where(divides, left // base, left), zeros + divides
+        quotient, zeros = np.where(divides, quotient // base, quotient), zeros + divides
     return zeros

@@ -32,10 +32,10 @@ class Entries:
         """Return single entries, and several jointly."""
         if math.prod(exploration.shape) == 1:
             return (cell(*(0,) * len(exploration.shape)),)
-        explored, found = explore(exploration), changed(exploration.pair, exploration.shape)
+        explored, statistics = explore(exploration), changed(exploration.pair, exploration.shape)
         x, y = explored.x, explored.y
-        if found:
-            return found + moved_besides(exploration.shape, x, y, found)
+        if statistics:
+            return statistics + moved_besides(exploration.shape, x, y, statistics)
         return moved(exploration.shape, explored.center, x, y, exploration.words)
 
 
@@ -47,8 +47,8 @@ def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]
     change = pair.y.astype(float) - pair.x
     changes = [float(change[index]) for index in where]
     middles = [float(pair.x[index]) + one / 2 for index, one in zip(where, changes, strict=True)]
-    found = _single_and_joint(where, middles, [float(np.sign(one)) for one in changes], changes)
-    return (*found, sum_of_entries()) if change.sum() != 0 else found
+    statistics = _single_and_joint(where, middles, [float(np.sign(one)) for one in changes], changes)
+    return (*statistics, sum_of_entries()) if change.sum() != 0 else statistics
 
 
 def moved(
@@ -69,16 +69,16 @@ def moved(
     weights = shift[clear] / noise**2
     weights /= np.abs(weights * noise).max() or 1.0  # scores as large as their noise, whatever outputs are counted in
     others = [cell(*index_of(index, shape)) for index in best if index not in clear]
-    found = _single_and_joint(where, middles, signs, weights.tolist())
-    return (*(found[:-1] if clear[0] in words else found), *others)
+    statistics = _single_and_joint(where, middles, signs, weights.tolist())
+    return (*(statistics[:-1] if clear[0] in words else statistics), *others)
 
 
 def moved_besides(shape: tuple[int, ...], x: Moments, y: Moments, known: Sequence[Statistic]) -> tuple[Statistic, ...]:
     """Return single entries whose mean moves most from `x` to `y` and that are not known to move."""
     best = movers(x, y, MOST + len(known))[2]
-    found = [index_of(index, shape) for index in best]
+    indices = [index_of(index, shape) for index in best]
     entries = {statistic.entry for statistic in known}
-    return tuple(cell(*index) for index in found if index not in entries)[:MOST]
+    return tuple(cell(*index) for index in indices if index not in entries)[:MOST]
 
 
 def _single_and_joint(

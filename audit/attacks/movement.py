@@ -138,8 +138,8 @@ class Explored:
         middle = (self.center + (self.x.mean + self.y.mean) / 2)[entries]
         spread = np.hypot(self.x.sd, self.y.sd)[entries]
         with np.errstate(over="ignore"):
-            found = np.where(is_number(values), values - middle, 0.0) / np.where(spread > 0, spread, 1.0)
-        return np.clip(found, -FAR, FAR)
+            deviations = np.where(is_number(values), values - middle, 0.0) / np.where(spread > 0, spread, 1.0)
+        return np.clip(deviations, -FAR, FAR)
 
 
 def explore(exploration: Exploration) -> Explored:
@@ -149,7 +149,8 @@ def explore(exploration: Exploration) -> Explored:
         if entries == 1:
             runs = glancing_runs(exploration.choosing)
         else:
-            clear = exploration.found.keys() & KNOWING or changed_entries(exploration.pair, exploration.shape)
+            known = exploration.statistics_by_attack.keys() & KNOWING
+            clear = known or changed_entries(exploration.pair, exploration.shape)
             runs = max(4, int(exploration.choosing * (GLANCE if clear else EXPLORING)))
         held = min(runs, 2 * max(1, HELD // entries))
         x, y = (

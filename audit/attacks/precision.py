@@ -48,8 +48,8 @@ class Precision:
         explored = explore(exploration)
         indices = changed_entries(exploration.pair, exploration.shape, MOST)
         changed = [int(np.ravel_multi_index(index, exploration.shape)) for index in indices]
-        wanted = [index_of(entry, exploration.shape) for entry in entries_with_bits(explored, changed)]
-        return tuple(statistic for index in wanted for statistic in bits_of(index))
+        entries = [index_of(entry, exploration.shape) for entry in entries_with_bits(explored, changed)]
+        return tuple(statistic for index in entries for statistic in bits_of(index))
 
 
 def entries_with_bits(explored: Explored, changed: list[int]) -> list[int]:
@@ -76,30 +76,30 @@ def bits_of(index: tuple[int, ...]) -> tuple[Statistic, ...]:
 
 def lowest_bit(values: NDArray[Any]) -> Whole:
     """Return the largest k for which each value is a multiple of 2**k; far above all for 0 and what is no number."""
-    whole, exponent, numbers = _parts(values)
-    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    return np.where(numbers, np.where(whole == 0, ZERO, lowest + exponent), NO_NUMBER)
+    mantissa, exponent, numbers = _parts(values)
+    lowest = np.frexp((mantissa & -mantissa).astype(np.float64))[1] - 1
+    return np.where(numbers, np.where(mantissa == 0, ZERO, lowest + exponent), NO_NUMBER)
 
 
 def significant_bits(values: NDArray[Any]) -> Whole:
     """Return how many bits each value has from its highest to its lowest set one; 0 for 0 and for what is no number."""
-    whole, _, numbers = _parts(values)
-    highest = np.frexp(np.abs(whole).astype(np.float64))[1]
-    lowest = np.frexp((whole & -whole).astype(np.float64))[1]
-    return np.where(numbers & (whole != 0), highest - lowest + 1, 0).astype(np.int64)
+    mantissa, _, numbers = _parts(values)
+    highest = np.frexp(np.abs(mantissa).astype(np.float64))[1]
+    lowest = np.frexp((mantissa & -mantissa).astype(np.float64))[1]
+    return np.where(numbers & (mantissa != 0), highest - lowest + 1, 0).astype(np.int64)
 
 
 def _parts(values: NDArray[Any]) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     """Return whole numbers and exponents whose products with powers of 2 are the values, and which are numbers."""
-    given = values.astype(np.float64)
-    numbers = is_number(given)
-    fraction, exponent = np.frexp(np.where(numbers, given, 0.0))
+    floats = values.astype(np.float64)
+    numbers = is_number(floats)
+    fraction, exponent = np.frexp(np.where(numbers, floats, 0.0))
     return np.ldexp(fraction, BITS + 1).astype(np.int64), exponent.astype(np.int64) - (BITS + 1), numbers
 
 
 def _unrounded(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell which values have bits that rounding to nine decimals takes away."""
-    given = np.where(is_number(values), values, 0.0).astype(np.float64)
+    floats = np.where(is_number(values), values, 0.0).astype(np.float64)
     with np.errstate(over="ignore"):
-        rounded = np.round(given, DECIMALS)
-    return np.asarray((rounded != given) & (np.rint(given) != given))  # whole numbers may be too large to round
+        rounded = np.round(floats, DECIMALS)
+    return np.asarray((rounded != floats) & (np.rint(floats) != floats))  # whole numbers may be too large to round

@@ -38,8 +38,8 @@ class Exploration:
         Where outputs come from; `outputs` asks for them and keeps count.
     choosing : int
         Selection runs in all.
-    found : dict
-        What the attacks before this one have found, by their names.
+    statistics_by_attack : dict
+        Statistics of the attacks that have looked, by their names.
     shared : dict
         What one attack has worked out and others may use.
     spent : int
@@ -54,7 +54,7 @@ class Exploration:
 
     runs: Runs
     choosing: int
-    found: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)
+    statistics_by_attack: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
     spent: int = 0
     lent: int = 0
@@ -111,22 +111,22 @@ class Exploration:
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """What of an output is worth looking at, in the order in which attacks looked."""
-        return tuple(itertools.chain.from_iterable(self.found.values()))
+        return tuple(itertools.chain.from_iterable(self.statistics_by_attack.values()))
 
     @property
     def tried(self) -> tuple[str, ...]:
         """The attacks that had something to look at, in the order in which they looked."""
-        return tuple(name if name == OWN else underscored(name) for name in self.found)
+        return tuple(name if name == OWN else underscored(name) for name in self.statistics_by_attack)
 
-    def found_by(self, statistic: Statistic) -> str:
+    def attack_of(self, statistic: Statistic) -> str:
         """Return the name of the attack that found one of the statistics."""
-        inside = self.reading is not None and statistic.entry is not None and statistic.entry >= (self.reading.whole,)
-        several = zip(self.tried, self.found.values(), strict=True)
+        inside = self.reading is not None and statistic.entry is not None and statistic.entry >= (self.reading.n_parts,)
+        several = zip(self.tried, self.statistics_by_attack.values(), strict=True)
         return WORDS if inside else next(name for name, statistics in several if statistic in statistics)
 
     def advice(self, statistic: Statistic) -> str:
         """Return what the attack that found one of the statistics advises; empty if nothing."""
-        by = self.found_by(statistic)
+        by = self.attack_of(statistic)
         return next((getattr(look, "advice", "") for look in registered() if underscored(look.name) == by), "")
 
     def name_of(self, statistic: Statistic) -> str:

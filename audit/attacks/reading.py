@@ -83,7 +83,7 @@ class Reading:
     """What was learned of written outputs: their columns, and how words look."""
 
     columns: tuple[Column, ...]  # parts first, each once, or twice if it may be number or word; then what is in words
-    whole: int  # columns that are whole parts
+    n_parts: int  # columns that are whole parts
     numbers: frozenset[str]  # parts that were seen to be numbers
     patterns: frozenset[tuple[str, str]]  # parts and patterns of their words: a word with its first numbers taken out
 
@@ -123,8 +123,8 @@ class Reading:
     def named(self, name: str) -> str:
         """Return the name of a statistic with its columns in words."""
 
-        def words(found: re.Match[str]) -> str:
-            return ", ".join(self.columns[int(number)].name for number in re.findall(r"\d+", found[0]))
+        def words(match: re.Match[str]) -> str:
+            return ", ".join(self.columns[int(number)].name for number in re.findall(r"\d+", match[0]))
 
         return re.sub(r"output(?:\[\d+\](?:, )?)+(?<!, )", words, name)
 
@@ -159,13 +159,13 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
             columns.append(_words(name, name, str, words[name]))
     if not columns:  # every run that was seen raised, or gave an empty list
         columns.append(Column("output", "output", None, None))
-    whole, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # of as many words the first
+    n_parts, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # of as many words the first
     for name in [name for name in many if name not in constant][:LOOKED_INTO] if inside else ():
         if len(words[name]) > min(MANY, words[name].total() / 2):  # few runs show few words, although none repeats
             columns += _inside(name, words[name])
     dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen
     patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
-    return Reading(tuple(columns), whole, frozenset(numbers - dropped), frozenset(patterns))
+    return Reading(tuple(columns), n_parts, frozenset(numbers - dropped), frozenset(patterns))
 
 
 def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[str]) -> Column:
@@ -194,8 +194,8 @@ class _Number:
     place: int
 
     def __call__(self, word: str) -> Any:
-        found = NUMBERS.findall(word)
-        return float(found[self.place]) if len(found) > self.place else ABSENT
+        numbers = NUMBERS.findall(word)
+        return float(numbers[self.place]) if len(numbers) > self.place else ABSENT
 
 
 def _pattern(word: str) -> str:

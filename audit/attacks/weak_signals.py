@@ -72,8 +72,8 @@ def companions(explored: Explored, entries: Places) -> Features:
     near = np.argsort(-shared, axis=1, kind="stable")[:, :COMPANIONS]
     row, column = np.nonzero(np.take_along_axis(shared, near, axis=1) >= clearly(shared.size))
     firsts, others = leads[row], near[row, column]
-    wanted = np.unique(np.concatenate([entries, firsts, others]))
-    return Features(wanted, np.searchsorted(wanted, firsts), np.searchsorted(wanted, others))
+    columns = np.unique(np.concatenate([entries, firsts, others]))
+    return Features(columns, np.searchsorted(columns, firsts), np.searchsorted(columns, others))
 
 
 def apart(x: Floats, y: Floats) -> tuple[float, float]:

@@ -20,7 +20,7 @@ class Words:
         if exploration.reading is None:
             return ()
         columns = exploration.reading.columns
-        inside = range(exploration.reading.whole, len(columns))
+        inside = range(exploration.reading.n_parts, len(columns))
         words = sorted(exploration.words)
         forms = [number for number in words if columns[number].source.startswith(FORMS) and number not in inside]
         return tuple(cell(number) for number in ([*inside, *forms] if inside else words))

@@ -153,9 +153,9 @@ def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     if family is None or not possible:
         forms = [f"{kind}:{','.join(known.parameter_names()).upper()}" for kind, known in FAMILIES.items()]
         plain = text.replace(".", "", 1).isdecimal() and float(text) > 0
-        meant = f": did you mean pure:{text}?" if plain else ""
+        hint = f": did you mean pure:{text}?" if plain else ""
         raise ValueError(
             f"a claim is written {' or '.join(forms)} with positive finite numbers, "
-            f"approx:0,DELTA for total variation, got {text!r}{meant}"
+            f"approx:0,DELTA for total variation, got {text!r}{hint}"
         )
     return family(**{**dict(zip(names, numbers, strict=True)), "relation": relation})

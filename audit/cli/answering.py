@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,10 +91,10 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
             if out is not None and number:  # of this one no more is said: it may have been saved in this instant
                 interrupt.add_note(f"{number} of {len(questions)} audits finished before that, saved in {out}")
             raise
-    drawn = "" if out is None else _drawn(out, len(saved))
+    figures = "" if out is None else _figure_note(out, len(saved))
     show(results, as_json)
     if out is not None and not as_json:
-        print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{drawn}"))
+        print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{figures}"))
     return exit_code(result.verdict for _, result in results)
 
 
@@ -107,8 +107,8 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        given = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in ELSEWHERE
-        value = options.get(name, context.params[name] if given else None)
+        explicit = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in ELSEWHERE
+        value = options.get(name, context.params[name] if explicit else None)
         if name in FILES and value is not None:
             value = recorded(value)
         if value is True:
@@ -119,7 +119,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
 
 
-def _drawn(folder: Path, made: int) -> str:
+def _figure_note(folder: Path, saved: int) -> str:
     """Draw all audits of a folder, and say what the figure shows; without one the verdict is what it is."""
     from audit.io.text import printable
 
@@ -131,7 +131,7 @@ def _drawn(folder: Path, made: int) -> str:
         print(f"plaudit: the figure audits.png could not be drawn: {reason}", file=sys.stderr)
         return "."
     most = f"{MOST} of " if audits > MOST else ""
-    more = f" The figure shows {most}all {audits} audits of the folder." if audits > made else ""
+    more = f" The figure shows {most}all {audits} audits of the folder." if audits > saved else ""
     return f", and the figure audits.png.{more}" + (
         f" No results, and not in it: {', '.join(others)}." if others else ""
     )
@@ -143,11 +143,11 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
     from audit.results.folder import read_results
     from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 
-    drawn: list[Path] | None = None
-    while drawn != (drawn := sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))):
+    paths: list[Path] | None = None
+    while paths != (paths := sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))):
         audits: list[tuple[str, AuditResult]] = []
         others: list[str] = []
-        for path in drawn:
+        for path in paths:
             try:
                 audits += read_results(path).audits
             except (ValueError, OSError):  # somebody else's: no reason to lose the figure
@@ -155,8 +155,10 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
         first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]
         with house_style():
             figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(first))
-            shown = [audit.summary(name if len(name) <= LONGEST else f"...{name[-LONGEST:]}") for name, audit in first]
-            plot_audits(shown, ax, scale=scale_of(first[0][1].claim))
+            summaries = [
+                audit.summary(name if len(name) <= LONGEST else f"...{name[-LONGEST:]}") for name, audit in first
+            ]
+            plot_audits(summaries, ax, scale=scale_of(first[0][1].claim))
             if len(first) < len(audits):
                 ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
         secret = any(audit.confidential for _, audit in audits)
@@ -164,15 +166,15 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
     return len(audits), others
 
 
-def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
-    """Print audits with their names, as a table with a legend or as JSON."""
+def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = ()) -> None:
+    """Print audits with their names as JSON, or the verdict, what it means, the evidence and what to do now."""
     if as_json:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
     from audit.io.terminal import console
     from audit.io.text import printable
     from audit.report.tables import audit_table
-    from audit.report.words import next_pair, remedy
+    from audit.report.words import headline, meaning, worst_first
     from audit.results import scale_of
     from audit.results.formatting import percent
 
@@ -181,22 +183,44 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool) -> None:
         number = "these audits are" if confidential == len(audits) else f"{confidential} of these audits are"
         what = f"{number} of confidential data"
         terminal.print(f"CONFIDENTIAL: {what}; `plaudit report --public` leaves out what discloses them.")
+    promises = worst_first([entry for entry in results if entry[0] not in known_bugs])
+    if promises:
+        name, worst = promises[0]
+        of = f"{name}: " if len(results) > 1 else ""
+        terminal.print(headline(promises), style="bold")
+        terminal.print(printable(f"{of}{' '.join(meaning(worst))}"))
+    terminal.print(audit_table(results))
     for pair in dict.fromkeys(printable(audit.pair) for audit in audits):
         terminal.print(f"Neighboring databases x and y: {pair}.")
-    terminal.print(audit_table(results))
     terminal.print("Event by which a release is guessed to come from x or from y:")
     lines = [f"{name}: {audit.event}{audit.witness}" for name, audit in results]
     lines += [f"{name}: {sentence}." for name, audit in results for sentence in audit.power]
-    lines += [f"{name}: {sentence}" for name, audit in results if (sentence := next_pair(audit))]
-    helps = "has no power. What would help:"
-    lines += [f"{name} {helps} {advice}." for name, audit in results if (advice := remedy(audit, "--size"))]
     for line in lines:
         terminal.print(printable(line))
+    if promises:
+        terminal.print("\nWhat to do now:")
+        for sentence, commands in _next_steps(promises):
+            terminal.print(f"- {printable(sentence)}")
+            for command in commands:
+                terminal.print(f"    {printable(command)}", soft_wrap=True)  # to be copied
     terminal.print()
     scales = ", ".join(sorted({scale_of(audit.claim) for audit in audits}))
     levels = ", ".join(sorted({percent(audit.confidence) for audit in audits}))
     terminal.print(
-        f"Losses are {scales}, for one step between neighboring databases. With {levels} confidence the true loss is "
-        "at least the lower bound. A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in "
-        "events of another kind, may stay hidden."
+        f"Losses are {scales}, for one step between neighboring databases. Lower bounds hold with {levels} confidence. "
+        "A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in events of another kind, may "
+        "stay hidden."
     )
+
+
+def _next_steps(audits: Sequence[tuple[str, AuditResult]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what to do after audits, what several share once, with the commands of each."""
+    from audit.report.words import actions
+
+    steps: dict[str, dict[str, str]] = {}
+    for name, audit in audits:
+        for sentence, command in actions(audit, "--size"):
+            steps.setdefault(sentence, {})[name] = command
+    for sentence, commands in steps.items():
+        which = "" if len(commands) == len(audits) else f"{', '.join(commands)}: "
+        yield which + sentence, [command for command in dict.fromkeys(commands.values()) if command]

@@ -16,6 +16,7 @@ from audit.cli.audit import LIMITS, audit
 from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
 from audit.cli.exits import USAGE, WITHIN, finished, run_typed
+from audit.cli.help import Sectioned
 from audit.cli.inputs.options import with_options
 from audit.cli.plan import plan
 from audit.cli.replay import replay
@@ -153,7 +154,7 @@ def _options(
 
 for name, function in FUNCTIONS.items():
     epilog = "\n".join(["\b\nExamples:", *(f"  {line}" for line in EXAMPLES if line.split()[1] == name)])
-    app.command(name, epilog=f"{epilog}\n\n{LIMITS}" if name == "audit" else epilog)(function)
+    app.command(name, cls=Sectioned, epilog=f"{epilog}\n\n{LIMITS}" if name == "audit" else epilog)(function)
 for name, words in (("release", "Release tables of your own data by"), ("explore", "Choose budgets and thresholds of")):
     of_systems: dict[str, Any] = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
     about = f"{words} reference implementations; `plaudit {name} --help` lists them."

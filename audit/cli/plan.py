@@ -76,7 +76,7 @@ def plan(
     if design.selection is None:
         design = replace(design, selection=0.3 if design.share == 1 else 0.0)
     options: dict[str, Any] = asdict(design)
-    with progress_bar("plan", 1 + len(SHOWN), shown=not as_json, unit="violations") as advance:
+    with progress_bar("plan", 1 + len(SHOWN), visible=not as_json, unit="violations") as advance:
         table = plan_table(promise, violations=(violation, *SHOWN), runs=runs, power=power, done=advance, **options)
     rows = [dict(row) for row in table.rows]
     plan: dict[str, Any] = {"claim": promise.to_dict(), "power": power, **options, "assumes": table.assumes}

@@ -18,12 +18,20 @@ KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  #
 
 
 @with_options
-def list_systems(as_json: Annotated[bool, "--json", "Print JSON."] = False) -> int:
+def list_systems(
+    word: Annotated[str, typer.Argument(help="Describe those with this in their name, description or group.")] = "",
+    as_json: Annotated[bool, "--json", "Print JSON."] = False,
+) -> int:
     """List what `audit` knows by name: systems, benchmarks of the literature and known bugs."""
     from audit.installed import offered
     from audit.io.terminal import console
 
     rows = {name: _described(system) for name, system in offered("systems").systems().items()}
+    if word:
+        texts = {name: f"{name} {row['about']} {row['group']}".casefold() for name, row in rows.items()}
+        rows = {name: row for name, row in rows.items() if word.casefold() in texts[name]}
+        if not rows:
+            raise ValueError(f"no name or description has {word!r} in it: see `plaudit list`")
     if as_json:
         print(json.dumps(rows, indent=1))
         return WITHIN
@@ -31,12 +39,19 @@ def list_systems(as_json: Annotated[bool, "--json", "Print JSON."] = False) -> i
     groups = dict.fromkeys(row["group"] for row in rows.values())  # in the order of the systems
     for number, group in enumerate(groups):
         print("\n" * (number > 0) + f"{group[0].upper()}{group[1:]}")
-        for name, row in rows.items():
-            if row["group"] == group:
-                parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
-                facts = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
-                for text, indent in ((f"{name}: {row['about']}", 2), (facts, 6)):
-                    print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * 6, **KEPT))
+        members = {name: row for name, row in rows.items() if row["group"] == group}
+        if not word:
+            print(fill(", ".join(members), width, initial_indent="  ", subsequent_indent="  ", **KEPT))
+            continue
+        for name, row in members.items():
+            parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
+            facts = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
+            for text, indent in ((f"{name}: {row['about']}", 2), (facts, 6)):
+                print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * 6, **KEPT))
+    if not word:
+        print(
+            "\n" + fill("`plaudit list WORD` says what those with it in their names are, and what they promise.", width)
+        )
     return WITHIN
 
 

@@ -45,14 +45,14 @@ class Curve:
 
 def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None = None) -> Curve:
     """Compare each tail with the tail of `lag` people further out."""
-    whole = bool((pooled == np.rint(pooled)).all())
+    integral = bool((pooled == np.rint(pooled)).all())
     scale = max(1.0, _spread(pooled))  # less than one person is nobody's privacy, so that is the shortest step
     steps = np.arange(5) * (scale / 2)
-    default = np.unique(np.ceil(steps) if whole else steps)
+    default = np.unique(np.ceil(steps) if integral else steps)
     starts: Floats = default.astype(float) if at is None else real_numbers("at", at, ndim=(1,))
     if starts.min() < 0:
         raise ValueError(f"at must be 0 or more, got {starts.min()}")
-    people = (math.ceil(scale) if whole else scale) if lag is None else positive_number("lag", lag)
+    people = (math.ceil(scale) if integral else scale) if lag is None else positive_number("lag", lag)
     if people < 1:
         raise ValueError(f"lag must be at least one person, got {people}")
     thresholds: Floats = np.concatenate([starts, starts + people])
@@ -172,17 +172,19 @@ def _slope(pooled: Floats, *, change: float = 1.0) -> Curve:
     people = positive_number("change", change)
     if people >= LARGEST:
         raise ValueError(f"change must be less than 2**53 people, got {people}")
-    whole = bool((pooled == np.rint(pooled)).all())
+    integral = bool((pooled == np.rint(pooled)).all())
     center, spread = float(np.median(pooled)), _spread(pooled) or float(pooled.std())
     # Half a deviation wide, which three of them on each side hold; whole numbers are not cut in two.
     width, half = spread / 2, 6
-    if whole:
+    if integral:
         width = max(1.0, math.floor(width))
         half = max(2, math.ceil(3 * spread / width))
     bins = 2 * half + 1
-    start = float(np.rint(center)) - 0.5 - half * width - (width - 1) // 2 if whole else center - (half + 0.5) * width
+    start = (
+        float(np.rint(center)) - 0.5 - half * width - (width - 1) // 2 if integral else center - (half + 0.5) * width
+    )
     edges = start + width * np.arange(1.0, bins)
-    grouping = (width**2 - whole) / 12  # what the bins add to the variance
+    grouping = (width**2 - integral) / 12  # what the bins add to the variance
 
     def features(values: Floats) -> Floats:
         return np.asarray(np.floor((values[:, None] - start) / width) == np.arange(bins), dtype=float)

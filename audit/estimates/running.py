@@ -81,14 +81,14 @@ def estimate_residuals(
         if options.get("blocks") is not None:
             raise ValueError(f"blocks must be of at most {MOST_ENTRIES:,} entries, got {exact.size:,}")
         entries = np.random.default_rng(stream(root, ENTRIES)).choice(exact.size, MOST_ENTRIES, replace=False)
-    wanted = exact.reshape(-1)[entries]
-    if number * wanted.size > MOST:
-        raise ValueError(f"runs must make at most {MOST:,} errors, got {number:,} runs of {wanted.size:,}")
-    with progress_bar(mechanism_name(mechanism), number, shown=progress) as advance:
+    exact_entries = exact.reshape(-1)[entries]
+    if number * exact_entries.size > MOST:
+        raise ValueError(f"runs must make at most {MOST:,} errors, got {number:,} runs of {exact_entries.size:,}")
+    with progress_bar(mechanism_name(mechanism), number, visible=progress) as advance:
         outputs = _outputs(
             mechanism, data, exact.shape, number, stream(root, ERRORS), lambda one: one[:, entries], advance, n_jobs
         )
-    estimate = residual_loss(outputs - wanted, rng=stream(root, RESAMPLES), **options)
+    estimate = residual_loss(outputs - exact_entries, rng=stream(root, RESAMPLES), **options)
     return replace(estimate, settings=estimate.settings | {"entries": exact.size, "seed": entropy_of(root)})
 
 
@@ -128,7 +128,7 @@ def estimate_direct(
     entry = int(change.argmax())
     number = whole_number("runs", runs, least=20)
     root = seed_sequence(rng)
-    with progress_bar(mechanism_name(mechanism), number, shown=progress) as advance:
+    with progress_bar(mechanism_name(mechanism), number, visible=progress) as advance:
         x, y = (
             _outputs(mechanism, data, exact.shape, size, stream(root, side), lambda one: one[:, entry], advance, n_jobs)
             for data, size, side in zip((pair.x, pair.y), halves(number), (ON_X, ON_Y), strict=True)

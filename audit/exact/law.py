@@ -248,7 +248,8 @@ class LossDistribution:
         that both `p` and `q` keep their mass; throwing the parts together again undoes it, so that the split output
         says at least as much as the true one. Rounding every loss up would give a bound too, but in one order only, and
         with an error of the first instead of the second order in `grid`. Each `quantile` may be off by one spacing a
-        law. Losses that lie on the grid already, as those of equal steps do, are only rearranged.
+        law, and no outcome rises by more, so that `epsilon_at` is too large by less than one spacing a law. Losses that
+        lie on the grid already, as those of equal steps do, are only rearranged.
 
         The convolution is the plain sum of products: nothing in it is negative, so that every probability above 1e-300
         keeps its digits. A fast Fourier transform would leave errors of 1e-16 throughout, more than the tails hold.
@@ -287,8 +288,8 @@ class LossDistribution:
         loss = self.loss[0] + other.loss[0] + grid * np.arange(p.size, dtype=np.float64)
         with np.errstate(divide="ignore"):  # either may leave the range of floats; of the larger one that is no loss
             log_p = np.where(loss >= 0, np.log(p), np.log(q) + loss)
-        kept = np.isfinite(log_p)
-        return LossDistribution(loss[kept], log_p[kept], *masses, *ends)
+        finite = np.isfinite(log_p)
+        return LossDistribution(loss[finite], log_p[finite], *masses, *ends)
 
     def self_compose(self, times: int, *, grid: float | None = None) -> LossDistribution:
         """Return the loss of several independent outputs of this law seen together, by repeated squaring.
@@ -328,6 +329,40 @@ class LossDistribution:
         half = self.self_compose(times // 2, grid=grid)
         squared = half.compose(half, grid=grid)
         return squared.compose(self, grid=grid) if times % 2 else squared
+
+    def trimmed(self, mass: float) -> LossDistribution:
+        """Return an upper bound, in both orders, with fewer losses: rare outputs count as impossible on the other side.
+
+        Parameters
+        ----------
+        mass : float
+            Probability, in [0, 1): no more goes at either end, under `p` of the largest losses and under `q` of the
+            least.
+
+        Returns
+        -------
+        LossDistribution
+            What goes is added to the infinite and the missing mass. `delta_at` less the infinite mass that was added is
+            a lower bound.
+
+        Raises
+        ------
+        ValueError
+            If `mass` is outside [0, 1).
+
+        Examples
+        --------
+        >>> from audit.exact import loss_distribution
+        >>> loss_distribution([0.1, 0.8, 0.1], [0.3, 0.6, 0.1]).trimmed(0.3).infinite_mass
+        0.1
+        """
+        fraction("mass", mass, zero=True)
+        p, q = self.probability, np.exp(self.log_p - self.loss)
+        rare = (np.cumsum(p[::-1])[::-1] <= mass) | (np.cumsum(q) <= mass)
+        infinite, missing = self.infinite_mass + math.fsum(p[rare]), self.missing_mass + math.fsum(q[rare])
+        return LossDistribution(
+            self.loss[~rare], self.log_p[~rare], infinite, missing, supremum=self.supremum, infimum=self.infimum
+        )
 
     @property
     def _ends(self) -> tuple[float, float]:

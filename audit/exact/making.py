@@ -56,9 +56,9 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
             raise ValueError(f"{name} must hold probabilities of 0 or more, got {law[~(law >= 0)][0]}")
         if abs((total := math.fsum(law)) - 1) > 1e-9:
             raise ValueError(f"{name} must add up to 1, got {total}")
-    kept = np.maximum(first, second) >= SMALLEST
+    likely = np.maximum(first, second) >= SMALLEST
     with np.errstate(divide="ignore"):
-        return loss_from_logs(np.log(first[kept]), np.log(second[kept]))
+        return loss_from_logs(np.log(first[likely]), np.log(second[likely]))
 
 
 def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:

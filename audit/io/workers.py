@@ -190,11 +190,11 @@ class OnRay:
         if self._sent is None:
             self._sent = ray.put(self.work)
         again_once = ray.remote(max_retries=1)(_done)
-        left = {again_once.remote(self._sent, task): number for number, task in enumerate(tasks)}
+        pending = {again_once.remote(self._sent, task): number for number, task in enumerate(tasks)}
         try:
-            while left:
-                (first,), _ = ray.wait(list(left))
-                yield left.pop(first), ray.get(first)
+            while pending:
+                (first,), _ = ray.wait(list(pending))
+                yield pending.pop(first), ray.get(first)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):

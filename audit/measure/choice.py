@@ -117,7 +117,7 @@ def choose_event(
         selected.append(
             Selected(
                 exploration.counted(event),
-                exploration.found_by(event.statistic),
+                exploration.attack_of(event.statistic),
                 event.share if number else 1 - sum(one.share for one in events[1:]),
                 tuple(filter(None, [exploration.advice(event.statistic)])),
                 len(x) + len(y),

@@ -17,7 +17,7 @@ from audit.claims.families import FAMILIES
 from audit.events import Event
 from audit.measure.choice import UNSEEN, Choice
 from audit.mechanism import Mechanism
-from audit.methods.method import POWER, Basis, Counts, Method, method_for
+from audit.methods.method import POWER, Basis, Counts, Method, fewest, method_for
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, is_far, verdict_of
 from audit.results.formatting import at_least
@@ -150,21 +150,17 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     runs = {side: main[0][side]["runs"] for side in "xy"}
     nobody = {"guessed_x": 0, "guessed_y": 0}
 
-    def shown(met: int) -> bool:
-        counts = {"x": {"runs": runs["x"], **nobody}, "y": {"runs": runs["y"], **nobody, "guessed_y": met}}
+    def is_violation(hits: int) -> bool:
+        counts = {"x": {"runs": runs["x"], **nobody}, "y": {"runs": runs["y"], **nobody, "guessed_y": hits}}
         return method.lower(counts, basis) > method.claim.budget
 
-    low, most = 0, min(runs.values())
-    if most == 0 or not shown(most):
+    most = min(runs.values())
+    if (needed := fewest(is_violation, most, 0)) > most:
         return math.inf
-    high = most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
     each = max(basis["rated"] // 2, 1)
 
     def power(rate: float) -> float:
-        return float(special.bdtrc(basis["hits"] - 1, each, rate) * special.bdtrc(high - 1, most, rate)) - POWER
+        return float(special.bdtrc(basis["hits"] - 1, each, rate) * special.bdtrc(needed - 1, most, rate)) - POWER
 
     return 1 / float(scipy.optimize.brentq(power, 0.0, 1.0)) if power(1.0) > 0 else math.inf
 

@@ -171,7 +171,7 @@ def measure_loss(
     method = method_for(claim, pair.distance, confidence, early=stop == "early")
     coins = np.random.default_rng(stream(root, Phase.COINS))
 
-    with collected(*databases) as later, progress_bar(mechanism_name(mechanism), size, shown=progress) as advance:
+    with collected(*databases) as later, progress_bar(mechanism_name(mechanism), size, visible=progress) as advance:
         explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
         runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, probed.seedable, explored)
 
@@ -276,13 +276,13 @@ def measure_loss_from_outputs(
     """
     begun = time.perf_counter()
     kind = kind_of((outputs_x, outputs_y))
-    given = [read_outputs(outputs, kind) for outputs in (outputs_x, outputs_y)]
-    x, y = given
+    batches = [read_outputs(outputs, kind) for outputs in (outputs_x, outputs_y)]
+    x, y = batches
     if min(len(x), len(y)) == 0:
         raise ValueError(f"there must be outputs on both databases, got {len(x)} and {len(y)}")
     if np.array_equal(x, y) and chance_of_repeat(x) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
-    for outputs in given:
+    for outputs in batches:
         check_not_copied(outputs)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     pair = replace(pair, confidential=confidential)
@@ -290,7 +290,7 @@ def measure_loss_from_outputs(
     root = seed_sequence(rng)
     orders = [
         np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))
-        for side, outputs in enumerate(given)
+        for side, outputs in enumerate(batches)
     ]
     runs = GivenRuns((x[orders[0]], y[orders[1]]), pair, root)
     if event is not None:
@@ -305,9 +305,9 @@ def measure_loss_from_outputs(
         chosen = choose_event(runs, method, attack, choosing, 2 * fewest - choosing, lending=True)
         choosing += chosen.borrowed
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
-    left = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    chosen = count_all(chosen, method, left, len(x) + len(y), choosing)
-    check_file(given)
+    sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
+    chosen = count_all(chosen, method, sizes, len(x) + len(y), choosing)
+    check_file(batches)
     for one in chosen.events:
         guesses = [one.event.guess(side) for side in chosen.runs.outputs]
         check_order("the guess", [side[np.argsort(order)] for side, order in zip(guesses, orders, strict=True)])

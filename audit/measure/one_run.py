@@ -111,8 +111,8 @@ class Canaries:
             raise ValueError(f"an output that is not of the shape of counts needs a score: {shape}, {counts.shape}")
         if output.dtype.kind in "OU":
             raise TypeError(f"an output of words needs a score, got {str(output.flat[0])!r}")
-        shown: Floats = output.reshape(-1)[cells].astype(np.float64) - counts.reshape(-1)[cells]
-        return shown / self.people
+        residuals: Floats = output.reshape(-1)[cells].astype(np.float64) - counts.reshape(-1)[cells]
+        return residuals / self.people
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +271,8 @@ def measure_loss_one_run(
         batch = mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN)))
     outputs = read_outputs(batch, kind_of([batch]))
     check_number(len(outputs), 1)
-    shown = _checked_scores(score(as_given(outputs)[0] if outputs.dtype.kind == "O" else outputs[0]), number)
-    guesses, event = _guesses(shown, share, np.random.default_rng(stream(root, TIES)))
+    scores = _checked_scores(score(as_given(outputs)[0] if outputs.dtype.kind == "O" else outputs[0]), number)
+    guesses, event = _guesses(scores, share, np.random.default_rng(stream(root, TIES)))
     counts = {
         name: {"runs": int(side.size), "guessed_x": int(np.sum(side < 0)), "guessed_y": int(np.sum(side > 0))}
         for name, side in (("x", guesses[~bits]), ("y", guesses[bits]))
@@ -296,9 +296,9 @@ def measure_loss_one_run(
     )
 
 
-def _checked_scores(given: ArrayLike, number: int) -> Floats:
+def _checked_scores(values: ArrayLike, number: int) -> Floats:
     """Return scores of canaries, rounded, or say what is wrong with them."""
-    scores = np.asarray(given)
+    scores = np.asarray(values)
     if scores.dtype.kind not in "biuf":
         raise TypeError(f"a score must be a number for each canary, got dtype {scores.dtype}")
     if scores.shape != (number,):
@@ -309,12 +309,12 @@ def _checked_scores(given: ArrayLike, number: int) -> Floats:
         return np.asarray(np.round(scores.astype(np.float64), DECIMALS))
 
 
-def _guesses(shown: Floats, share: float | None, rng: np.random.Generator) -> tuple[NDArray[np.int8], str]:
+def _guesses(scores: Floats, share: float | None, rng: np.random.Generator) -> tuple[NDArray[np.int8], str]:
     """Return +1 for in, -1 for out and 0 for no guess, and the rule in words."""
     if share is None:
         words = "y if the release shows all of a canary or more, x if none or less"
-        return (shown >= IN).astype(np.int8) - (shown <= OUT).astype(np.int8), words
-    clear = shown - (OUT + IN) / 2
+        return (scores >= IN).astype(np.int8) - (scores <= OUT).astype(np.int8), words
+    clear = scores - (OUT + IN) / 2
     sides = np.where(clear == 0, rng.choice([-1, 1], clear.size), np.sign(clear)).astype(np.int8)
     # Among equally clear ones chance decides: the order of areas may have a meaning.
     order = np.lexsort((rng.random(clear.size), -np.abs(clear)))

@@ -175,11 +175,11 @@ def search_loss(
 
     def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
         seed = stream(root, phase, number)
-        found = measure_loss(
+        result = measure_loss(
             mechanism, family[number], claim, size=runs, confidence=sure, rng=seed, progress=False, **options
         )
         advance(1)
-        return found
+        return result
 
     numbers, looks = list(range(len(family))), {}
     each = int(size * screen) // len(family)
@@ -187,7 +187,7 @@ def search_loss(
     if chosen and each < FEWEST:
         raise ValueError(f"size must leave {FEWEST} runs to look at each of {len(family)} pairs, got {each} of {size}")
     audits = keep + (len(family) if chosen else 0)
-    with progress_bar(f"search {mechanism_name(mechanism)}", audits, shown=progress, unit="audits") as advance:
+    with progress_bar(f"search {mechanism_name(mechanism)}", audits, visible=progress, unit="audits") as advance:
         if chosen:
             looks = {number: audit(number, each, COIN, SCREEN) for number in numbers}
             numbers = sorted(numbers, key=lambda n: (looks[n].support is None, -looks[n].measured.budget))[:keep]
@@ -214,11 +214,11 @@ def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
     added = pair.relation == "add_remove"
     cells = [_cell(place, counts.shape) for place in _spread(order, most if added else math.isqrt(most) + 2)]
     if added:
-        found = [NeighborPair.add_people(counts, cell) for cell in cells]
+        pairs = [NeighborPair.add_people(counts, cell) for cell in cells]
     else:
         moves = [(source, target) for source in cells for target in cells if source != target and counts[source] > 0]
-        found = [NeighborPair.move_people(counts, *moves[k]) for k in _spread(np.arange(len(moves)), most)]
-    return [one.as_confidential() for one in found] if pair.confidential else found
+        pairs = [NeighborPair.move_people(counts, *moves[k]) for k in _spread(np.arange(len(moves)), most)]
+    return [one.as_confidential() for one in pairs] if pair.confidential else pairs
 
 
 def _spread(values: Counts, most: int) -> Counts:
@@ -229,8 +229,8 @@ def _spread(values: Counts, most: int) -> Counts:
 
 def _cell(place: int, shape: tuple[int, ...]) -> int | tuple[int, ...]:
     """Return a cell as it is written: a number, or one a side."""
-    found = tuple(int(index) for index in np.unravel_index(place, shape))
-    return found[0] if len(found) == 1 else found
+    where = tuple(int(index) for index in np.unravel_index(place, shape))
+    return where[0] if len(where) == 1 else where
 
 
 def neighbors_within(

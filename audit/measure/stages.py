@@ -45,7 +45,7 @@ def count_in_stages(
     looks = _looks([counting for _, counting in stages], method.between_looks, going_on=going_on)
     shared = {} if method.cumulative else {"looks": sum(map(len, looks))}
     expected: list[tuple[float, float] | None] = []
-    counts, look, made, spent, selection = [_nothing()], 0, 0, 0, 0
+    counts, look, runs_made, spent, selection = [_nothing()], 0, 0, 0, 0
     for stage, (choosing, counting) in enumerate(stages):
         chosen = choose(stage, choosing, counting)
         if share:
@@ -55,12 +55,12 @@ def count_in_stages(
             every, counts = sum(counting for _, counting in stages) / counting, [_nothing()] * len(chosen.events)
             expected = [one.expected and (one.expected[0] * every, one.expected[1]) for one in chosen.events]
         if not going_on:
-            counts, made = [_nothing()] * len(chosen.events), 0
+            counts, runs_made = [_nothing()] * len(chosen.events), 0
         for upto in looks[stage]:
             look += 1
-            fresh = count(chosen, method.sizes(upto - made, coins), look)
+            fresh = count(chosen, method.sizes(upto - runs_made, coins), look)
             counts = [add_counts(*both) for both in zip(counts, fresh, strict=True)]
-            made, spent = upto, spent + upto - made
+            runs_made, spent = upto, spent + upto - runs_made
             bases = [
                 {**one.basis_for(method, look, of), **shared, **chosen.unseen()}
                 for one, of in zip(chosen.events, expected, strict=True)
@@ -104,10 +104,10 @@ def _looks(counted: list[int], growth: float, *, going_on: bool) -> list[list[in
 
     Each time there are `growth` times as many as before, at any stage; the last runs of a stage are always looked at.
     """
-    found, most = [], 0
+    sizes, most = [], 0
     for upto in itertools.accumulate(counted) if going_on else counted:
         steps = math.ceil(math.log(max(upto / FIRST_LOOK, 1.0)) / math.log(growth))
         looks = {math.ceil(upto / growth**back) for back in range(steps + 1)}
-        found.append(sorted(look for look in looks if look > most))
+        sizes.append(sorted(look for look in looks if look > most))
         most = upto
-    return found
+    return sizes

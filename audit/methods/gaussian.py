@@ -39,9 +39,9 @@ class Gaussian(RegionMethod):
     largest = 30.0
     planned = NORMAL
 
-    def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
+    def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the mu of one step that a region proves."""
-        return float(gaussian_lower(met, runs, met_other, runs_other, confidence=confidence)) / self.distance
+        return float(gaussian_lower(hits, runs, hits_other, runs_other, confidence=confidence)) / self.distance
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often one region shows that two normal laws lie farther apart than promised."""
@@ -69,13 +69,13 @@ def region_power(mu: float, shift: float, choosing: int, counting: int, confiden
     runs_likely, runs_rare = np.where(for_y, runs_y, runs_x), np.where(for_y, runs_x, runs_y)
 
     if max(runs_x, runs_y) < NODES:
-        met = np.arange(max(runs_x, runs_y) + 1)[None]
-        chance = scipy.stats.binom.pmf(met, runs_rare, rare)
+        hits = np.arange(max(runs_x, runs_y) + 1)[None]
+        chance = scipy.stats.binom.pmf(hits, runs_rare, rare)
     else:
-        met = scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs_rare, rare)
-        chance = np.full(met.shape, 1 / NODES)
-    met = np.minimum(met, runs_rare)
-    highest = clopper_pearson_upper(met, runs_rare, confidence=1 - (1 - confidence) / 2)
+        hits = scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs_rare, rare)
+        chance = np.full(hits.shape, 1 / NODES)
+    hits = np.minimum(hits, runs_rare)
+    highest = clopper_pearson_upper(hits, runs_rare, confidence=1 - (1 - confidence) / 2)
     promised = special.ndtr(special.ndtri(highest) + mu)
     needed = scipy.stats.binom.isf((1 - confidence) / 2, runs_likely, promised) + 1
     return float(np.mean(np.sum(chance * scipy.stats.binom.sf(needed - 1, runs_likely, likely), axis=1)))

@@ -164,9 +164,9 @@ class Method(ABC):
         """
         if not self.planned:
             raise ValueError(NO_PLANS.format(type(self.claim).__name__))
-        seen = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
+        frequency = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
         return self.planned.format(
-            seen=seen, sure=", true for sure with probability delta" if self.claim.forgiven else ""
+            seen=frequency, sure=", true for sure with probability delta" if self.claim.forgiven else ""
         )
 
     def sawtooth(self, truth: Claim) -> float:
@@ -272,20 +272,20 @@ def guesses(counts: Counts) -> tuple[int, int, int]:
     return correct, correct + x["guessed_y"] + y["guessed_x"], x["runs"] + y["runs"]
 
 
-def apart(power: float, wanted: float) -> float:
+def apart(power: float, target: float) -> float:
     """Return by how many standard errors one power exceeds another: nearly a line in the root of the runs."""
-    return float(special.ndtri(np.clip(power, 1e-15, 1 - 1e-15)) - special.ndtri(wanted))
+    return float(special.ndtri(np.clip(power, 1e-15, 1 - 1e-15)) - special.ndtri(target))
 
 
-def fewest(shown: Callable[[int], bool], most: int, start: int) -> int:
-    """Return the least number above `start` for which `shown` holds, by bisection; `most` + 1 if it holds for none."""
+def fewest(proves: Callable[[int], bool], most: int, start: int) -> int:
+    """Return the least number above `start` for which `proves` holds, by bisection; `most` + 1 if it holds for none."""
     low, high, step = start, start + 1, 1
-    while high <= most and not shown(high):
+    while high <= most and not proves(high):
         low, high, step = high, high + step, 2 * step
     high = min(high, most + 1)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
+        low, high = (low, middle) if proves(middle) else (middle, high)
     return high
 
 

@@ -42,9 +42,9 @@ class Rectangle(RegionMethod):
         """Return the confidence of either region, of which there are two."""
         return 1 - (1 - self.confidence) / 2
 
-    def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
+    def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the largest epsilon that is rejected, where all below it are too; 0 if none is."""
-        low, high = map(float, rectangle(met, runs, met_other, runs_other, confidence=confidence))
+        low, high = map(float, rectangle(hits, runs, hits_other, runs_other, confidence=confidence))
         if not self._rejected(low, high, 0.0):
             return 0.0
         least, most = 0.0, 1.0
@@ -84,8 +84,8 @@ class Rectangle(RegionMethod):
 
     def _region_detectable(self, runs: int, runs_other: int, share: float, confidence: float) -> float:
         """Return the smallest epsilon that one region calls a violation; a share adds up both probabilities."""
-        met, met_other = np.arange(runs + 1), np.arange(runs_other + 1)
-        limits = rectangle(met[:, None], runs, met_other[None, :], runs_other, confidence=confidence)
+        hits, hits_other = np.arange(runs + 1), np.arange(runs_other + 1)
+        limits = rectangle(hits[:, None], runs, hits_other[None, :], runs_other, confidence=confidence)
         refuted: NDArray[np.bool_] = self._rejected(*limits, self.claim.budget)
 
         def missing(epsilon: float) -> float:
@@ -95,7 +95,7 @@ class Rectangle(RegionMethod):
             if likely > 1:
                 likely, rare = 1.0, max(0.0, 1 - pair.forgiven) * math.exp(-pair.budget)
             chance = np.outer(
-                scipy.stats.binom.pmf(met, runs, likely), scipy.stats.binom.pmf(met_other, runs_other, rare)
+                scipy.stats.binom.pmf(hits, runs, likely), scipy.stats.binom.pmf(hits_other, runs_other, rare)
             )
             return POWER - float(chance[refuted].sum())
 
@@ -106,11 +106,11 @@ class Rectangle(RegionMethod):
 
     def _power(self, right: float, each: int) -> float:
         """Return how often one of the two regions of randomized response refutes the promise."""
-        met = np.arange(each + 1)
-        on_y, on_x = met[:, None], met[None, :]
+        hits = np.arange(each + 1)
+        on_y, on_x = hits[:, None], hits[None, :]
         refuted = np.zeros((each + 1, each + 1), bool)
         for likely, other in ((on_y, on_x), (each - on_x, each - on_y)):
             limits = rectangle(likely, each, other, each, confidence=self.each_region({}))
             refuted |= self._rejected(*limits, self.claim.budget)
-        chance = np.outer(scipy.stats.binom.pmf(met, each, right), scipy.stats.binom.pmf(met, each, 1 - right))
+        chance = np.outer(scipy.stats.binom.pmf(hits, each, right), scipy.stats.binom.pmf(hits, each, 1 - right))
         return float(chance[refuted].sum())

@@ -23,7 +23,7 @@ class RegionMethod(Method):
     counted = "a region of outputs"
 
     @abstractmethod
-    def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
+    def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the budget of one step that a region proves, met so often where it is likely and on the other."""
 
     def choose(
@@ -55,23 +55,23 @@ class RegionMethod(Method):
         )
         return self.claim.at_shift(shift / self.distance).budget
 
-    def _detectable_shift(self, runs: int, met_other: int, runs_other: int, confidence: float) -> float:
+    def _detectable_shift(self, runs: int, hits_other: int, runs_other: int, confidence: float) -> float:
         """Return the shift of normal laws at which a region is met often enough with power 0.8; infinite if at none.
 
         The rate at which it is met where it is rare is taken from what was seen; how far either rate may stray, on the
         scale of normal quantiles, adds up as variances do.
         """
-        if met_other in (0, runs_other):
+        if hits_other in (0, runs_other):
             return math.inf
 
-        def shown(met: int) -> bool:
-            return self.region_lower(met, runs, met_other, runs_other, confidence=confidence) > self.claim.budget
+        def is_violation(hits: int) -> bool:
+            return self.region_lower(hits, runs, hits_other, runs_other, confidence=confidence) > self.claim.budget
 
-        if (needed := fewest(shown, runs, 0)) > runs:
+        if (needed := fewest(is_violation, runs, 0)) > runs:
             return math.inf
         half, rate = special.ndtri(special.betaincinv(needed, runs - needed + 1, [0.5, POWER]))
-        rare = float(special.ndtri(met_other / runs_other))
-        deviation = math.sqrt(2 * math.pi * met_other * (1 - met_other / runs_other)) / runs_other
+        rare = float(special.ndtri(hits_other / runs_other))
+        deviation = math.sqrt(2 * math.pi * hits_other * (1 - hits_other / runs_other)) / runs_other
         deviation *= math.exp(rare**2 / 2)
         z = float(special.ndtri(POWER))
         return max(0.0, float(half) - rare + math.hypot(rate - half, z * deviation))

@@ -76,9 +76,9 @@ class Renyi(RegionMethod):
         pair = renyi_variational_lower(weights, likely, other, order=basis["order"], confidence=confidence)
         return pair / self.distance**2
 
-    def region_lower(self, met: int, runs: int, met_other: int, runs_other: int, *, confidence: float) -> float:
+    def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the rho of one step that a region proves."""
-        return renyi_event_lower(met, runs, met_other, runs_other, confidence=confidence) / self.distance**2
+        return renyi_event_lower(hits, runs, hits_other, runs_other, confidence=confidence) / self.distance**2
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove, by this event or a better one."""

@@ -22,31 +22,31 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def check_counts(data: Any) -> NDArray[np.int64]:
     """Return counts of people, of any shape, as a read-only copy, or say what is wrong with them."""
-    given = np.asarray(data)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"counts must be numbers, got dtype {given.dtype} (use NeighborPair.declared for other data)")
-    if given.size == 0:
-        raise ValueError(f"counts must have at least one cell, got shape {given.shape}")
-    broken = given[~(np.isfinite(given) & (given == np.floor(given)))]
+    array = np.asarray(data)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"counts must be numbers, got dtype {array.dtype} (use NeighborPair.declared for other data)")
+    if array.size == 0:
+        raise ValueError(f"counts must have at least one cell, got shape {array.shape}")
+    broken = array[~(np.isfinite(array) & (array == np.floor(array)))]
     if broken.size:
         raise ValueError(f"counts must be whole numbers, got {broken[0]}")
-    if given.min() < 0:
-        raise ValueError(f"counts must not be negative, got {given.min()}")
-    if given.max() >= LARGEST:
-        raise ValueError(f"counts must be below 2**53, got {given.max()}")
-    return frozen(given.astype(np.int64))
+    if array.min() < 0:
+        raise ValueError(f"counts must not be negative, got {array.min()}")
+    if array.max() >= LARGEST:
+        raise ValueError(f"counts must be below 2**53, got {array.max()}")
+    return frozen(array.astype(np.int64))
 
 
 def check_records(data: Any) -> NDArray[Any]:
     """One record a row, as a read-only copy."""
-    given = np.asarray(data)
-    if given.dtype.kind == "O":
+    array = np.asarray(data)
+    if array.dtype.kind == "O":
         raise TypeError("records must be numbers or text, got Python objects (use NeighborPair.declared for them)")
-    if given.ndim == 0:
+    if array.ndim == 0:
         raise ValueError("records must be one a row, got a single value")
-    if np.any(given != given):
+    if np.any(array != array):
         raise ValueError("records must not hold NaN, which equals no other record (use NeighborPair.declared for them)")
-    return frozen(given)
+    return frozen(array)
 
 
 def distance_of_counts(x: NDArray[np.int64], y: NDArray[np.int64], relation: Relation) -> int | None:

@@ -105,8 +105,8 @@ class NeighborPair:
             object.__setattr__(self, name, check(getattr(self, name)))
         steps = measure(self.x, self.y, self.relation) if measure else self.distance
         if steps != self.distance:
-            found = "no number of steps" if steps is None else f"distance {steps}"
-            raise ValueError(f"the databases must be at distance {self.distance} under {self.relation}, got {found}")
+            actual = "no number of steps" if steps is None else f"distance {steps}"
+            raise ValueError(f"the databases must be at distance {self.distance} under {self.relation}, got {actual}")
 
     @classmethod
     def add_people(

@@ -170,13 +170,13 @@ def _series(column: Any, values: list[Any], name: Any) -> Any:
     if column.dtype == object:
         values = _of_column_types(column.to_list(), values, name)
     try:
-        made = type(column)(values, dtype=column.dtype)
-        fit = made.dtype == column.dtype and all(map(_same, made.to_list(), values))
+        series = type(column)(values, dtype=column.dtype)
+        fit = series.dtype == column.dtype and all(map(_same, series.to_list(), values))
     except Exception:  # each library has its own
         fit = False
     if not fit:
         raise ValueError(f"column {name!r} holds {column.dtype}, got {', '.join(map(repr, values))}")
-    return made
+    return series
 
 
 def _same(kept: Any, value: Any) -> bool:

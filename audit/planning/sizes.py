@@ -107,11 +107,11 @@ def plan_size(
     1228
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
-    worse, wanted = _checked_violation(violation), fraction("power", power)
-    size = _simulated_size(plan, worse, wanted) if plan.method.simulated else _first_size(plan, worse, wanted)
+    worse, target = _checked_violation(violation), fraction("power", power)
+    size = _simulated_size(plan, worse, target) if plan.method.simulated else _first_size(plan, worse, target)
     if size is None:
         most = f"{plan.most:,} {'canaries' if design == 'one_run' else 'runs'}"
-        raise OutOfReachError(f"not even {most} would see {worse:g} times {claim} with power {wanted:g}")
+        raise OutOfReachError(f"not even {most} would see {worse:g} times {claim} with power {target:g}")
     return size
 
 
@@ -213,14 +213,14 @@ def _simulated_size(plan: Plan, violation: float, power: float) -> int | None:
             return None
         start = max(start, math.ceil(registered / (1 - plan.selection)))
 
-    def whole(log_size: float) -> int:
+    def size_at(log_size: float) -> int:
         return max(plan.least, plan.step * math.ceil(math.exp(log_size) / plan.step - 1e-9))
 
     def excess(log_size: float) -> float:
-        return apart(plan.power(whole(log_size), violation), power)
+        return apart(plan.power(size_at(log_size), violation), power)
 
     log_size = crossing(excess, math.log(start), math.log(plan.least), math.log(plan.most), CLOSE)
-    return None if math.isinf(log_size) else whole(log_size)
+    return None if math.isinf(log_size) else size_at(log_size)
 
 
 def _smallest_violation(plan: Plan, size: int, power: float) -> float:

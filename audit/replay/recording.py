@@ -208,8 +208,8 @@ def _state(rng: Any) -> str:
     """Where a generator stands, and how many it has made; nothing of anything else."""
     if not isinstance(rng, np.random.Generator):
         return ""
-    made = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
-    return f"{rng.bit_generator.state} {made}"
+    children = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
+    return f"{rng.bit_generator.state} {children}"
 
 
 def _copied(answer: Any) -> Any:

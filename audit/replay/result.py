@@ -144,13 +144,13 @@ class Replay(ReplayRecord):
             for query in self.queries
         ]
 
-    def told(self) -> list[str]:
+    def messages(self) -> list[str]:
         """Return all violations, then all notes, a line each."""
         return [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
 
     def table(self) -> str:
         """Return all queries, in columns, violations and notes as text: as confidential as the databases."""
-        rows, messages = self.rows(), self.told()
+        rows, messages = self.rows(), self.messages()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([str(self), "", *lines, *([""] if messages else []), *messages])

@@ -6,17 +6,28 @@ import base64
 import hashlib
 from collections.abc import Collection, Sequence
 from importlib import resources
-from typing import Any
+from typing import Any, get_args
 
 import jinja2
 from markupsafe import Markup
 
 from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
 from audit.methods.method import NAMED
-from audit.report.figures import END, excess, loss_bar, loss_curve, privacy_profiles
+from audit.report.figures import END, loss_bar, loss_curve, privacy_profiles
 from audit.report.limits import LIMITS
 from audit.report.origin import day_of, origin, public_origin, reproduction
-from audit.report.words import assumptions, bugs_found, event_class, meaning, quotable, unseen, visible
+from audit.report.words import (
+    actions,
+    assumptions,
+    bugs_found,
+    event_class,
+    headline,
+    meaning,
+    quotable,
+    unseen,
+    visible,
+    worst_first,
+)
 from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
 from audit.results.formatting import at_least, number_of, percent, row
 from audit.results.provenance import provenance
@@ -25,7 +36,6 @@ __all__ = ["SIGNATURE", "build_report"]
 
 SIGNATURE = '<meta name="generator" content="plaudit report">'  # by which a page of ours is known
 POLICY = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
-ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 DRAWN = 40  # audits in the figure of all
 OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones
 KINDS = 64  # rows of counts
@@ -36,6 +46,7 @@ READERS = {
     "open": "Anyone who may see the names and commands in it: no data behind it are marked as confidential.",
 }
 METHODS = ("direct", "lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
+NAMED_IN_TITLE = 3
 STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
 
 
@@ -48,7 +59,7 @@ def build_report(
     replays: Sequence[tuple[str, ReplayRecord]] = (),
     known_bugs: Collection[str] = (),
     *,
-    title: str,
+    title: str = "",
     author: str = "",
     question: str = "",
     public: bool = False,
@@ -58,13 +69,12 @@ def build_report(
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
     parameters, times, and the names of mechanisms that are not `published`. It keeps its title, author and question.
-    Audits named among the `known_bugs` are expected to show a violation, and counted by themselves.
+    Without a title, the algorithms are it. Audits named among the `known_bugs` are expected to show a violation, and
+    counted by themselves.
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
-    ordered = sorted(
-        audits, key=lambda entry: (entry[0] in known_bugs, ORDER.index(entry[1].verdict), -excess(entry[1]), entry[0])
-    )
+    ordered = sorted(worst_first(audits), key=lambda entry: entry[0] in known_bugs)
     citations = _citations([result for _, result in ordered], bool(estimates))
     entries = [
         _entry(k, name, result, name in known_bugs, citations, public, published)
@@ -73,17 +83,20 @@ def build_report(
     promises = [entry for entry in entries if not entry["known_bug"]]
     style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    groups = {verdict: [entry for entry in promises if entry["result"].verdict == verdict] for verdict in ORDER}
+    groups = {
+        verdict: [entry for entry in promises if entry["result"].verdict == verdict] for verdict in get_args(Verdict)
+    }
     confidential = not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some)
     origins = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
     origins += [estimate.settings for _, estimate in estimates]
     days = sorted({day_of(values) for values in origins} - {""})
     page = _environment.get_template("report.html.j2").render(
-        title=title,
+        title=title or _title([one.mechanism for some in (audits, replays) for _, one in some], published, public),
+        days=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+        headline=headline([(entry["name"], entry["result"]) for entry in promises]) if promises else "",
         head=[
             ("Question", question or QUESTION),
             *([("Author", author)] if author else []),
-            *([("Date of the results", " to ".join(dict.fromkeys((days[0], days[-1]))))] if days else []),
             ("Who may read it", READERS["public" if public else "confidential" if confidential else "open"]),
         ],
         quotable=quotable([(entry["name"], entry["result"]) for entry in promises]) if promises else "",
@@ -97,7 +110,6 @@ def build_report(
         promises=promises,
         bugs=[entry for entry in entries if entry["known_bug"]],
         groups=groups,
-        algorithms=len({result.mechanism for _, result in audits}),
         accused=sum(1 - result.confidence for _, result in audits),
         scales=sorted({scale_of(result.claim) for _, result in audits}),
         drawn=DRAWN,
@@ -117,6 +129,15 @@ def build_report(
         version=provenance()["software"]["plaudit"],
     )
     return page.replace(">\n<", "><")  # a browser keeps every empty line as a node; text has no ">" left
+
+
+def _title(names: Sequence[str], published: Collection[str], public: bool) -> str:
+    """Return what a page is about: algorithms by name, if they are few and may be named."""
+    different = list(dict.fromkeys(names))
+    if not different:
+        return "Estimates of privacy loss"
+    named = len(different) <= NAMED_IN_TITLE and not (public and set(different) - set(published))
+    return f"Privacy audit of {', '.join(different) if named else number_of(len(different), 'algorithm')}"
 
 
 def _entry(
@@ -139,6 +160,7 @@ def _entry(
         cells=row(result.summary(name)),
         event_class=event_class(result),
         meaning=meaning(result),
+        actions=actions(result),
         unseen=unseen(result),
         others=[(one["event"], at_least(one["measured"])) for one in result.others if one["event"] != result.event],
         assumptions=assumptions(result),

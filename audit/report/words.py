@@ -7,21 +7,25 @@ import unicodedata
 from collections.abc import Collection, Sequence
 
 from audit.methods.method import NAMED, Method
-from audit.results import AuditResult
+from audit.report.figures import excess
+from audit.results import AuditResult, Verdict
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, texts
 
 __all__ = [
+    "actions",
     "assumptions",
     "bugs_found",
     "event_class",
+    "headline",
     "meaning",
-    "next_pair",
     "quotable",
     "remedy",
     "unseen",
     "visible",
+    "worst_first",
 ]
 
+ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
 STACKED = 3  # marks above or below one letter: more of them would cover the lines around
@@ -64,24 +68,22 @@ def meaning(result: AuditResult) -> list[str]:
         else f"which of two values the data of one {result.unit} have"
     )
     aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
-    promised, shown = _in_100(claim.guessed_right, result.measured.guessed_right)
+    promised, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
     sentences = [
-        f"The promise: whoever knows everything but {secret}, and sees one release, guesses it right at most "
-        f"{promised} times in 100 from even odds{aside}."
+        f"The promise: whoever knows all other data and sees one release guesses {secret}, from even odds, and is "
+        f"right at most {promised} times in 100{aside}."
     ]
     if result.verdict == "not refuted":
+        least = f"the true {cells['parameter']} is {cells['measured']} or more"
         sentences.append(
-            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is at least "
-            f"{cells['measured']}, which is within the promised {cells['promised']}. This does not refute the promise, "
-            "and does not prove it."
+            f"With {percent(result.confidence)} confidence {least}. "
+            f"This does not refute the promised {cells['promised']}, and does not prove it: the true one may be larger."
         )
-        sentences += [sentence] if (sentence := next_pair(result)) else []
     elif result.verdict == "no power":
         sentences.append(
-            "There were too few runs to detect even twice the promised loss. They say nothing for the promise or "
+            "There were too few runs to detect even twice the promised loss. These runs say nothing for the promise or "
             "against it."
         )
-        sentences += [f"What would help: {advice}."] if (advice := remedy(result)) else []
     if result.support is not None:
         chance = result.support.get("probability")  # which a redacted audit does not tell
         likely = "" if chance is None else f" of probability {nearest(chance)}"
@@ -91,13 +93,52 @@ def meaning(result: AuditResult) -> list[str]:
         )
     if not result.measured <= claim:
         sentences.append(
-            f"The runs prove that it is broken. After some releases the guess is right at least {shown} times in "
+            f"The runs prove that it is broken. For certain outputs the guess is right at least {proved} times in "
             f"100{aside}."
             if claim.epsilon_delta
             else "The runs prove that it is broken. The strictest promise of its kind that they do not refute allows "
-            f"{shown} times in 100."
+            f"{proved} times in 100."
         )
     return sentences
+
+
+def worst_first(audits: Sequence[tuple[str, AuditResult]]) -> list[tuple[str, AuditResult]]:
+    """Return audits in the order of their verdicts, those that prove most of their promise first."""
+    return sorted(audits, key=lambda entry: (ORDER.index(entry[1].verdict), -excess(entry[1]), entry[0]))
+
+
+def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
+    """Return in a sentence what audits of promises, at least one, come to."""
+    verdicts = [result.verdict for _, result in audits]
+    broken, idle, every = verdicts.count("violated"), verdicts.count("no power"), number_of(len(audits), "audit")
+    if broken:
+        one = "The promise of privacy is broken."
+        return one if every == "1 audit" else f"{broken} of {every} {_show(broken)} a broken promise of privacy."
+    if every == "1 audit":
+        return "No verdict: there were too few runs." if idle else "No violation found."
+    return f"No violation found, but {idle} of {every} had too few runs." if idle else f"No violation found in {every}."
+
+
+def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
+    """Return what to do after an audit: sentences, each with a command or none. `option` is as for `remedy`."""
+    if result.verdict == "violated":
+        advice = [("Do not rely on the promise: stop releases by this algorithm until you know the cause.", "")]
+        if not result.redacted:
+            advice.append(
+                ("Look at the event that was counted: it says which outputs tell the two databases apart.", "")
+            )
+        if result.support is None:
+            bound = f"{result.claim.parameter} above {texts(result.summary())['measured']}"
+            only = f"If the algorithm is as you intended, it can only promise {bound}; no audit says how far above."
+            advice.append((only, ""))
+        return advice
+    if result.verdict == "no power":
+        again = f"Audit again with {remedy(result, option) or 'more runs'}."
+        return [(again, ""), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", "")]
+    command = result.provenance.get("next")
+    more = "Audit more extreme databases, which may lose more"
+    advice = [(f"{more}:", command) if isinstance(command, str) else (f"{more}.", "")]
+    return [*advice, ("Do not take a pass for a proof, and audit again whenever the program changes.", "")]
 
 
 def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection[str]) -> str:
@@ -127,9 +168,9 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
     )
     if broken:
         name, worst = audits[0]
-        some = f"{broken} of {every} {'shows' if broken == 1 else 'show'} that a promise of privacy is broken."
+        some = f"{broken} of {every} {_show(broken)} that a promise of privacy is broken."
         one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
-        rest = "" if broken == len(audits) else " The others refuted nothing, which proves nothing."
+        rest = "" if broken == len(audits) else " The others did not refute their promises, which is no proof of them."
         return f"{some} {one} {how}{rest}"
     none = (
         f"None of {every} refuted a promise of privacy."
@@ -164,12 +205,6 @@ def unseen(result: AuditResult) -> list[str]:
     ]
 
 
-def next_pair(result: AuditResult) -> str:
-    """Return the command that audits more extreme databases, in a sentence, where the command of a pass says one."""
-    command = result.provenance.get("next")
-    return f"More extreme databases may lose more. Next: {command}" if isinstance(command, str) else ""
-
-
 def remedy(result: AuditResult, option: str = "") -> str:
     """Return how many runs, or people at once, would give power to an audit that has none; of another, nothing.
 
@@ -190,7 +225,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
         return f"more runs{how}, or databases that differ in several {unit}"
     runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.2 * beyond * result.distance)
     group = f", or databases that differ in {steps} {unit}"
-    return f"some {runs:.0f} runs{how}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
+    return f"about {runs:.0f} runs in all{how}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
 
 
 def assumptions(result: AuditResult) -> list[str]:
@@ -218,14 +253,18 @@ def assumptions(result: AuditResult) -> list[str]:
     ]
 
 
+def _show(number: int) -> str:
+    return "shows" if number == 1 else "show"
+
+
 def _step(result: AuditResult) -> str:
     return f"one {NEIGHBORS[result.relation].format(result.unit)}"
 
 
-def _in_100(promised: float, shown: float) -> tuple[str, str]:
+def _in_100(promised: float, proved: float) -> tuple[str, str]:
     """Return two probabilities as so many times in 100: at most, at least, and not the same unless they are."""
     for digits in range(3, 12):
-        words = at_most(100 * promised, digits), at_least(100 * shown, digits)
-        if (float(words[1]) > float(words[0])) == (shown > promised):
+        words = at_most(100 * promised, digits), at_least(100 * proved, digits)
+        if (float(words[1]) > float(words[0])) == (proved > promised):
             break
     return words

@@ -193,8 +193,8 @@ class AuditResult(Reported):
         """How the runs were made: coins picked the database of each, they were given, or there was only one."""
         if self.bound == ONE_RUN:
             return "one_run"
-        given = self.mechanism == GIVEN_OUTPUTS if self.redacted else "runs_x" in self.parameters
-        return "outputs" if given else "coins"
+        from_outputs = self.mechanism == GIVEN_OUTPUTS if self.redacted else "runs_x" in self.parameters
+        return "outputs" if from_outputs else "coins"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class AuditResult(Reported):
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     @property
-    def met(self) -> float:
+    def meeting(self) -> float:
         """Share of the counted runs in which the event speaks that promised most; 1 for one that weighs every run."""
         events = [(self.counts, self.basis), *((other["counts"], other["basis"]) for other in self.others)]
         counts, _ = max(events, key=lambda event: float(event[1].get("share", 1.0)))
@@ -234,7 +234,7 @@ class AuditResult(Reported):
         if self.verdict == "violated" or self.redacted:
             return ()
         share = self.measured.budget / self.claim.budget if self.far else None
-        return tuple(power(self.detectable, self.met, share, self.rare))
+        return tuple(power(self.detectable, self.meeting, share, self.rare))
 
     def redact(self) -> AuditResult:
         """Return the result without what can disclose true counts or names: all but claim, bound, verdict and sizes."""

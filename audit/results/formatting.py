@@ -185,15 +185,15 @@ def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -
     )
 
 
-def power(detectable: float, met: float, share: float | None, rare: float) -> list[str]:
+def power(detectable: float, meeting: float, share: float | None, rare: float) -> list[str]:
     """Return what a promise that was not refuted could have hidden, in sentences.
 
-    `met` is the share of the runs that meet the counted event, `share` the bound's of the promise where it is far below
-    it, and an outcome of one database alone may come once in `rare` runs.
+    `meeting` is the share of the runs that meet the counted event, `share` the bound's of the promise where it is far
+    below it, and an outcome of one database alone may come once in `rare` runs.
     """
     sentences = [
         f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in the counted event, which "
-        f"{100 * met:.3g}% of the runs meet"
+        f"{100 * meeting:.3g}% of the runs meet"
     ]
     if detectable == math.inf:
         sentences = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
@@ -232,8 +232,8 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
     exact = Decimal(repr(float(value)))  # the shortest decimal form, which is what files hold: 0.1 is not a bit more
     if not exact.is_finite() or not exact:
         return "0" if exact == 0 else str(float(value))
-    whole = exact.adjusted() + 1 if 0 <= exact.adjusted() < LARGE else 0  # digits before the point are no noise
-    rounded = Context(prec=max(digits, whole), rounding=rounding).plus(exact)
+    integral = exact.adjusted() + 1 if 0 <= exact.adjusted() < LARGE else 0  # digits before the point are no noise
+    rounded = Context(prec=max(digits, integral), rounding=rounding).plus(exact)
     size = rounded.adjusted()
     if -DIGITS <= size < LARGE:
         return f"{rounded:.{max(digits - 1 - size, 0)}f}"

@@ -129,8 +129,8 @@ def _cuts(old: AuditResult, new: AuditResult) -> Iterator[tuple[str, _Table, _Ta
         for side, counts in result.counts.items():
             hits = np.array([counts.get(f"bin {k}", 0) for k in order], dtype=np.int64)
             sums[audit, side], runs[audit, side] = np.cumsum(hits)[ends], counts["runs"]
-    met = sum(sums.values()) / max(1, sum(runs.values()))
-    for place in sorted({int(np.searchsorted(met, share)) for share in SHARES}):
+    rate = sum(sums.values()) / max(1, sum(runs.values()))
+    for place in sorted({int(np.searchsorted(rate, share)) for share in SHARES}):
         if place < ends.size - 1:  # the last is all runs
             sides = (toward, "x" if toward == "y" else "y")
             heavy, other = (

@@ -68,40 +68,40 @@ def draw(
         outputs = call(first)
         if others:  # copies: they may be the mechanism's own array
             outputs = np.concatenate([outputs.copy(), *(call(one).copy() for one in others)])
-        kept = reduce(outputs)
-        return kept.copy() if np.may_share_memory(kept, outputs) else kept  # whatever the mechanism does with its array
+        result = reduce(outputs)  # a copy, whatever the mechanism does with its array
+        return result.copy() if np.may_share_memory(result, outputs) else result
 
     workers = workers_on(mechanism, block, n_jobs, blocks)
     wave = WAVE * workers.number  # workers run ahead of whoever takes the results
     first: NDArray[np.float64] | None = None
     for start in range(0, blocks, wave):
         numbers = range(start, min(start + wave, blocks))
-        done = {} if store is None else {n: kept for n in numbers if (kept := store.read(seed, n)) is not None}
-        for n, kept in done.items():
+        done = {} if store is None else {n: result for n in numbers if (result := store.read(seed, n)) is not None}
+        for n, result in done.items():
             assert store is not None  # or nothing would be done
             if repeats:
-                store.check(seed, kept, lambda n=n: block(n))  # type: ignore[misc]
+                store.check(seed, result, lambda n=n: block(n))  # type: ignore[misc]
             break
         missing = [number for number in numbers if number not in done]
         arriving = workers.finished(missing)
         for number in numbers:
             while number not in done:
-                place, kept = next(arriving)
+                place, result = next(arriving)
                 arrived = missing[place]
-                done[arrived] = kept
+                done[arrived] = result
                 if store is not None:
-                    store.write(seed, arrived, kept)
-            kept = done.pop(number)
+                    store.write(seed, arrived, result)
+            result = done.pop(number)
             if first is None:
-                first = kept
-            elif np.array_equal(first, kept) and chance_of_repeat(kept) < CHANCE:
+                first = result
+            elif np.array_equal(first, result) and chance_of_repeat(result) < CHANCE:
                 raise ValueError(
                     f"blocks 0 and {number} are identical under different rngs: the mechanism ignores its rng"
                 )
             if advance is not None:
                 advance(min(runs, size - number * runs))
-            yield kept
-            del kept  # before the next is made: it may be as large as several outputs
+            yield result
+            del result  # before the next is made: it may be as large as several outputs
 
 
 def workers_on(mechanism: Mechanism, block: Callable[[int], Any], n_jobs: int, blocks: int) -> Workers:

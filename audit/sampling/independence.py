@@ -100,10 +100,10 @@ def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]]) ->
     counted = [_counts(kinds, sizes) for kinds, sizes in zip(sides, calls, strict=True)]
     parts = max(side.shape[1] for side in counted)
     table = np.concatenate([np.pad(side, ((0, 0), (0, parts - side.shape[1]), (0, 0))) for side in counted], axis=2)
-    found = [_excess(table, groups) for groups in GROUPS] if parts else [0.0]
-    if np.logaddexp.reduce(found) - math.log(len(found)) <= -math.log(DEPENDENT):
+    excesses = [_excess(table, groups) for groups in GROUPS] if parts else [0.0]
+    if np.logaddexp.reduce(excesses) - math.log(len(excesses)) <= -math.log(DEPENDENT):
         return 0
-    return next(place for place, evidence in enumerate(found, 1) if evidence > max(found) / 2)
+    return next(place for place, evidence in enumerate(excesses, 1) if evidence > max(excesses) / 2)
 
 
 def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -135,8 +135,8 @@ def _excess(table: NDArray[np.intp], groups: int) -> float:
     urns = (gammaln(shares + hits) - gammaln(shares)).sum(axis=1) + gammaln(balls) - gammaln(balls + total)
     # Binomial coefficients of the hypergeometric law, less the factorials that the urns have too.
     even = (gammaln(runs + 1) - gammaln(runs - hits + 1)).sum(axis=0) - gammaln(size + 1) + gammaln(size - total + 1)
-    found = np.logaddexp.reduce(urns - even) - math.log(len(EXCESS))
-    return float((np.logaddexp(0.0, np.where(total > EXCESS[0], found, -math.inf)) - math.log(2)).sum())
+    evidence = np.logaddexp.reduce(urns - even) - math.log(len(EXCESS))
+    return float((np.logaddexp(0.0, np.where(total > EXCESS[0], evidence, -math.inf)) - math.log(2)).sum())
 
 
 def _lag(kinds: NDArray[np.intp], *, padded: bool = False) -> tuple[float, int] | None:

@@ -22,20 +22,20 @@ EVERY = 60.0  # seconds between lines
 
 @contextmanager
 def progress_bar(
-    what: str, total: int, *, shown: bool | None = True, unit: str = "runs"
+    what: str, total: int, *, visible: bool | None = True, unit: str = "runs"
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function that is told how many steps have just been finished.
 
     On a terminal there is a bar if it takes more than five seconds, and elsewhere a line a minute on standard error.
     With None there is only the bar, and none of worker processes.
     """
-    shown_on = console(stderr=True)
-    if shown is None:
-        shown = shown_on.is_terminal and multiprocessing.current_process().name == "MainProcess"
-    if not shown:
+    output = console(stderr=True)
+    if visible is None:
+        visible = output.is_terminal and multiprocessing.current_process().name == "MainProcess"
+    if not visible:
         yield lambda steps: None
         return
-    if not shown_on.is_terminal:
+    if not output.is_terminal:
         with _lines(what, total, unit) as count:
             yield count
         return
@@ -46,7 +46,7 @@ def progress_bar(
         TextColumn(unit),
         TimeRemainingColumn(),
     )
-    bar = Progress(*columns, console=shown_on, transient=True)
+    bar = Progress(*columns, console=output, transient=True)
     task = bar.add_task(what, total=total)
     begun = time.monotonic()
 

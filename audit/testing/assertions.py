@@ -177,9 +177,9 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
         "reproduce": "" if command is None else command if seeded else f"with {seed} in the test, {command}",
     }
     marked = "CONFIDENTIAL: " if result.confidential else ""
-    wanted = "no violation shown: " if expected == "violated" else ""
+    expectation = "no violation shown: " if expected == "violated" else ""
     headline = (
-        f"{marked}{wanted}{result.mechanism}: {result.verdict}: promised {claim}, lower bound {bound} from "
+        f"{marked}{expectation}{result.mechanism}: {result.verdict}: promised {claim}, lower bound {bound} from "
         f"{result.size} runs"
     )
     body = (f"  {name:<10} {printable(words)}" for name, words in lines.items() if words)

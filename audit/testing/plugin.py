@@ -48,14 +48,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("plaudit", "audits of privacy loss")
     group.addoption(
         "--audit-seed",
-        type=partial(_whole, least=0),
+        type=partial(_integer, least=0),
         metavar="N",
         help="seed of all audits and of audit_rng, besides the node id of the test (default: that of [tool.plaudit] in "
         "pyproject.toml, or 0)",
     )
     group.addoption(
         "--audit-runs",
-        type=partial(_whole, least=FEWEST, reason=f"{FEWEST} runs at least must choose the event"),
+        type=partial(_integer, least=FEWEST, reason=f"{FEWEST} runs at least must choose the event"),
         metavar="N",
         help=f"runs of every audit asserted, in place of its size: {FEWEST} or more",
     )
@@ -210,7 +210,7 @@ def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         yield from ((f"{name}: {key}", words[key]) for key in PROPERTIES)
 
 
-def _whole(text: str, *, least: int, reason: str = "") -> int:
+def _integer(text: str, *, least: int, reason: str = "") -> int:
     try:
         number = int(text)
     except ValueError:

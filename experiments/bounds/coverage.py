@@ -38,10 +38,10 @@ def _rows(place: int, share: float, audits: int, stream: np.random.SeedSequence)
     case, rows = CASES[place], []
     bounds = case.draw(share, audits, np.random.default_rng(stream))
     for confidence in (*LEVELS, *((STRICT,) if case.group == OTHERS else ())):
-        found = bounds(confidence)
-        median = None if np.isnan(found).any() else float(np.median(found))
+        limits = bounds(confidence)
+        median = None if np.isnan(limits).any() else float(np.median(limits))
         row = {"group": case.group, "case": case.words, "share": share, "confidence": confidence, "audits": audits}
-        rows.append({**row, "misses": int((found > 1).sum()), "median": median})
+        rows.append({**row, "misses": int((limits > 1).sum()), "median": median})
     return rows
 
 

@@ -97,12 +97,12 @@ def run(
 
 
 def _audit(
-    name: str, people: int, size: int, factor: float, rng: np.random.SeedSequence, *, told: bool = True
+    name: str, people: int, size: int, factor: float, rng: np.random.SeedSequence, *, known: bool = True
 ) -> tuple[float, float, bool]:
     """Audit `factor` times the promise; return bound and detectable loss / promised, and whether it is violated."""
     subject, claimed = SUBJECTS[name], SUBJECTS[name].loss.budget
     pair, mechanism = NeighborPair.add_people([COUNT], 0, people), subject.make(factor * claimed)
-    if not told:
+    if not known:
         mechanism = partial(mechanism)  # which has no likelihood
     result = measure_loss(mechanism, pair, subject.loss, size=size, confidence=CONFIDENCE_HERE, rng=rng)
     return result.measured.budget / claimed, result.detectable / claimed, result.verdict == "violated"
@@ -118,10 +118,10 @@ def _checked(
         size = max((s for s in curve["sizes"] if s <= CHECKED[people == 1]), default=curve["sizes"][0])
         factor = curve["detectable"][curve["sizes"].index(size)]
         offers = hasattr(SUBJECTS[name].make(1.0), "log_likelihood")
-        for told, more in zip((True, False) if name == "pure" else (offers,), stream.spawn(2), strict=False):
-            found = parallel(delayed(_audit)(name, people, size, factor, rng, told=told) for rng in more.spawn(audits))
-            row = {"promise": name, "people": people, "told": told, "size": size, "factor": factor, "audits": audits}
-            rows.append({**row, "seen": sum(seen for *_, seen in found)})
+        for known, more in zip((True, False) if name == "pure" else (offers,), stream.spawn(2), strict=False):
+            runs = parallel(delayed(_audit)(name, people, size, factor, rng, known=known) for rng in more.spawn(audits))
+            row = {"promise": name, "people": people, "told": known, "size": size, "factor": factor, "audits": audits}
+            rows.append({**row, "seen": sum(hit for *_, hit in runs)})
     return rows
 
 

@@ -78,8 +78,8 @@ def looks(epsilon: float, bound: str, *, delta: float = 0.0) -> Draw:
         right, wrong, _ = np.stack(steps, axis=1).cumsum(axis=1).transpose(2, 0, 1)
 
         def anytime(audit: int, look: int, confidence: float) -> float:
-            seen = int(right[audit, look]), int(wrong[audit, look]), int(LOOKS[look])
-            return anytime_game_lower(*seen, confidence=confidence, delta=delta)
+            counts = int(right[audit, look]), int(wrong[audit, look]), int(LOOKS[look])
+            return anytime_game_lower(*counts, confidence=confidence, delta=delta)
 
         def bounds(confidence: float) -> Floats:
             if bound == "shared":
@@ -110,8 +110,8 @@ def event(bound: Callable[..., Any], law: Callable[[float], tuple[float, float]]
         y, x = (rng.binomial(runs, chance, audits) for chance in law(share * promise))
 
         def bounds(confidence: float) -> Floats:
-            seen = zip(y.tolist(), x.tolist(), strict=True)
-            return np.array([float(bound(a, runs, b, runs, confidence=confidence)) for a, b in seen]) / promise
+            counts = zip(y.tolist(), x.tolist(), strict=True)
+            return np.array([float(bound(a, runs, b, runs, confidence=confidence)) for a, b in counts]) / promise
 
         return bounds
 
@@ -160,8 +160,8 @@ def one_run(epsilon: float, canaries: int, *, delta: float = 0.0, leaked: int = 
     """Guess at every canary of one run, which reveals some of them at once; each is revealed with probability delta."""
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
-        told = np.where(rng.random(audits) < delta * canaries / leaked, leaked, 0)
-        right = told + rng.binomial(canaries - told, special.expit(share * epsilon))
+        leaks = np.where(rng.random(audits) < delta * canaries / leaked, leaked, 0)
+        right = leaks + rng.binomial(canaries - leaks, special.expit(share * epsilon))
         values = np.array([one_run_p_value(int(v), canaries, epsilon, delta=delta) for v in right])
         return lambda confidence: np.where(values <= 1 - confidence, math.inf, math.nan)  # no bound, but a verdict
 
@@ -172,8 +172,8 @@ def one_run_together(mu: float, canaries: int, guesses: int, seldom: float) -> D
     """Guess at canaries of one run that tells as many of them, but seldom, as rightly as Gaussian privacy allows."""
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
-        law, told = GaussianDP(share * mu), seldom * guesses / canaries
-        rate = optimize.brentq(lambda rate: law.rarest(told * rate) - told * (1 - rate), 0.5, 1.0)
+        law, leaks = GaussianDP(share * mu), seldom * guesses / canaries
+        rate = optimize.brentq(lambda rate: law.rarest(leaks * rate) - leaks * (1 - rate), 0.5, 1.0)
         right = rng.binomial(guesses, np.where(rng.random(audits) < seldom, rate, 0.5))
 
         def bounds(confidence: float) -> Floats:
@@ -249,11 +249,11 @@ def best_threshold(share: float, audits: int, rng: Rng) -> Bounds:
     epsilon, at = 0.1, np.arange(-40, 42)
     mass = np.exp(TwoTailedGeometric(epsilon).logpmf(at))
     law = np.concatenate([mass, np.append(0.0, mass[:-1])]) / 2  # on x, and one higher on y
-    seen = rng.multinomial(400, np.append(law, max(0.0, 1 - law.sum())), audits)[:, :-1].reshape(audits, 2, at.size)
-    above = seen[:, :, ::-1].cumsum(axis=2)[:, :, ::-1][:, :, 25:57]
+    counts = rng.multinomial(400, np.append(law, max(0.0, 1 - law.sum())), audits)[:, :-1].reshape(audits, 2, at.size)
+    above = counts[:, :, ::-1].cumsum(axis=2)[:, :, ::-1][:, :, 25:57]
     x, y = above[:, 0], above[:, 1]
-    below_x = seen[:, 0].sum(axis=1, keepdims=True) - x
-    below_y = seen[:, 1].sum(axis=1, keepdims=True) - y
+    below_x = counts[:, 0].sum(axis=1, keepdims=True) - x
+    below_y = counts[:, 1].sum(axis=1, keepdims=True) - y
     right = np.concatenate([y, below_x, y + below_x], axis=1)
     guesses = np.concatenate([x + y, below_x + below_y, x + y + below_x + below_y], axis=1)
     return lambda confidence: guessing_game_lower(right, guesses, confidence=confidence).max(axis=1) / epsilon

@@ -97,10 +97,10 @@ def paths_only(
 ) -> tuple[Hierarchy, NDArray[np.int64], list[int]]:
     """Return the tree without what lies below areas off the paths to `leaves`, its counts, and where the leaves are."""
     paths = [tree.path(leaf) for leaf in leaves]
-    kept = np.flatnonzero((tree.parent < 0) | np.isin(tree.parent, np.concatenate(paths)))
-    cut = Hierarchy.from_parents(np.append(-1, np.searchsorted(kept, tree.parent[kept[1:]])))
-    places = [int(np.searchsorted(kept[cut.leaves], path[-1])) for path in paths]
-    return cut, tree.totals(counts)[kept[cut.leaves]].astype(np.int64), places
+    nodes = np.flatnonzero((tree.parent < 0) | np.isin(tree.parent, np.concatenate(paths)))
+    cut = Hierarchy.from_parents(np.append(-1, np.searchsorted(nodes, tree.parent[nodes[1:]])))
+    places = [int(np.searchsorted(nodes[cut.leaves], path[-1])) for path in paths]
+    return cut, tree.totals(counts)[nodes[cut.leaves]].astype(np.int64), places
 
 
 def _estimate(tree: Hierarchy, counts: NDArray[np.int64], runs: int, rng: np.random.Generator) -> LossEstimate:

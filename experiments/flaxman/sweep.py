@@ -71,8 +71,8 @@ def run(
     times = FEW if quick else REPETITIONS
     usual = Setting(people, levels, people_per_leaf, epsilon, parts, bandwidth)
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    made = [(replace(usual, **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
-    estimates = repeat(_estimated, made, streams, times, jobs=jobs, words="residual estimates", unit="estimates")
+    tasks = [(replace(usual, **{name: value}),) for name, value in settings]  # type: ignore[arg-type]
+    estimates = repeat(_estimated, tasks, streams, times, jobs=jobs, words="residual estimates", unit="estimates")
     rows = []
     for (name, value), own in zip(settings, estimates, strict=True):
         middle = {key: np.median([estimate[key] for estimate in own], axis=0).tolist() for key in own[0]}
@@ -90,7 +90,7 @@ def _estimated(setting: Setting, stream: np.random.SeedSequence) -> dict[str, li
         "RDPC": RDPC(epsilon, tree),
         "ADPC": ADPC(epsilon, setting.parts),
     }
-    found = {}
+    estimates = {}
     for name, mechanism in mechanisms.items():
         residuals = mechanism(counts, 1, rng)[0] - counts
         for method in METHODS:
@@ -98,8 +98,8 @@ def _estimated(setting: Setting, stream: np.random.SeedSequence) -> dict[str, li
             window = {"percentile": setting.percentile, "multiplier": setting.multiplier, "resamples": 20}
             curve = residual_loss(residuals, method=method, rng=rng, **window, **options)  # type: ignore[arg-type]
             largest = float(np.nanmax(np.abs(curve.loss)))
-            found[f"{name}, {method}"] = [curve.value / epsilon, largest / epsilon]
-    return found
+            estimates[f"{name}, {method}"] = [curve.value / epsilon, largest / epsilon]
+    return estimates
 
 
 def check(numbers: Numbers) -> Checks:

@@ -28,8 +28,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     factors, epsilons, times = (FACTORS[::4], EPSILONS[2:], 1) if quick else (FACTORS, EPSILONS, RELEASES)
     settings = [(epsilon, factor) for epsilon in epsilons for factor in factors]
     margins, *streams = np.random.SeedSequence(seed).spawn(1 + len(settings))
-    made = [(*setting, margins) for setting in settings]
-    releases = repeat(_released, made, streams, times, jobs=jobs, words="cuts of NistDp3")
+    tasks = [(*setting, margins) for setting in settings]
+    releases = repeat(_released, tasks, streams, times, jobs=jobs, words="cuts of NistDp3")
     rows: dict[str, dict[str, Any]] = {f"{epsilon:g}": {} for epsilon in epsilons}
     for (epsilon, factor), own in zip(settings, releases, strict=True):
         middle = {key: float(np.median([release[key] for release in own])) for key in own[0]}
@@ -48,7 +48,7 @@ def _released(
     rng = np.random.default_rng(stream)
     nist = NistDp3(schema, chosen(), epsilon, factor=factor, rows=ROWS)
     fitted = nist.fit(protected, rng)
-    noise = sum(int((nist.histogram(protected, group)[left] == 0).sum()) for group, left in enumerate(fitted.bins))
+    noise = sum(int((nist.histogram(protected, group)[bins] == 0).sum()) for group, bins in enumerate(fitted.bins))
     rows, same = fitted.synthesize(rng=rng), np.random.default_rng(margins)  # the same margins every time
     return {
         "left": float(sum(map(len, fitted.bins))),

@@ -52,12 +52,12 @@ def _by_hand(top_down: OnsTopDown, rng: np.random.Generator) -> list[dict[str, A
         raised = np.where(noisy <= 0, FLOOR, noisy)
         if place < 2:  # a family is all of the level
             scaled = adjusted([above.sum()], raised.reshape(1, -1)) if place else raised
-            whole = maximum_remainder([above.sum()], scaled, rng) if place else np.rint(scaled).astype(np.int64)
+            rounded = maximum_remainder([above.sum()], scaled, rng) if place else np.rint(scaled).astype(np.int64)
         else:  # a family is one sex in all areas
             scaled = adjusted(above, raised.T).T
-            whole = maximum_remainder(above, scaled.T, rng).T
-        above = whole.reshape(-1)
-        steps = dict(zip(STEPS, (exact, noisy, scaled, whole), strict=True))
+            rounded = maximum_remainder(above, scaled.T, rng).T
+        above = rounded.reshape(-1)
+        steps = dict(zip(STEPS, (exact, noisy, scaled, rounded), strict=True))
         parts = {name: np.reshape(counts, exact.shape).tolist() for name, counts in steps.items()}
         areas = [dict(zip(STEPS, own, strict=True)) for own in zip(*parts.values(), strict=True)]
         levels.append({"level": WORDS[place], "areas": areas})
@@ -121,8 +121,8 @@ def _draw_levels(ax: Axes, levels: list[dict[str, Any]]) -> None:
             box = FancyBboxPatch((place * width + 0.02, -row - 0.3), width - 0.04, 0.6, boxstyle="round,pad=0.01")
             box.set(facecolor="white", edgecolor=GRAY, linewidth=0.8)
             ax.add_patch(box)
-            exact, noisy, scaled, whole = steps
-            words = f"{name}\n{exact:g}, {noisy:z.1f},\n{scaled:.1f}, $\\bf{{{whole:g}}}$"
+            exact, noisy, scaled, rounded = steps
+            words = f"{name}\n{exact:g}, {noisy:z.1f},\n{scaled:.1f}, $\\bf{{{rounded:g}}}$"
             ax.text((place + 0.5) * width, -row, words, ha="center", va="center", fontsize=8)
     ax.set(xlim=(-0.2, 1.02), ylim=(-len(levels) + 0.5, 0.5))
     ax.axis("off")

@@ -34,8 +34,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     deaths, epsilons, runs = all_deaths(quick), EPSILONS[1:2] if quick else EPSILONS, FEW if quick else RUNS
     settings = list(product(ORDERS, LAWS, epsilons))
     streams = np.random.SeedSequence(seed).spawn(len(settings))
-    made = [(*setting, quick) for setting in settings]
-    margins = repeat(_released, made, streams, runs, jobs=jobs, words="orders of the top-down method", unit="releases")
+    tasks = [(*setting, quick) for setting in settings]
+    margins = repeat(_released, tasks, streams, runs, jobs=jobs, words="orders of the top-down method", unit="releases")
     rows = [
         {"order": order, "law": law, "epsilon": epsilon, "after": np.median(own, axis=0).tolist()}
         for (order, law, epsilon), own in zip(settings, margins, strict=True)
@@ -64,8 +64,8 @@ def _released(order: str, law: Law, epsilon: float, quick: bool, stream: np.rand
 
 
 def _own(numbers: Numbers, order: str, law: str, epsilon: float) -> NDArray[np.float64]:
-    wanted = {"order": order, "law": law, "epsilon": epsilon}
-    return np.array(next(row["after"] for row in numbers["rows"] if wanted.items() <= row.items()), float)
+    setting = {"order": order, "law": law, "epsilon": epsilon}
+    return np.array(next(row["after"] for row in numbers["rows"] if setting.items() <= row.items()), float)
 
 
 def _parts(numbers: Numbers) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:

@@ -96,15 +96,15 @@ def _released(
     if "law" not in options:
         top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon, **{"levels": PILOT_LEVELS, **options})
         people = (top_down(deaths.histogram, 1, rng)[0] for _ in range(runs))
-        return _medians([_utilities(exact, domain.tabulate(made, tables)) for made in people])
+        return _medians([_utilities(exact, domain.tabulate(release, tables)) for release in people])
     independent = IndependentNoise(deaths.tree, deaths.schema, epsilon, tables, **options)
-    kept = independent.release(deaths.histogram, runs, rng)
-    raised = [np.maximum(table, 0) for table in kept]  # what `nonnegative` does
+    releases = independent.release(deaths.histogram, runs, rng)
+    raised = [np.maximum(table, 0) for table in releases]  # what `nonnegative` does
     gain = np.concatenate([(after - before).ravel() for before, after in zip(exact, raised, strict=True)])
     expected = [_lift(noise, before) for noise, before in zip(independent.noises, exact, strict=True)]
     variance = [noise.noise.variance * before.size for noise, before in zip(independent.noises, exact, strict=True)]
     return {
-        **_medians([_utilities(exact, [table[run] for table in kept]) for run in range(runs)]),
+        **_medians([_utilities(exact, [table[run] for table in releases]) for run in range(runs)]),
         "raised": _medians([_utilities(exact, [table[run] for table in raised]) for run in range(runs)]),
         "lift": float(gain.mean()),
         "expected": float(np.concatenate(expected).mean()),
@@ -209,9 +209,9 @@ def _improves(kind: str, rows: dict[str, Any]) -> Checks:
         if pairs:
             falls = all(x > y or x == y == 0 for a, b in pairs for x, y in zip(a, b, strict=True))
             yield Check(f"{kind}: {measure} falls with every step from {STEADY:g} on in every table", falls)
-    kept = [float(np.mean(row["on_diagonal"])) for row in steady]
-    words = " -> ".join(f"{share:.2f}" for share in kept)
-    yield Check(f"{kind}: cells in their class, mean of tables: {words}", all(a < b for a, b in pairwise(kept)))
+    shares = [float(np.mean(row["on_diagonal"])) for row in steady]
+    words = " -> ".join(f"{share:.2f}" for share in shares)
+    yield Check(f"{kind}: cells in their class, mean of tables: {words}", all(a < b for a, b in pairwise(shares)))
 
 
 def _apart(sparsity: ArrayLike) -> float:

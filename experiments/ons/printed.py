@@ -33,9 +33,9 @@ def all_deaths(quick: bool) -> Deaths:
     return merged(synthetic_deaths(0)) if quick else synthetic_deaths(0)
 
 
-def merged(deaths: Deaths, kept: Container[str] = frozenset(AREAS[WITH])) -> Deaths:
+def merged(deaths: Deaths, kept_areas: Container[str] = frozenset(AREAS[WITH])) -> Deaths:
     """Return the same deaths with all areas of a region that are not kept made one; Table 9 names the default."""
-    codes = [(region, area if area in kept else "rest") for region, area in codes_of(deaths)]
+    codes = [(region, area if area in kept_areas else "rest") for region, area in codes_of(deaths)]
     areas = sorted(set(codes))
     histogram = np.zeros((len(areas), deaths.schema.cells), np.int32)
     np.add.at(histogram, [areas.index(area) for area in codes], deaths.histogram)
@@ -96,7 +96,7 @@ def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
 
     It is if all changes have the printed sign, all steps to the next epsilon too, and changes rank as printed.
     """
-    found = {}
+    by_table = {}
     for number in COUNTS:
         before, printed, own = beside(row, number)
         signs = ((printed - before) * (own - before))[~np.isnan(printed - before)] > 0
@@ -107,8 +107,8 @@ def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
         words = f"{signs.sum()} of {signs.size} changes and {steps.sum()} of {steps.size} steps of epsilon have the "
         words += f"printed sign, rank correlations {rank:.2f} or more"
         same = signs.all() and steps.all() and rank >= RANKED
-        found[number] = {"how": "direction" if same else "differs", "words": words}
-    return found
+        by_table[number] = {"how": "direction" if same else "differs", "words": words}
+    return by_table
 
 
 def total_share() -> tuple[int, float, list[float]]:

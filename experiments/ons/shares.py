@@ -104,10 +104,10 @@ def _rows(
     return rows
 
 
-def _named(deaths: Deaths, level: int, numbers: NDArray[Any], wanted: Container[str] = NAMES) -> dict[str, Any]:
+def _named(deaths: Deaths, level: int, numbers: NDArray[Any], names: Container[str] = NAMES) -> dict[str, Any]:
     """Return the numbers of a level's areas by their codes, of those that are wanted."""
     codes = (deaths.tree.codes(node)[-1] for node in range(*deaths.tree.level(level).indices(deaths.tree.n_nodes)))
-    return {code: number for code, number in zip(codes, numbers.tolist(), strict=True) if code in wanted}
+    return {code: number for code, number in zip(codes, numbers.tolist(), strict=True) if code in names}
 
 
 def _released(deaths: Deaths, shares: Sequence[Share], epsilon: float, zeros: bool, stream: Any) -> NDArray[np.int64]:

@@ -70,12 +70,12 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
         Task("method 1", method_1(EPSILON), EPSILON, times=AUDITS),
         Task("method 2", method_2(EPSILON), EPSILON, times=AUDITS),
     ]
-    kept, noisy = method_2(EPSILON, perturb_zeros=False), method_2(EPSILON)
+    without_noise, noisy = method_2(EPSILON, perturb_zeros=False), method_2(EPSILON)
     zeros = [
-        Task("zeros kept: counts of levels", kept.stage("measurements"), EPSILON, ALONE, expected="violated"),
-        Task("zeros kept: synthetic people", kept, EPSILON, ALONE, expected="violated"),
-        Task("zeros kept: tables of these", kept.stage("tables"), EPSILON, ALONE, expected="fewer"),
-        Task("zeros kept: counts of levels, among others", kept.stage("measurements"), EPSILON),
+        Task("zeros kept: counts of levels", without_noise.stage("measurements"), EPSILON, ALONE, expected="violated"),
+        Task("zeros kept: synthetic people", without_noise, EPSILON, ALONE, expected="violated"),
+        Task("zeros kept: tables of these", without_noise.stage("tables"), EPSILON, ALONE, expected="fewer"),
+        Task("zeros kept: counts of levels, among others", without_noise.stage("measurements"), EPSILON),
         Task("noise on zeros: counts of levels", noisy.stage("measurements"), EPSILON, ALONE),
         Task("noise on zeros: synthetic people", noisy, EPSILON, ALONE),
     ]
@@ -121,9 +121,9 @@ def _deaths(people: int | None, rng: np.random.Generator) -> list[dict[str, Any]
     rows = []
     for epsilon, perturb_zeros in product(BUDGETS, (True, False)):
         mechanism = OnsTopDown(deaths.tree, deaths.schema, epsilon, perturb_zeros=perturb_zeros)
-        shown = mechanism(deaths.histogram, 1, rng)[0] > 0
+        cells = mechanism(deaths.histogram, 1, rng)[0] > 0
         row = {"epsilon": epsilon, "perturb_zeros": perturb_zeros, "alone": int(alone.sum())}
-        row |= {"shown": float((shown & alone).sum() / alone.sum()), "true": float((shown & there).sum() / shown.sum())}
+        row |= {"shown": float((cells & alone).sum() / alone.sum()), "true": float((cells & there).sum() / cells.sum())}
         rows.append(row)
     return rows
 
@@ -163,14 +163,14 @@ def _sure(numbers: Numbers) -> str:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    seen = next(row for row in numbers["deaths"] if not row["perturb_zeros"])
+    deaths = next(row for row in numbers["deaths"] if not row["perturb_zeros"])
     zeros, least = numbers["zeros"][0]["audits"], down(min(map(_share, numbers["shares"])))
     rows = []
     for row in (*numbers["joint"], *(row for row in numbers["zeros"] if row["expected"])):  # zeros kept are found
         audits, name = row["audits"], row["name"].removeprefix("zeros kept: ")
-        kept = name != row["name"]
+        is_kept = name != row["name"]
         by, times = f"{audits[0]['class']}, {row['size']:,} runs", f"{violations(audits)} of {len(audits)}"
-        rows.append((name, "kept" if kept else "noise", by, down(_share(row)), times if kept else ""))
+        rows.append((name, "kept" if is_kept else "noise", by, down(_share(row)), times if is_kept else ""))
     published = [audit for row in numbers["published"] for audit in row["audits"]]
     confidence = _sure(numbers)
     return locals()

@@ -118,13 +118,13 @@ def _of_opendp() -> list[Case]:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    whole, real = dp.atom_domain(T=int), dp.atom_domain(T=float, nan=False)
-    counts, floats = dp.vector_domain(whole), dp.vector_domain(real)
-    keys, rows = dp.map_domain(dp.atom_domain(T=str), whole), (floats, dp.symmetric_distance())
+    integers, real = dp.atom_domain(T=int), dp.atom_domain(T=float, nan=False)
+    counts, floats = dp.vector_domain(integers), dp.vector_domain(real)
+    keys, rows = dp.map_domain(dp.atom_domain(T=str), integers), (floats, dp.symmetric_distance())
     apart = dp.l01inf_distance(dp.absolute_distance(T=int))
     each, pure, largest = {"entrywise": True}, dp.max_divergence(), dp.linf_distance(T=float)
     cut = [float(bin) for bin in range(10)]
-    made: list[tuple[str, Any, Any, Any, Any, dict[str, Any]]] = [
+    entries: list[tuple[str, Any, Any, Any, Any, dict[str, Any]]] = [
         ("Laplace, float", dp.m.make_laplace(floats, dp.l1_distance(T=float), 1.0), 0.0, 1.0, 1.0, each),
         ("Laplace, int", dp.m.make_laplace(counts, dp.l1_distance(T=int), 1.0), 0, 1, 1, each),
         ("Gaussian, float", dp.m.make_gaussian(floats, dp.l2_distance(T=float), 2.0), 0.0, 1.0, 1.0, each),
@@ -135,7 +135,7 @@ def _of_opendp() -> list[Case]:
         ("threshold", dp.m.make_laplace_threshold(keys, apart, 1.0, 4), {}, {"a": 1}, (1, 1, 1), {}),
     ]
     cases = []
-    for name, measurement, x, y, d_in, options in made:
+    for name, measurement, x, y, d_in, options in entries:
         mechanism: Any = opendp.mechanism(measurement, d_in, **options)
         case = partial(Case, outputs=_both(mechanism, x, y), runs=RUNS if options else SMALL)
         cases.append(case("opendp", version("opendp"), name, mechanism.claim))
@@ -177,10 +177,10 @@ def _both(mechanism: Any, x: Any = 0.0, y: Any = 1.0) -> Outputs:
 
 def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
-        how, found = REFUTED.get((row["library"], row["mechanism"]), ""), _refuted(row)
+        how, refuted = REFUTED.get((row["library"], row["mechanism"]), ""), _refuted(row)
         lost = float(row["audits"]["everything"]["lower_bound"])
-        words = f"{row['library']} {row['mechanism']}: {found or 'not refuted'}, expected {how or 'not refuted'}"
-        yield Check(f"{words}; lower bound {down(lost)} of {_promised(row):g}", found == how)
+        words = f"{row['library']} {row['mechanism']}: {refuted or 'not refuted'}, expected {how or 'not refuted'}"
+        yield Check(f"{words}; lower bound {down(lost)} of {_promised(row):g}", refuted == how)
     mechanisms = {(row["library"], row["mechanism"]) for row in numbers["rows"]}
     libraries = {library for library, _ in mechanisms}
     missing = {(library, name) for library, name in REFUTED.keys() - mechanisms if library in libraries}
@@ -188,8 +188,8 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _refuted(row: dict[str, Any]) -> str:
-    whole, less = (row["audits"][name]["verdict"] == "violated" for name in LOOKS)
-    return ANY if less else BITS if whole else ""
+    values, less = (row["audits"][name]["verdict"] == "violated" for name in LOOKS)
+    return ANY if less else BITS if values else ""
 
 
 def _promised(row: dict[str, Any]) -> float:

@@ -205,17 +205,17 @@ def save(folder: Path) -> None:
             continue
         arrays: dict[str, Any] = {}
         rows = []
-        made = cases()
+        recorded = cases()
         warnings.simplefilter("ignore")  # a library warns once a call, whatever the user has asked for
-        for number, case in enumerate(made):
+        for number, case in enumerate(recorded):
             begun = time.perf_counter()
             for name, data in (("x", case.x), ("y", case.y)):
                 arrays[f"{name}{number}"] = np.array([case.run(data) for _ in range(case.runs // 2)], float)
             row = {"mechanism": case.mechanism, "promise": case.promise, "relation": case.relation}
             rows.append({**row, "seconds": time.perf_counter() - begun, "lines": glue(case.run)})
             print(f"{library} {case.mechanism}: {case.runs} runs in {rows[-1]['seconds']:.1f} s", flush=True)
-        told = json.dumps({"library": library, "version": version(library), "rows": rows})
-        np.savez_compressed(folder / f"{library}.npz", told=np.array(told), **arrays)
+        text = json.dumps({"library": library, "version": version(library), "rows": rows})
+        np.savez_compressed(folder / f"{library}.npz", told=np.array(text), **arrays)
 
 
 if __name__ == "__main__":

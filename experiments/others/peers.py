@@ -57,15 +57,15 @@ def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, 
     """Return what every auditor says of a case: ours first, then the peers on the files that it leaves."""
     case = CASES[number]
     ours: dict[str, Any] = {}
-    with TemporaryDirectory() as made:
-        folder = Path(made)
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         for audit, of_audit in enumerate(stream.spawn(FEW if quick else case.audits)):
-            found = (one_run if case.one_run else repeated)(case, of_audit)
-            for name, (bound, seconds) in found.bounds.items():
+            own = (one_run if case.one_run else repeated)(case, of_audit)
+            for name, (bound, seconds) in own.bounds.items():
                 entry = ours.setdefault(name, {"kind": BOUND, "values": [], "seconds": []})
                 entry["values"].append(bound)
                 entry["seconds"].append(seconds)
-            np.savez(folder / f"{audit:04}.npz", x=found.x, y=found.y)
+            np.savez(folder / f"{audit:04}.npz", x=own.x, y=own.y)
         answers = {"versions": {}, "rows": {}, "besides": []} if quick else ask(folder, case.asked(), PYTHON, SCRIPT)
     return {**case.saved(), "auditors": {**ours, **answers.pop("rows")}, **answers}
 
@@ -125,9 +125,9 @@ def check(numbers: Numbers) -> Checks:
             yield Check(f"{where}: {words}", holds)
     if not quick:
         raw = [above(row, RAW) for row in numbers["rows"] if RAW in row["auditors"]]
-        times, made = map(sum, zip(*raw, strict=True))
-        words = f"{RAW}, an estimate: {times} of {made} above the truth, expected more than half"
-        yield Check(words, times > made / 2)
+        times, audits = map(sum, zip(*raw, strict=True))
+        words = f"{RAW}, an estimate: {times} of {audits} above the truth, expected more than half"
+        yield Check(words, times > audits / 2)
 
 
 def label(row: dict[str, Any]) -> str:
@@ -139,12 +139,12 @@ def label(row: dict[str, Any]) -> str:
 def facts(numbers: Numbers) -> dict[str, Any]:
     large, quick = [numbers["rows"][place] for place in (0, 1, 2, 5)], numbers["quick"]
     own = [down(middle(row, OURS)) for row in large]
-    wrong, made = map(sum, zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
+    wrong, audits = map(sum, zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
     answer = (
         f"Ours proves {own[0]} of epsilon {large[0]['truth']:g} and {own[1]} of {large[1]['truth']:g} (geometric "
         f"noise), {own[2]} of mu (Gaussian noise), and {own[3]} of mu from one run"
     )
-    kind = f"medians at 95%, one person added; {wrong} of {made:,} of our bounds are above the truth"
+    kind = f"medians at 95%, one person added; {wrong} of {audits:,} of our bounds are above the truth"
     if quick:
         answer = f"{answer}: {kind}."
     else:

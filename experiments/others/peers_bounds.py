@@ -92,8 +92,8 @@ def jax_rates(asked: Asked, *, rule: str) -> float:
     """Return epsilon from two rates of error."""
     module, auditor = jax_scores(asked)
     chosen = jax_rule(module, rule, asked)
-    found = auditor.epsilon_clopper_pearson(asked.error, asked.delta, one_sided=False, threshold_strategy=chosen)
-    return float(found)
+    epsilon = auditor.epsilon_clopper_pearson(asked.error, asked.delta, one_sided=False, threshold_strategy=chosen)
+    return float(epsilon)
 
 
 def jax_raw(asked: Asked) -> float:
@@ -120,8 +120,8 @@ def by_counts(method: str, asked: Asked) -> float:
     choosing, counting = zip(*(parted(side, asked.selection, rng) for side in (asked.x, asked.y)), strict=True)
 
     def bound(outputs: tuple[Any, Any], at: float) -> float:
-        found = errors(package, *outputs, at)
-        return float(package.compute_eps_lo(found, asked.delta, asked.error, method))
+        rates = errors(package, *outputs, at)
+        return float(package.compute_eps_lo(rates, asked.delta, asked.error, method))
 
     tried = np.unique(np.quantile(np.concatenate(choosing), np.linspace(0, 1, THRESHOLDS), method="higher"))
     sorted_once = np.sort(choosing[0]), np.sort(choosing[1])
@@ -158,9 +158,9 @@ def besides(asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
     import privacy_estimates as package
 
     sides = np.sort(asked.x), np.sort(asked.y)
-    found = errors(package, *sides, 1.0)
+    rates = errors(package, *sides, 1.0)
     for method in ("joint-beta", "joint-dirichlet"):
-        yield f"privacy-estimates, {method}", partial(package.compute_eps_lo, found, asked.delta, asked.error, method)
+        yield f"privacy-estimates, {method}", partial(package.compute_eps_lo, rates, asked.delta, asked.error, method)
 
     def lower() -> float:
         """Ask for the logit of a lower limit of how often a guess is right, released with noise of epsilon 1."""
@@ -168,13 +168,13 @@ def besides(asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
 
         rng, guesses = np.random.default_rng(asked.seed), len(asked.x) + len(asked.y)
         noise = np.subtract(*rng.geometric(1 - math.exp(-1), 2)) + rng.uniform(-0.5, 0.5)
-        limit = ci.lower(asked.error, [found.TP + found.TN + noise], guesses, math.exp(-1), 0)[0]
+        limit = ci.lower(asked.error, [rates.TP + rates.TN + noise], guesses, math.exp(-1), 0)[0]
         return math.log(limit / (1 - limit))
 
     def modules() -> int:
         import dp_accounting  # type: ignore[import-untyped]
 
-        names = [found.name for found in pkgutil.walk_packages(dp_accounting.__path__, "dp_accounting.")]
+        names = [module.name for module in pkgutil.walk_packages(dp_accounting.__path__, "dp_accounting.")]
         return sum("audit" in name for name in names)
 
     yield "binomialdpy, lower limit", lower

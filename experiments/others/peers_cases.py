@@ -112,8 +112,8 @@ class Ours:
 
 
 def repeated(case: Case, stream: np.random.SeedSequence) -> Ours:
-    made, looking = stream.spawn(2)
-    rng = np.random.default_rng(made)
+    outputs, looking = stream.spawn(2)
+    rng = np.random.default_rng(outputs)
     x, y = (case.noisy(np.array([count]), case.each, rng).ravel() for count in (0, case.apart))
     begun = time.process_time()
     result = measure_loss_from_outputs(
@@ -123,15 +123,15 @@ def repeated(case: Case, stream: np.random.SeedSequence) -> Ours:
 
 
 def one_run(case: Case, stream: np.random.SeedSequence) -> Ours:
-    counts, seen = np.full(CANARIES, PEOPLE), []
+    counts, releases = np.full(CANARIES, PEOPLE), []
 
     def release(data: Any, size: int, rng: np.random.Generator) -> Any:
         began = time.process_time()
-        seen.append((data != counts, case.noisy(data, size, rng), time.process_time() - began))
-        return seen[-1][1]
+        releases.append((data != counts, case.noisy(data, size, rng), time.process_time() - began))
+        return releases[-1][1]
 
     begun = time.process_time()
     result = measure_loss_one_run(release, Canaries(counts), case.claim, confidence=CONFIDENCE, rng=stream)
-    [(inside, released, made)] = seen
+    [(inside, released, noise)] = releases
     scores = released[0] - counts
-    return Ours(scores[~inside], scores[inside], {OURS: (result.measured.budget, time.process_time() - begun - made)})
+    return Ours(scores[~inside], scores[inside], {OURS: (result.measured.budget, time.process_time() - begun - noise)})

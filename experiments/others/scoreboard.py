@@ -136,10 +136,10 @@ def check(numbers: Numbers) -> Checks:
         yield all_or_none(name, ours(numbers, name)["audits"], violated=True)
     for name in UNBOUNDED:
         audits = ours(numbers, name)["audits"]
-        shown = all(
+        holds = all(
             a["verdict"] == "violated" and a["witness"] and math.isfinite(float(a["lower_bound"])) for a in audits
         )
-        yield Check(f"{name}: unbounded by the exact law; lower bound by counting {down(median(audits))}", shown)
+        yield Check(f"{name}: unbounded by the exact law; lower bound by counting {down(median(audits))}", holds)
     yield few_misses("all audits", *_misses(numbers), CONFIDENCE)
 
 
@@ -177,8 +177,8 @@ def _proved(numbers: Numbers, name: str, digits: int = 4) -> str:
 
 
 def _best(name: str) -> str:
-    found = [bound for bounds_ in _cited(name).values() for bound in bounds_]
-    return f"{max(found):g}" if found else ""
+    bounds_of_peers = [bound for bounds_ in _cited(name).values() for bound in bounds_]
+    return f"{max(bounds_of_peers):g}" if bounds_of_peers else ""
 
 
 MARKER: dict[str, Any] = {"markersize": 6, "linestyle": "none", "clip_on": False, "zorder": 3}
@@ -252,13 +252,13 @@ def _label(numbers: Numbers, name: str) -> str:
 def _draw_row(ax: Axes, numbers: Numbers, name: str, at: int) -> None:
     rows = [row for row in numbers["rows"] if row["name"] == name]
     loss = float(rows[0]["loss"])
-    shown = {row["mode"]: [median(row["audits"])] for row in rows} | _cited(name)
+    medians = {row["mode"]: [median(row["audits"])] for row in rows} | _cited(name)
     if math.isinf(loss):
         cited = [bound for bounds_ in _cited(name).values() for bound in bounds_]
         words = f"from runs alone {_proved(numbers, name, 3)} (cited: {min(cited):.3g} to {max(cited):.3g})"
         beside(ax, at, f"unbounded; {words}", x=0.01, size=8, bbox=BOX)
     else:
-        for who, bounds_ in shown.items():
+        for who, bounds_ in medians.items():
             ax.plot([min(bound / loss, END) for bound in bounds_], [at] * len(bounds_), **(MARKER | STYLES[who]))
     seconds = float(np.median([audit["seconds"] for audit in ours(numbers, name)["audits"]]))
     column(ax, at, f"{seconds:.1f}", COLUMNS["plaudit"])

@@ -28,7 +28,7 @@ class Item:
 
     place: str
     says: str
-    how: str  # a status, or a template for `values` that gives one
+    how: str  # a status, or a template for `statuses` that gives one
     where: tuple[str, ...] = ()  # experiments by name, and "module:object" of functions and tests
     ours: str = ""  # a template for `values`, as is the next
     printed: str = ""
@@ -43,7 +43,11 @@ class Item:
         if self.how != "not to be had" and not self.where:
             raise ValueError(f"an item must be somewhere, got nothing of {self.place}")
         experiments = [name for name in self.where if ":" not in name]
-        if experiments and "{" not in self.ours and self.how in ("same", "close", "direction", "differs"):
+        if self.how in ("close", "direction") or (experiments and self.how == "same"):
+            raise ValueError(f"how must be computed from saved numbers, got {self.how!r} of {self.place}")
+        if self.how == "same" and self.why:
+            raise ValueError(f"what is the same must have no condition, got {self.why!r} of {self.place}")
+        if experiments and "{" not in self.ours and self.how not in ("shown", "not to be had"):
             raise ValueError(f"numbers of an experiment must come from its file, got a text of {self.place}")
         for name in self.where:
             if ":" not in name and name not in NAMES:
@@ -52,13 +56,17 @@ class Item:
                 module, _, inside = name.partition(":")
                 attrgetter(inside)(importlib.import_module(module))
 
+    def status(self, named: dict[str, Any]) -> str:
+        """Return how close it is."""
+        return worded(self.how, named)
+
     def cells(self, named: dict[str, Any]) -> list[str]:
         """Return the item as a row of the page."""
         where = [
             f"[{name}](../figures/README.md#{name})" if ":" not in name else f"`{_short(name)}`" for name in self.where
         ]
         how, printed, ours = (worded(template, named) for template in (self.how, self.printed, self.ours))
-        how = f"{how}: {self.why}" if self.why else how
+        how += f": {self.why}" * bool(self.why)
         return [self.place, self.says, ", ".join(where), printed, ours, how]
 
 
@@ -87,17 +95,21 @@ def load_papers() -> list[Paper]:
 def page(papers: Iterable[Paper], saved: Saved) -> str:
     """Return the page: every item of every paper, and how many of each status there are."""
     papers, named = list(papers), values(saved)
-    counts = Counter(worded(item.how, named) for paper in papers for item in paper.items)
+    counts = Counter(item.status(named) for paper in papers for item in paper.items)
     statuses = [(how, words, str(counts[how])) for how, words in STATUSES.items()]
     parts = [
         "# The five papers, item by item",
         "Written by `python -m experiments papers`; do not edit. Every table, figure, equation and claim of the five "
         "papers, with the function, experiment or test that has it here, what is printed, what comes out here, and how "
-        "close that is. Numbers of ours are those of the saved files in [figures/](../figures/README.md). TopDown is "
-        "in none of the five: what is compared with its own publications is in the same folder.",
+        "close that is; first what differs. Numbers of ours, and the statuses that follow from them, are those of the "
+        "saved files in [figures/](../figures/README.md). TopDown is in none of the five: what is compared with its "
+        "own publications is in the same folder.",
         str(MarkdownTable(("how close", "means", "items"), statuses)),
     ]
     heads = ("where", "what it says", "here", "printed", "ours", "how close")
     for paper in papers:
-        parts += [f"## {paper.title}", str(MarkdownTable(heads, [item.cells(named) for item in paper.items]))]
+        parts.append(f"## {paper.title}")
+        for title, differ in (("### What differs", True), ("### The rest", False)):
+            items = [item for item in paper.items if (item.status(named) == "differs") == differ]
+            parts += [title, str(MarkdownTable(heads, [item.cells(named) for item in items]))] if items else []
     return "\n\n".join(parts) + "\n"

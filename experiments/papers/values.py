@@ -11,7 +11,9 @@ import numpy as np
 from algorithms.ons.deaths import PLAUSIBLE
 from experiments.audits import opened, share
 from experiments.experiment import NAMES, Numbers, down, find, violations
+from experiments.flaxman import equation
 from experiments.ons import printed, shares
+from experiments.papers.statuses import statuses
 
 Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
 
@@ -19,6 +21,7 @@ Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
 def values(saved: Saved) -> dict[str, Any]:
     """Return what a template may name: the values of the papers, and the numbers of all parts."""
     named: dict[str, Any] = {part.name: own for name in NAMES for part, own in find(name).of_parts(saved(name))}
+    named["how"] = statuses(named)
     for of_paper in (_flaxman, _phsafe, _ons, _bottom_up, _nist):
         named |= of_paper(named)
     return named
@@ -47,6 +50,7 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
             for name in sweep[0]["estimates"]
             for place, statistic in enumerate(("median", "largest"))
         },
+        "apart": {name: f"{most:.2g}" for name, most in equation.facts(n["flaxman_equation"])["apart"].items()},
         "whole_table": down(share(n["joint_witness"]["rows"]["auto"]["audit"])),
     }
 

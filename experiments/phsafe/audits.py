@@ -100,15 +100,15 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _variance(config: Config, runs: int, rng: np.random.Generator) -> dict[str, Any]:
     """Return the variance of the noise over what the budget asks for, with an interval, sound and with the bug."""
     exact = tabulation(*worst_pair(*PH1, "DER").x, config=config, validation="none")
-    found = {}
+    variances = {}
     for name, kind in (("sound", PHSafe), ("2 tau", TwoTauStability)):
         noise = kind(config, [PH1])(exact, runs, rng) - kind(config, [PH1]).vector(exact)
-        wanted = config.stability(PH1[0]) ** 2 / (2 * config.budget(*PH1))
-        squares, error = float(np.sum(noise.astype(np.float64) ** 2)) / wanted, (1 - CONFIDENCE) / 2
+        expected = config.stability(PH1[0]) ** 2 / (2 * config.budget(*PH1))
+        squares, error = float(np.sum(noise.astype(np.float64) ** 2)) / expected, (1 - CONFIDENCE) / 2
         # The discrete Gaussian's fourth moment is that of the normal law at sigma 22, to all digits that matter here.
         lower, upper = (squares / stats.chi2.ppf(q, noise.size) for q in (1 - error, error))
-        found[name] = {"ratio": squares / noise.size, "lower": lower, "upper": upper}
-    return found
+        variances[name] = {"ratio": squares / noise.size, "lower": lower, "upper": upper}
+    return variances
 
 
 def _repeated_places() -> str:
@@ -153,19 +153,19 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         loss = "infinite" if np.isinf(lost) else f"{lost / audit.claim.budget:.3f}"
         bound = down(audit.measured.budget / audit.claim.budget)
         rows.append((cases()[key].words.partition(", a person")[0], who, loss, bound, audit.verdict))
-    found = sum(bound > 1 for bound in over)
+    n_found = sum(bound > 1 for bound in over)
     return locals()
 
 
 def draw(numbers: Numbers) -> Figure:
     figure, (ax,) = page(5.0)
-    found = cases()
-    bugs = [key for key, case in found.items() if case.mechanism is not PHSafe]
+    known = cases()
+    bugs = [key for key, case in known.items() if case.mechanism is not PHSafe]
     promise(ax)
-    heights = {key: place + 1.6 + 1.2 * (key in bugs) for place, key in enumerate(found)}
+    heights = {key: place + 1.6 + 1.2 * (key in bugs) for place, key in enumerate(known)}
     for name, height in heights.items():
         _row(ax, opened(numbers["rows"][name]["audit"]), float(numbers["rows"][name]["spent"]), height)
-    ax.set_yticks(list(heights.values()), [case.words for case in found.values()], fontsize=8)
+    ax.set_yticks(list(heights.values()), [case.words for case in known.values()], fontsize=8)
     for words, first in (("correct noise", next(iter(heights))), ("known bugs", bugs[0])):
         beside(ax, heights[first] - 1, words, x=-0.02, ha="right", size=9, weight="bold")
     column(ax, 0.6, "bound", 38, style="italic")

@@ -85,9 +85,9 @@ def check(numbers: Numbers) -> Checks:
         epsilons = numbers["ledgers"][preset_name]["epsilons"][way]
         for kind, epsilon, target in zip(("unbounded", "bounded"), epsilons, targets, strict=True):
             yield _digits(f"{preset_name.upper()}: epsilon at {DELTA:g}, {way}, {kind}", epsilon, target)
-    met = [row["exact_margin"] == row["target"] for row in rows]
+    equal = [row["exact_margin"] == row["target"] for row in rows]
     coarse = [row["exact_margin"] == 496 for row in rows if row["unbounded"] == "0.000022"]
-    yield _count("rows whose exact margin is the target", met, 37)
+    yield _count("rows whose exact margin is the target", equal, 37)
     yield _count("rows of rho 0.000022, which was rounded up, whose exact margin is 496", coarse, 9)
     yield _count("rows whose target covers 90%", [row["coverage"]["target"] >= 0.9 for row in rows], 46)
     yield _count("rows where 1.64 sigma covers less", [row["coverage"]["printed"] < 0.9 for row in rows], 46)

@@ -41,15 +41,15 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     rows = []
     for tau in TAUS:
         config = choose("us", tau=dict.fromkeys(TAU, tau))
-        kept = tabulation(*frames, queries=queries, config=config, validation="none")
+        truncated = tabulation(*frames, queries=queries, config=config, validation="none")
         for table, level in LEVELS.items():
-            bias = kept.counts[table, level] - exact.counts[table, level]
-            people, left = (int(one.counts[table, "state_*"].sum()) for one in (exact, kept))
+            bias = truncated.counts[table, level] - exact.counts[table, level]
+            people, remaining = (int(one.counts[table, "state_*"].sum()) for one in (exact, truncated))
             law = noise_law(config, table, level)
             assert isinstance(law, DiscreteGaussian)  # the preset's privacy is zero-concentrated
             rows.append(
                 {
-                    **{"table": table, "tau": tau, "level": level, "people": people, "lost": people - left},
+                    **{"table": table, "tau": tau, "level": level, "people": people, "lost": people - remaining},
                     **{"gained": int(bias.max()), "largest": int(-bias.min())},  # of any cell
                     **{"margin": exact_margin_of_error(law), "sigma": law.scale, "budget": config.budget(table, level)},
                 }

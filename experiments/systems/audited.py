@@ -124,7 +124,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     after = [ons_unchanged.deltas(epsilon)["after"] for epsilon in ons_unchanged.EPSILONS]
     # What rounding, which the pilot applies, makes of the true delta of its Gaussian scale.
     deltas = {"delta": PILOT_DELTA, "least": min(after), "most": max(after)}
-    fine, found = ([audit for row in rows for audit in row["audits"]] for rows in (keep, break_it))
+    fine, detected = ([audit for row in rows for audit in row["audits"]] for rows in (keep, break_it))
     rows = []
     for row in (*keep, *break_it):
         about, claim, audit = ABOUT[row["system"]], claim_from_dict(row["promise"]), row["audits"][0]

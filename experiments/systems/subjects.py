@@ -100,8 +100,8 @@ def phsafe() -> Subject:
 def ons_tables() -> Subject:
     """Return the pilot's fourteen tables: audited on one area, estimated on all deaths."""
     deaths, tree, here, all_ = died()
-    one, whole = (IndependentNoise(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
-    return Subject(one, here, errors=whole, where=all_)
+    one, complete = (IndependentNoise(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
+    return Subject(one, here, errors=complete, where=all_)
 
 
 def ons_levels() -> Subject:
@@ -113,8 +113,8 @@ def ons_levels() -> Subject:
 def ons_people() -> Subject:
     """Return the pilot's synthetic people: audited in one area, estimated on all deaths."""
     deaths, tree, here, everywhere = died()
-    one, whole = (OnsTopDown(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
-    return Subject(one, here, 20_000, measured=one.stage("measurements"), errors=whole, where=everywhere)
+    one, complete = (OnsTopDown(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
+    return Subject(one, here, 20_000, measured=one.stage("measurements"), errors=complete, where=everywhere)
 
 
 def died() -> tuple[Deaths, Hierarchy, NeighborPair, NeighborPair]:

@@ -32,18 +32,18 @@ KNOWN_RHO, RESIDUALS, SIMULATIONS, MEDIANS = (0.05, 0.5, 2.0), 1_000, 200, 20
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Ask thirteen systems in every way, and the slope 200 times of each known rho (quick: two, and 20 times)."""
     known = list(SYSTEMS)
-    wanted = [known[0], known[6]] if quick else known
+    subjects = [known[0], known[6]] if quick else known
     simulations = MEDIANS if quick else SIMULATIONS
     own, calibrated = np.random.SeedSequence(seed).spawn(2)
     streams = own.spawn(len(known))
-    tasks = [delayed(_row)(name, streams[known.index(name)], quick) for name in wanted]
+    tasks = [delayed(_row)(name, streams[known.index(name)], quick) for name in subjects]
     tasks += [
         delayed(_calibrated)(rho, whole, simulations, stream)
         for rho, streams in zip(KNOWN_RHO, (stream.spawn(2) for stream in calibrated.spawn(3)), strict=True)
         for whole, stream in zip((True, False), streams, strict=True)
     ]
-    found = run_all(tasks, jobs, "ways of asking", unit="systems")
-    return {"rows": found[: len(wanted)], "known_rho": found[len(wanted) :], "confidence": CONFIDENCE, "level": LEVEL}
+    rows = run_all(tasks, jobs, "ways of asking", unit="systems")
+    return {"rows": rows[: len(subjects)], "known_rho": rows[len(subjects) :], "confidence": CONFIDENCE, "level": LEVEL}
 
 
 def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, Any]:
@@ -83,9 +83,9 @@ def _estimated(subject: Subject, method: str, stream: np.random.SeedSequence) ->
     return {"value": estimate.value, "low": low, "high": high}
 
 
-def _calibrated(rho: float, whole: bool, simulations: int, stream: np.random.SeedSequence) -> dict[str, Any]:
+def _calibrated(rho: float, integers: bool, simulations: int, stream: np.random.SeedSequence) -> dict[str, Any]:
     """Return slopes of Gaussian noise of a known rho, and how many intervals hold it."""
-    law = (DiscreteGaussian if whole else Gaussian)(math.sqrt(0.5 / rho))
+    law = (DiscreteGaussian if integers else Gaussian)(math.sqrt(0.5 / rho))
     made = []
     for own in stream.spawn(simulations):
         noise, resampling = own.spawn(2)
@@ -94,7 +94,7 @@ def _calibrated(rho: float, whole: bool, simulations: int, stream: np.random.See
     values = [estimate.value for estimate in made]
     return {
         "rho": rho,
-        "whole": whole,
+        "whole": integers,
         "residuals": RESIDUALS,
         "simulations": simulations,
         "median_of_20": float(np.median(values[:MEDIANS])),

@@ -208,10 +208,10 @@ def check(numbers: Numbers) -> Checks:
         yield near(what, joint["all"], 1 - fixed, 1e-6)
         upper = 1 + 1e-6 if joint["law"] == "geometric" else 1.1
         yield between(f"{what}, composed / added", joint["composed"] / joint["all"], 1 - 1e-6, upper)
-        shown, what = _shown(numbers, joint), f"{joint['law']}, {joint['relation']}, all: lower bound from"
-        yield between(f"{what} measurements / promise", shown["measurements"], 0.2, joint["all"])
-        for stage in sorted(shown.keys() - {"measurements"}):
-            yield between(f"{what} {stage} / from measurements", shown[stage] / shown["measurements"], 0, 1)
+        bounds, what = _shown(numbers, joint), f"{joint['law']}, {joint['relation']}, all: lower bound from"
+        yield between(f"{what} measurements / promise", bounds["measurements"], 0.2, joint["all"])
+        for stage in sorted(bounds.keys() - {"measurements"}):
+            yield between(f"{what} {stage} / from measurements", bounds[stage] / bounds["measurements"], 0, 1)
     yield all_or_none("published tables", numbers["published"], violated=False)
     same = numbers["microdata"]
     yield Check(f"tables counted from the records are the tables, in {same['runs']} runs", same["same"])
@@ -232,11 +232,11 @@ def _words(where: str) -> str:
 def facts(numbers: Numbers) -> dict[str, Any]:
     exact = [joint["all"] for joint in numbers["joint"]]
     by_joint = [_shown(numbers, joint) for joint in numbers["joint"]]
-    measured, rounded = ([shown[stage] for shown in by_joint] for stage in ("measurements", "rounded"))
+    measured, rounded = ([stages[stage] for stages in by_joint] for stage in ("measurements", "rounded"))
     rows = []
-    for joint, shown in zip(numbers["joint"], by_joint, strict=True):
+    for joint, stages in zip(numbers["joint"], by_joint, strict=True):
         who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
-        cells = (down(shown[stage]) if stage in shown else "" for stage in STAGES)  # the quick form has two
+        cells = (down(stages[stage]) if stage in stages else "" for stage in STAGES)  # the quick form has two
         rows.append((f"{joint['law']}, {who}", f"{joint['all']:.2f}", *cells))
     published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
     worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
@@ -246,8 +246,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def _shown(numbers: Numbers, joint: dict[str, Any]) -> dict[str, float]:
     """Return the share of the promise that all areas together show, by stage."""
-    wanted = {"law": joint["law"], "relation": joint["relation"], "where": "all"}
-    rows = (row for row in numbers["stages"] if wanted.items() <= row.items())
+    setting = {"law": joint["law"], "relation": joint["relation"], "where": "all"}
+    rows = (row for row in numbers["stages"] if setting.items() <= row.items())
     return {row["stage"]: row["lower_bound"] / row["promise"] for row in rows}
 
 
@@ -298,13 +298,13 @@ def _draw_shares(ax: Axes, shares: list[dict[str, Any]], *, named: bool) -> None
 
 def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]], *, named: bool) -> None:
     promise(ax)
-    shown = [where for where in WHERE if any(row["where"] == where for row in rows)]
+    places = [where for where in WHERE if any(row["where"] == where for row in rows)]
     for row in rows:
-        at = shown.index(row["where"]) + (STAGES.index(row["stage"]) - 1) * 0.26
+        at = places.index(row["where"]) + (STAGES.index(row["stage"]) - 1) * 0.26
         bar(ax, at, row["lower_bound"] / row["promise"], height=0.24, color=COLORS[row["stage"]])
     for joint in joints:
-        for at, where in enumerate(shown):
+        for at, where in enumerate(places):
             ax.plot(joint[where], at - 0.26, **EXACT, clip_on=False)
     names = {"paths": "both paths", "all": "all areas"}
-    name_rows(ax, [names.get(where, where) if named else "" for where in shown], size=8)
+    name_rows(ax, [names.get(where, where) if named else "" for where in places], size=8)
     ax.set(xlim=(0, 1.03), xlabel="lower bound (95%) / promise")

@@ -87,12 +87,15 @@ def neighbors(name: str) -> NeighborPair:
     return NeighborPair.move_people(counts, (FIRST[0], cell), LAST, label="the only person of a kind moves")
 
 
-def total_of_first(pair: NeighborPair) -> Event:
-    """Return the event that the total of the first area of level 1 is that of `y`, or below; or that of `x`."""
-    cells = [(leaf, cell) for leaf in range(FANOUT) for cell in range(SCHEMA.cells)]
-    total = float(pair.x[:FANOUT].sum())  # y has one person less
-    minus = weighted_sum(cells, [0.0] * len(cells), [-1.0] * len(cells))
-    return Event(minus, ThresholdRule(low=-total, high=1 - total))
+def total_of_first(pair: NeighborPair, leaves: int = FANOUT) -> Event:
+    """Return the event that the total of the first districts, by default those of a state, is that of `y`, not `x`."""
+    cells = [(leaf, cell) for leaf in range(leaves) for cell in range(SCHEMA.cells)]
+    before, after = (float(data[:leaves].sum()) for data in (pair.x, pair.y))
+    sign = after - before  # y has one person less, or one more
+    return Event(
+        weighted_sum(cells, [0.0] * len(cells), [sign] * len(cells)),
+        ThresholdRule(low=sign * before, high=sign * after),
+    )
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -156,15 +159,15 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    found = [row for row in numbers["rows"] if row["expected"] in (COUNTS, WITNESS)]
+    detected = [row for row in numbers["rows"] if row["expected"] in (COUNTS, WITNESS)]
     correct = [audit for row in numbers["rows"] if row["sound"] for audit in row["audits"]]
     rows = []
     for row in (row for row in numbers["rows"] if not row["sound"]):
         bound, loss = (float(value) / row["promise"] for value in (median(row["audits"]), row["loss"]))
-        by = row["expected"] + (f" ({_classes(row)})" if row in found else "")
+        by = row["expected"] + (f" ({_classes(row)})" if row in detected else "")
         true = "infinite" if np.isinf(loss) else f"{loss:.1f}"
         rows.append((row["words"], f"{row['size']:,} runs, {row['stage']}", down(bound), true, by))
-    times, audits = sum(map(caught, found)), sum(len(row["audits"]) for row in found)
+    times, audits = sum(map(caught, detected)), sum(len(row["audits"]) for row in detected)
     return locals()
 
 

@@ -106,9 +106,9 @@ def _audited(
 def check(numbers: Numbers) -> Checks:
     for epsilon, row in numbers["rows"].items():
         where = f"epsilon {epsilon}"
-        whole = row["additive"] and row["least"] >= 0 and row["again"] and row["people"] == numbers["people"]
+        consistent = row["additive"] and row["least"] >= 0 and row["again"] and row["people"] == numbers["people"]
         words = f"{where}: additive, not negative, {row['records']:,} records that give their tables"
-        yield Check(words, whole)
+        yield Check(words, consistent)
         yield Check(f"{where}: the nation's total is exact", row["p95"][0] == 0)
         yield Check(f"{where}: {row['failures']} failsafes, expected none", row["failures"] == 0)
         most, least = row["bias"]["2"], row["bias"]["0"]

@@ -65,14 +65,14 @@ def tasks(quick: bool) -> list[Task]:
     """Return all audits: with growing runs, by budget, in groups, and of every stage (quick: nine leaves, few runs)."""
     part, trees = PARTS[quick], (9,) if quick else tuple(TREES)
     growing = [leaves for leaves in GROWING if leaves in trees]
-    asked = [
+    work = [
         Task("topdown", leaves, TABLES, 1.0, 1, size // part)
         for leaves in growing
         for size in SIZES
         for _ in range(1 if quick else SEEDS)
     ]
-    asked += [Task("topdown", leaves, TABLES, e, 1, BUDGETS // part) for leaves in trees for e in EPSILONS]
-    asked += [
+    work += [Task("topdown", leaves, TABLES, e, 1, BUDGETS // part) for leaves in trees for e in EPSILONS]
+    work += [
         Task("topdown", leaves, TABLES, 1.0, people, GROUPED // part)
         for leaves in growing
         for people in GROUPS[1:]  # of one person there are as many above
@@ -80,8 +80,8 @@ def tasks(quick: bool) -> list[Task]:
     ]
     for system, stages in STAGES.values():
         if system != "topdown":
-            asked += [Task(system, 0, stage, 1.0, 1, STAGED // part) for stage in stages]
-    return asked + [Task("topdown", 9, stage, 1.0, 1, BUDGETS // part) for stage in STAGES["TopDown, 9 areas"][1][:-1]]
+            work += [Task(system, 0, stage, 1.0, 1, STAGED // part) for stage in stages]
+    return work + [Task("topdown", 9, stage, 1.0, 1, BUDGETS // part) for stage in STAGES["TopDown, 9 areas"][1][:-1]]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -91,8 +91,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     streams = np.random.SeedSequence(seed).spawn(len(asked) + len(often))
     levels = [CUSTOMARY] * len(asked) + [CONFIDENCE] * len(often)
     work = [delayed(_audit)(*one) for one in zip(asked + often, levels, streams, strict=True)]
-    found = run_all(work, jobs, "published tables")
-    return {"audits": found[: len(asked)], "sound": found[len(asked) :], "quick": quick}
+    audits = run_all(work, jobs, "published tables")
+    return {"audits": audits[: len(asked)], "sound": audits[len(asked) :], "quick": quick}
 
 
 def _audit(task: Task, confidence: float, stream: np.random.SeedSequence) -> dict[str, Any]:
@@ -106,40 +106,40 @@ def _audit(task: Task, confidence: float, stream: np.random.SeedSequence) -> dic
     return asdict(task) | kept(result) | {"attack": result.attack}
 
 
-def shares(numbers: Numbers, **wanted: Any) -> list[float]:
-    rows = [row for row in numbers["audits"] if wanted.items() <= row.items()]
+def shares(numbers: Numbers, **setting: Any) -> list[float]:
+    rows = [row for row in numbers["audits"] if setting.items() <= row.items()]
     return [float(row["lower_bound"]) / row["epsilon"] for row in rows]
 
 
 def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
     """Return the shares that one person shows in tables at epsilon 1, by the number of runs."""
     part = SIZES[0] // min(row["size"] for row in numbers["audits"] if row["leaves"] == leaves)
-    asked: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "people": 1}
-    return {size // part: shares(numbers, **asked, size=size // part) for size in SIZES}
+    setting: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "people": 1}
+    return {size // part: shares(numbers, **setting, size=size // part) for size in SIZES}
 
 
 def by_budget(numbers: Numbers, leaves: int) -> list[float]:
-    asked = {"leaves": leaves, "stage": TABLES, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
-    return [shares(numbers, **asked, epsilon=epsilon)[0] for epsilon in EPSILONS]
+    setting = {"leaves": leaves, "stage": TABLES, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
+    return [shares(numbers, **setting, epsilon=epsilon)[0] for epsilon in EPSILONS]
 
 
 def in_groups(numbers: Numbers, leaves: int) -> list[float]:
     """Return the share that a person shows in tables at epsilon 1, by the number of people who move; medians."""
-    asked = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
-    return [float(np.median(shares(numbers, **asked, people=people))) for people in GROUPS]
+    setting = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
+    return [float(np.median(shares(numbers, **setting, people=people))) for people in GROUPS]
 
 
 def stages(numbers: Numbers) -> dict[str, dict[str, float]]:
     """Return the share that every stage shows at epsilon 1, by system; what is published comes last."""
-    shown = {
+    bounds = {
         name: {
             stage: shares(numbers, system=system, leaves=9 if system == "topdown" else 0, stage=stage)[0]
             for stage in of_system
         }
         for name, (system, of_system) in STAGES.items()
     }
-    shown["TopDown, 9 areas"][TABLES] = by_budget(numbers, 9)[EPSILONS.index(1.0)]
-    return shown
+    bounds["TopDown, 9 areas"][TABLES] = by_budget(numbers, 9)[EPSILONS.index(1.0)]
+    return bounds
 
 
 def check(numbers: Numbers) -> Checks:
@@ -155,15 +155,15 @@ def check(numbers: Numbers) -> Checks:
             alone, two, *_ = in_groups(numbers, leaves)
             words = f"{leaves} areas: {two:.2f} a person of two, {alone:.2f} of one person, expected less; medians"
             yield Check(words, alone < two)
-    for name, found in stages(numbers).items():
-        *_, published = found.values()
-        words = f"{name}: {published:.2f} from what is published, {found[MEASURED]:.2f} from the measurements"
-        yield Check(words, published <= found[MEASURED] + MARGIN)
+    for name, bounds in stages(numbers).items():
+        *_, published = bounds.values()
+        words = f"{name}: {published:.2f} from what is published, {bounds[MEASURED]:.2f} from the measurements"
+        yield Check(words, published <= bounds[MEASURED] + MARGIN)
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     tables = stages(numbers)["TopDown, 9 areas"][TABLES]
-    rows = [(name, down(shown[MEASURED]), down([*shown.values()][-1])) for name, shown in stages(numbers).items()]
+    rows = [(name, down(bounds[MEASURED]), down([*bounds.values()][-1])) for name, bounds in stages(numbers).items()]
     for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
         by_size = grown(numbers, leaves)
         sizes, medians = ", ".join(f"{size:,}" for size in by_size), map(np.median, by_size.values())
@@ -183,9 +183,9 @@ def draw(numbers: Numbers) -> Figure:
             continue
         by_epsilon.plot(EPSILONS, by_budget(numbers, leaves), **look)
         if leaves in GROWING:
-            found = grown(numbers, leaves)
-            by_runs.plot(list(found), [np.median(each) for each in found.values()], **look)
-            for size, each in found.items():
+            growth = grown(numbers, leaves)
+            by_runs.plot(list(growth), [np.median(each) for each in growth.values()], **look)
+            for size, each in growth.items():
                 by_runs.plot([size] * len(each), each, ".", color=look["color"], markersize=3)
             by_group.plot(GROUPS, in_groups(numbers, leaves), **look)
     sizes = list(grown(numbers, 9))
@@ -200,7 +200,7 @@ def draw(numbers: Numbers) -> Figure:
     for ax in (by_runs, by_epsilon, by_group):
         ax.axhline(1, **PROMISE)
         ax.set(ylim=(0, 1.05), ylabel="lower bound (95%) / promise")
-    rows = [(name, stage, value) for name, found in stages(numbers).items() for stage, value in found.items()]
+    rows = [(name, stage, value) for name, growth in stages(numbers).items() for stage, value in growth.items()]
     promise(by_stage)
     for at, (_, _, value) in enumerate(rows):
         bar(by_stage, at, value)

@@ -43,13 +43,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 def _released(town: Population1940, epsilon: float, seeds: int, rng: np.random.Generator, jobs: int) -> dict[str, Any]:
     topdown = preset("e2e-1940", town.tree, epsilon=epsilon, facilities=town.facilities, solver="batched", n_jobs=jobs)
-    found = topdown.estimate(topdown.measure(town.histogram, rng, size=seeds))
+    estimates = topdown.estimate(topdown.measure(town.histogram, rng, size=seeds))
     exact, tree = topdown.tables(town.histogram), town.tree
-    errors = found.tables.sum(axis=-1) - exact.sum(axis=-1)
+    errors = estimates.tables.sum(axis=-1) - exact.sum(axis=-1)
     districts = errors[:, tree.leaves]
     strata = topdown.schema.query("votingage*hispanic*cenrace").groups
-    seen, true = answer(strata, found.tables[:RUNS, tree.leaves]), answer(strata, exact[tree.leaves])
-    off = np.abs(seen - true)[(seen > 0) | (true > 0)]  # as theirs: strata that are in either table
+    estimated, true = answer(strata, estimates.tables[:RUNS, tree.leaves]), answer(strata, exact[tree.leaves])
+    off = np.abs(estimated - true)[(estimated > 0) | (true > 0)]  # as theirs: strata that are in either table
     row: dict[str, Any] = {
         "median": float(np.median(np.abs(districts[:RUNS]))),
         "p95": float(np.quantile(np.abs(districts[:RUNS]), 0.95)),
@@ -57,8 +57,8 @@ def _released(town: Population1940, epsilon: float, seeds: int, rng: np.random.G
         "states": int(np.abs(errors[:, tree.level(1)]).max()),
         "strata": [float(np.quantile(off, q)) for q in (0.5, 0.95)],
         "residuals": districts.size,
-        "failures": len(found.failures),
-        "routes": found.routes,
+        "failures": len(estimates.failures),
+        "routes": estimates.routes,
     }
     curve = residual_loss(districts, **SETTINGS, blocks=tree.ancestors(2), rng=rng)
     row["largest"], row["middle"] = float(np.nanmax(np.abs(curve.loss))), float(curve.value)
@@ -129,8 +129,8 @@ def draw(numbers: Numbers) -> Figure:
     for ax, title in ((left, "(a) error"), (right, "(b) estimates from residuals")):
         budget_axis(ax, EPSILONS, "epsilon, one person replaced")
         head(ax, title, own_keys(ax), ncols=2)
-    shown = [epsilon for epsilon in ("0.25", "1", "4") if epsilon in rows] or list(rows)
-    for epsilon, look in styles(shown).items():
+    panels = [epsilon for epsilon in ("0.25", "1", "4") if epsilon in rows] or list(rows)
+    for epsilon, look in styles(panels).items():
         bias = {int(k): value for k, value in rows[epsilon]["bias"].items() if numbers["index"][k] >= 5}
         heights, spreads = np.array(list(bias.values())).T
         below.errorbar(list(bias), heights, 2 * spreads, **look, label=f"epsilon {epsilon}")

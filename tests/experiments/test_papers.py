@@ -56,11 +56,31 @@ def test_what_a_paper_numbers_is_there(title, wanted):
 
 def test_values_are_those_of_the_saved_numbers():
     other = copy.deepcopy(saved("flaxman_residuals"))
-    other["flaxman_figure1"]["medians"]["GDPC"] = [0.0777] * 20
+    other["flaxman_figure1"]["medians"]["GDPC"] = [0.0262] * 20
     changed = page(FIVE, lambda name: other if name == "flaxman_residuals" else saved(name))
     shown = PAPERS.read_text().splitlines()
     (line,) = [line for line in changed.splitlines() if line not in shown]
-    assert "0.0777" in line
+    assert "0.0262" in line
+
+
+def test_what_does_not_hold_differs():
+    """A status is that of the saved numbers: others change it, and every condition decides one item."""
+    other = copy.deepcopy(saved("nist_rows"))
+    other["nist_synthesis"]["rows"] = 799_999
+    changed = values(lambda name: other if name == "nist_rows" else saved(name))["how"]
+    assert named()["how"]["rows"] == "same"
+    assert changed == named()["how"] | {"rows": "differs"}
+    decided = [item.how.removeprefix("{how[").removesuffix("]}") for item in ITEMS if item.how.startswith("{how[")]
+    assert sorted(decided) == sorted(named()["how"])
+
+
+def test_what_differs_stands_first():
+    for paper in page(FIVE, saved).split("\n## ")[1:]:
+        differs, rest = paper.split("### The rest")
+        assert all(
+            line.split(" | ")[-1].startswith("differs") for line in differs.splitlines()[6:] if line.startswith("|")
+        )
+        assert "| differs" not in rest
 
 
 def test_statuses_are_counted():
@@ -80,7 +100,13 @@ def test_statuses_are_counted():
         (Item("a", "b", "guessed"), "how must be one of same, close"),
         (Item("a", "b", "not to be had"), "what is not to be had must say why, got nothing of a"),
         (Item("a", "b", "same"), "an item must be somewhere, got nothing of a"),
-        (Item("a", "b", "close", ("one_run",), "0.5"), "numbers of an experiment must come from its file, got a text"),
+        (
+            Item("a", "b", "differs", ("one_run",), "0.5"),
+            "numbers of an experiment must come from its file, got a text",
+        ),
+        (Item("a", "b", "close", ("one_run",), "{x}"), "how must be computed from saved numbers, got 'close' of a"),
+        (Item("a", "b", "same", ("one_run",), "{x}"), "how must be computed from saved numbers, got 'same' of a"),
+        (Item("a", "b", "same", ("audit.claims:PureDP",), why="c"), "what is the same must have no condition, got 'c'"),
         (Item("a", "b", "shown", ("no_such",)), "experiments must be among those of `list`, got 'no_such' of a"),
         (Item("a", "b", "same", ("audit.claims:Nothing",)), "module 'audit.claims' has no attribute 'Nothing'"),
     ],

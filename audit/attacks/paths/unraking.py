@@ -91,29 +91,29 @@ class Tree:
         """Entries of an output that add up to each node: its own, or those of its children."""
         own = np.full(self.n_nodes, -1)
         own[self.released] = np.arange(self.released.size)
-        found: list[Index] = [np.empty(0, np.int64)] * self.n_nodes
+        entries: list[Index] = [np.empty(0, np.int64)] * self.n_nodes
         for node in range(self.n_nodes - 1, -1, -1):
-            found[node] = (
-                own[[node]] if own[node] >= 0 else np.concatenate([found[child] for child in self.children[node]])
+            entries[node] = (
+                own[[node]] if own[node] >= 0 else np.concatenate([entries[child] for child in self.children[node]])
             )
-        return tuple(found)
+        return tuple(entries)
 
     def totals(self, outputs: NDArray[Any], nodes: Index | None = None) -> Floats:
         """Return the value of nodes, shape (runs, m): as released, or else the sum of what is released below."""
-        flat, wanted = self.flat(outputs), np.arange(self.n_nodes) if nodes is None else nodes
+        flat, columns = self.flat(outputs), np.arange(self.n_nodes) if nodes is None else nodes
         with np.errstate(invalid="ignore"):  # opposite infinities
-            return np.column_stack([np.sum(self.part(flat, node), axis=1, dtype=np.float64) for node in wanted])
+            return np.column_stack([np.sum(self.part(flat, node), axis=1, dtype=np.float64) for node in columns])
 
     def flat(self, outputs: NDArray[Any]) -> NDArray[Any]:
         """Return outputs with one axis of entries, or say what is wrong with them."""
-        given = np.asarray(outputs)
-        if given.dtype.kind not in "iuf":
-            raise TypeError(f"outputs must be real numbers, got dtype {given.dtype}")
-        if given.ndim < 2 or math.prod(given.shape[1:]) != self.released.size:
+        array = np.asarray(outputs)
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"outputs must be real numbers, got dtype {array.dtype}")
+        if array.ndim < 2 or math.prod(array.shape[1:]) != self.released.size:
             raise ValueError(
-                f"outputs must have one entry for each of {self.released.size} released nodes, got shape {given.shape}"
+                f"outputs must have one entry for each of {self.released.size} released nodes, got shape {array.shape}"
             )
-        return np.ascontiguousarray(given.reshape(len(given), self.released.size))
+        return np.ascontiguousarray(array.reshape(len(array), self.released.size))
 
     def part(self, flat: NDArray[Any], node: int) -> NDArray[Any]:
         """Return the entries that add up to a node, shape (runs, k), each run in one piece: so sums round least."""
@@ -151,7 +151,7 @@ def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> F
     array([[40.,  7., 11.]])
     """
     flat = tree.flat(outputs)
-    found = np.full((len(flat), nodes.size), np.nan)
+    recovered = np.full((len(flat), nodes.size), np.nan)
 
     @functools.cache
     def family(node: int) -> tuple[Floats, Floats]:
@@ -168,16 +168,18 @@ def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> F
         columns = np.flatnonzero(above == parent)
         if parent < 0:
             value, spread = itself(0)
-            whole = np.rint(value)
-            found[:, columns] = np.where(np.abs(value - whole) <= np.minimum(ROUNDING * spread, WHOLE), whole, np.nan)
+            rounded = np.rint(value)
+            recovered[:, columns] = np.where(
+                np.abs(value - rounded) <= np.minimum(ROUNDING * spread, WHOLE), rounded, np.nan
+            )
             continue
         (values, spreads), (total, spread) = family(parent), itself(parent)
         shares = values / total
         errors = ROUNDING * (spreads + np.abs(shares) * spread) / np.abs(total)
         children = tree.children[parent]
         counts = _counts(shares, errors, around[children])
-        found[:, columns] = counts[:, np.searchsorted(children, nodes[columns])]
-    return found
+        recovered[:, columns] = counts[:, np.searchsorted(children, nodes[columns])]
+    return recovered
 
 
 def _sums(tree: Tree, flat: NDArray[Any], nodes: Sequence[int] | Index) -> tuple[Floats, Floats]:
@@ -204,12 +206,12 @@ def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
     total[large] = _sum_near(shares[large, first], errors[large, first], near)
 
     counts = shares * total[:, None]
-    whole = np.rint(counts)
-    lost = (whole == whole[:, :1]).all(axis=1)
-    lost |= ~(np.abs(counts - whole) <= np.minimum(errors * total[:, None], WHOLE)).all(axis=1)
+    rounded = np.rint(counts)
+    lost = (rounded == rounded[:, :1]).all(axis=1)
+    lost |= ~(np.abs(counts - rounded) <= np.minimum(errors * total[:, None], WHOLE)).all(axis=1)
     # The least squares of noise that is equal on all children.
-    factor = np.maximum(np.rint((whole * expected).sum(axis=1) / np.square(whole).sum(axis=1)), 1.0)
-    return np.where(lost[:, None], np.nan, whole * factor[:, None])
+    factor = np.maximum(np.rint((rounded * expected).sum(axis=1) / np.square(rounded).sum(axis=1)), 1.0)
+    return np.where(lost[:, None], np.nan, rounded * factor[:, None])
 
 
 def _convergents(numbers: Floats) -> Iterator[tuple[Floats, Floats]]:
@@ -232,17 +234,17 @@ def _denominator(numbers: Floats, errors: Floats) -> Floats:
     The first convergent within the error is the fraction, as no other has so small a denominator; a number that is none
     is taken for one with a probability of about `SURE`.
     """
-    found = np.full(numbers.size, np.nan)
-    left = np.isfinite(numbers)
+    result = np.full(numbers.size, np.nan)
+    pending = np.isfinite(numbers)
     for denominator, distance in _convergents(numbers):
         size = np.abs(denominator)
-        left &= size * size * errors <= SURE
-        done = left & (np.abs(distance) <= size * errors)
-        found[done] = size[done]
-        left &= ~done
-        if not left.any():
+        pending &= size * size * errors <= SURE
+        done = pending & (np.abs(distance) <= size * errors)
+        result[done] = size[done]
+        pending &= ~done
+        if not pending.any():
             break
-    return found
+    return result
 
 
 def _sum_near(shares: Floats, errors: Floats, expected: Floats) -> Floats:
@@ -267,11 +269,11 @@ def _sum_near(shares: Floats, errors: Floats, expected: Floats) -> Floats:
 
 def _whole_numbers(name: str, values: ArrayLike) -> Index:
     """Return a filled row of integers, read-only."""
-    given = np.asarray(values)
-    if given.ndim != 1 or given.size == 0:
-        raise ValueError(f"{name} must be a filled row of nodes, got shape {given.shape}")
-    if given.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers, got dtype {given.dtype}")
-    row = given.astype(np.int64)
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or numbers.size == 0:
+        raise ValueError(f"{name} must be a filled row of nodes, got shape {numbers.shape}")
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got dtype {numbers.dtype}")
+    row = numbers.astype(np.int64)
     row.flags.writeable = False
     return row

@@ -106,13 +106,13 @@ def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
     return several
 
 
-def select_events(found: Sequence[Proposal], rating: Rating) -> list[Event]:
+def select_events(candidates: Sequence[Proposal], rating: Rating) -> list[Event]:
     """Return the event that promises most, then the best rare one, and the most cautious one; none if no score varies.
 
     Among equals the first is taken.
     """
-    rare, usual = ([proposal for proposal in found if proposal.way.rare is which] for which in (True, False))
-    ways = (usual, rare, found[:: len(WAYS)])
+    rare, usual = ([proposal for proposal in candidates if proposal.way.rare is which] for which in (True, False))
+    ways = (usual, rare, candidates[:: len(WAYS)])
     best = [proposal for some in ways if (proposal := best_of(some)) is not None]
     if not best:
         return []
@@ -141,13 +141,13 @@ def _hits(rival: Proposal, rating: Rating) -> int:
     return int(hits)
 
 
-def best_of(found: Sequence[Proposal]) -> Proposal | None:
+def best_of(candidates: Sequence[Proposal]) -> Proposal | None:
     """Return the choice that promises most, where later and bolder ones must do so clearly; None if there is none.
 
     Of rare events the surest is taken.
     """
     best: Proposal | None = None
-    for proposal in found:
+    for proposal in candidates:
         if best is None or proposal.promise > 0 >= best.promise:
             best = proposal
             continue

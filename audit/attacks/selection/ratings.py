@@ -106,7 +106,7 @@ class Guessing:
             place = int(no_worse[np.argmax(guesses[no_worse] - TIE * (lower - upper)[no_worse])])
         return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if named else "y"))
 
-    def shortfalls(self, found: Sequence[Proposal]) -> tuple[float, ...]:
+    def shortfalls(self, candidates: Sequence[Proposal]) -> tuple[float, ...]:
         """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
 
         Parts of the runs are drawn again, and rules are chosen on each draw; the bound to be expected of each is what
@@ -116,9 +116,9 @@ class Guessing:
         draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
         weights, every = np.vstack([ALL, draws]), np.tile(ALL, (RESAMPLES + 1, 1))
         best, promised = np.full(len(weights), -np.inf), np.zeros(len(weights))
-        main = best_of([proposal for proposal in found if not proposal.way.rare])
+        main = best_of([proposal for proposal in candidates if not proposal.way.rare])
         alike = () if main is None else (main.way, main.table.family)
-        alternatives = [proposal for proposal in found if (proposal.way, proposal.table.family) == alike]
+        alternatives = [proposal for proposal in candidates if (proposal.way, proposal.table.family) == alike]
         least = 0.0
         for proposal in sorted(alternatives, key=lambda proposal: -proposal.promise)[:RIVALS]:
             rating, _ = self.rated(proposal.table, weights, proposal.way)
@@ -187,8 +187,8 @@ class Shifts:
         arrays = [np.array(one) for one in counts]
         shift = float(self._shift(arrays[0], arrays[1], arrays[2], arrays[3], DOUBT, rare))
         errors = []
-        for met, of in ((likely, many), (other, few)):
-            rate = (met + 0.5) / (of + 1)
+        for hits, of in ((likely, many), (other, few)):
+            rate = (hits + 0.5) / (of + 1)
             density = math.exp(-(float(special.ndtri(rate)) ** 2) / 2) / math.sqrt(2 * math.pi)
             errors.append(math.sqrt(rate * (1 - rate) / of) / density)
         return shift, math.hypot(*errors)

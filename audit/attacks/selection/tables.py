@@ -106,10 +106,10 @@ class Table:
             return CellRule(high_side, low_side) if above == "y" else CellRule(low_side, high_side)
         low = float(self.values[lower - 1]) if lower > 0 else -math.inf
         high = float(self.values[upper]) if upper < self.values.size else math.inf
-        found = ThresholdRule(low, high, above)
+        rule = ThresholdRule(low, high, above)
         if self.cells is None:
-            return found
-        guess = found.guess(self.cells[1])
+            return rule
+        guess = rule.guess(self.cells[1])
         return CellRule(self.cells[0][guess > 0], self.cells[0][guess < 0])
 
 
@@ -117,13 +117,13 @@ def tabulated(
     statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, families: Sequence[Family]
 ) -> list[Table]:
     """Return the tables of all scores that vary, shape (runs, k) on either database: one for each family."""
-    found: list[Table] = []
+    tables: list[Table] = []
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
         if min(x.size, y.size) and (np.any(x != x[0]) or np.any(y != x[0])):
             own = [table for family in families if (table := MADE[family](statistic, x, y)) is not None]
-            found += own[:1] if own and own[0].stated is not None else own  # a ratio's order is known
-    return found
+            tables += own[:1] if own and own[0].stated is not None else own  # a ratio's order is known
+    return tables
 
 
 def _of_thresholds(statistic: Statistic, x: Floats, y: Floats) -> Table:

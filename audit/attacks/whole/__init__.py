@@ -38,7 +38,7 @@ class Whole:
 
     def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Return statistics of whole outputs that clearly differ."""
-        if math.prod(exploration.shape) < FEWEST or exploration.found.keys() & KNOWING:
+        if math.prod(exploration.shape) < FEWEST or exploration.statistics_by_attack.keys() & KNOWING:
             return
         explored = explore(exploration)
         yield from search_scales(explored)

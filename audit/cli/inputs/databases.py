@@ -100,13 +100,13 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
     return int(cells[people[cells].argmin()])
 
 
-def population_of(options: TargetOptions, drawn: dict[str, Any]) -> Population:
+def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Population:
     """Return the counts that options name, drawn with parameters if they are not there, and their tree."""
     data, systems = options.data or BUNDLED, offered("systems")
     if options.areas is not None:
         tree, counts = _of_areas(Path(data), options.areas, options.count)
     elif data in bundled():
-        tree, counts = systems.DRAWN[data](**drawn) if data in systems.DRAWN else systems.load(data)
+        tree, counts = systems.DRAWN[data](**parameters) if data in systems.DRAWN else systems.load(data)
     else:
         if Path(data).suffix == ".parquet":
             raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
@@ -120,9 +120,9 @@ def population_of(options: TargetOptions, drawn: dict[str, Any]) -> Population:
 def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[Any]]:
     """Return the tree that columns of areas make, and its counts: rows of an area are added up, by default each one."""
     records, names = read_records(path), [name.strip() for name in areas.split(",")]
-    given = list(records[0]) if isinstance(records, list) else list(records.columns)
-    if missing := [name for name in (*names, *filter(None, [count])) if name not in given]:
-        raise ValueError(f"{path} must have the column {missing[0]!r}, got {', '.join(given)}")
+    header = list(records[0]) if isinstance(records, list) else list(records.columns)
+    if missing := [name for name in (*names, *filter(None, [count])) if name not in header]:
+        raise ValueError(f"{path} must have the column {missing[0]!r}, got {', '.join(header)}")
     columns = [column_of(records, name) for name in names]
     for name, column in zip(names, columns, strict=True):
         if any(code in ("", None) or code != code for code in column):

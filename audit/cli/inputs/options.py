@@ -151,11 +151,14 @@ class TargetOptions:
         None
     )
     rho: Annotated[float | None, "Budget of a system that promises zero-concentrated privacy."] = None
-    preset: Annotated[str, "Settings of a system by their name; `plaudit list` names them."] = ""
+    preset: Annotated[str, "Settings of a system by their name; `plaudit list NAME` names them."] = ""
     stage: Annotated[
-        str, "Look at a stage of a system instead of its release, such as measurements; `plaudit list` names stages."
+        str,
+        "Look at a stage of a system instead of its release, such as measurements; `plaudit list NAME` names stages.",
     ] = ""
-    pair: Annotated[str, "Which of its bundled pairs of databases a system runs on; `plaudit list` names them."] = ""
+    pair: Annotated[
+        str, "Which of its bundled pairs of databases a system runs on; `plaudit list NAME` names them."
+    ] = ""
     claim: Annotated[
         str, "The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
     ] = ""

@@ -73,20 +73,20 @@ def select_targets(
     elif counts:
         refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
     else:
-        refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list` names them")
+        refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list NAME` names them")
     for system in systems.values():
         _check_budgets(system, options.budgets)
-    generated = offered("systems").DRAWN
-    drawn = writable(signature(generated[options.data], eval_str=True).parameters) if options.data in generated else {}
-    values = {name: _parameters(name, systems.get(name), options, drawn) for name in names}
+    draw = offered("systems").DRAWN.get(options.data)
+    of_data = {} if draw is None else writable(signature(draw, eval_str=True).parameters)
+    values = {name: _parameters(name, systems.get(name), options, of_data) for name in names}
     counted = [name for name in names if name not in systems or systems[name].of_counts]
     records = databases.add_row is not None or databases.replace_row is not None
-    given = {name: value for name, value in values[names[0]].items() if name in drawn}
-    population = population_of(options, given) if counted and not records else None
+    data_values = {name: value for name, value in values[names[0]].items() if name in of_data}
+    population = population_of(options, data_values) if counted and not records else None
     pairs = pairs_of(options, databases, population) if counted else []
     targets = []
     for name in names:
-        own = {key: value for key, value in values[name].items() if key not in drawn}
+        own = {key: value for key, value in values[name].items() if key not in of_data}
         if name not in systems:
             target = Target(name, own_mechanism(name), pairs)
         elif name not in counted:
@@ -136,11 +136,11 @@ def _on_persons(system: Any, options: TargetOptions) -> Any:
         return system.on(options.data, **options.persons)
 
 
-def _parameters(name: str, system: Any, options: TargetOptions, drawn: dict[str, Any]) -> dict[str, Any]:
+def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters that are set, of a system or of data that are drawn."""
     own = {} if system is None else {key: one for key, one in system.settings.items() if key not in WITH_OPTION}
-    of = name if drawn or system is None or not system.of_counts else f"{name} without --data uniform"
-    return read_parameters(options.set or (), writable(own) | drawn, of)
+    of = name if of_data or system is None or not system.of_counts else f"{name} without --data uniform"
+    return read_parameters(options.set or (), writable(own) | of_data, of)
 
 
 def _system(name: str, preset: str) -> Any:
@@ -156,8 +156,8 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
     """Return a system with values of parameters on the pair of a name, or on its first of a relation."""
     names = [options.pair] if options.pair else system.pairs
     with _extras_needed():
-        made: Iterator[NeighborPair] = (system.pair(name) for name in names)
-        pair = next((pair for pair in made if pair.relation == (options.relation or pair.relation)), None)
+        pairs: Iterator[NeighborPair] = (system.pair(name) for name in names)
+        pair = next((pair for pair in pairs if pair.relation == (options.relation or pair.relation)), None)
     if pair is None:
         raise ValueError(f"{system.name} has no pair of {options.relation} neighbors, got --pair {', '.join(names)}")
     if options.data is not None and not options.public_data:

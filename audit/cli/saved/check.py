@@ -48,7 +48,7 @@ def check(
     else:
         aside = sys.stdout if form in ("table", "line") else sys.stderr
         if saved.audits and form == "table":
-            show(saved.audits, as_json=False)
+            show(saved.audits, as_json=False, known_bugs=saved.known_bugs)
         elif saved.audits:
             print(FORMS[form](saved.audits), end="")
         for name, record in saved.replays:  # which has no numbers for the columns of a table

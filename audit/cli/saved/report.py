@@ -39,10 +39,9 @@ def report(
     places = [path if path.is_dir() else path.parent for path in results]
     path = places[0] / "report.html" if out is None else out
     _check_replaceable(path, places, named=out is not None)
-    folder = results[0].name if len(results) == 1 else ""  # no name of a folder above it
-    of = "" if public or folder in ("", "..") else f" of {folder}"
-    words: dict[str, Any] = {"title": title or f"Privacy audit{of}", "author": author, "question": question}
-    page = build_report(*saved, **words, public=public, published=_names_of_systems() if public else ())
+    published = _names_of_systems() if public else ()
+    words: dict[str, Any] = {"title": title, "author": author, "question": question}
+    page = build_report(*saved, **words, public=public, published=published)
     records = (saved.audits, saved.estimates, saved.replays)
     confidential = any(result.confidential for kind in records for _, result in kind)
     write_atomically(path, page, private=confidential and not public)

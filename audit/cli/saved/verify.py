@@ -75,8 +75,8 @@ def _made_again(result: AuditResult) -> str:
     except ValueError:  # quotes that are not closed
         words = []
     if words[:2] != ["plaudit", "audit"]:
-        made = f"{command[:80]!r}" if isinstance(command, str) else "none: make it again in Python, as it was made"
-        raise ValueError(f"a rerun needs a recorded command of `plaudit audit`, got {made}")
+        hint = f"{command[:80]!r}" if isinstance(command, str) else "none: make it again in Python, as it was made"
+        raise ValueError(f"a rerun needs a recorded command of `plaudit audit`, got {hint}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(audit)
     typed: Any = typer.main.get_command(app)

@@ -175,12 +175,12 @@ def test_each_attack_finds_what_it_knows_and_spends_no_more_than_it_needs(mechan
 
 def test_candidates_know_which_attack_found_them():
     found = candidate_statistics(runs_of(Known()), ROUGHLY, 3000)
-    assert (found.tried, found.found_by(found.statistics[0])) == (("likelihood_ratio", "entries"), "likelihood_ratio")
-    assert {found.found_by(statistic) for statistic in found.statistics[1:]} == {"entries"}
+    assert (found.tried, found.attack_of(found.statistics[0])) == (("likelihood_ratio", "entries"), "likelihood_ratio")
+    assert {found.attack_of(statistic) for statistic in found.statistics[1:]} == {"entries"}
     assert found.statistics[0](np.array([THREE.x, THREE.y])).tolist() == [-1, 1]
     own = candidate_statistics(runs_of(), Attack(OWN), 3000)
     assert own.statistics == OWN
-    assert (own.tried, own.found_by(own.statistics[1])) == (("own statistics",), "own statistics")
+    assert (own.tried, own.attack_of(own.statistics[1])) == (("own statistics",), "own statistics")
 
 
 def test_where_the_pair_does_not_tell_more_runs_find_what_moves():

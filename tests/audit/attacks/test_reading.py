@@ -201,7 +201,7 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     ]
     numbers, around = [f"number {place} in output" for place in (1, 2)], "text around the numbers of output"
     assert [column.name for column in found.columns] == ["output", *numbers, "length of output", around, *ends]
-    assert found.whole == 1
+    assert found.n_parts == 1
     seen = columns_of(found, "a12:3.5e2 -> y", "b", 7)
     assert seen["number 1 in output"] == [12, ABSENT, NUMBER]
     assert seen["number 2 in output"] == [350, ABSENT, NUMBER]
@@ -210,14 +210,14 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     assert seen["last letter of output in words"] == [1, ANOTHER, NUMBER]
     assert seen["first letter of output in words"] == [0, ANOTHER, NUMBER]
     few = learned(*words[:MANY])  # negative control: so few are words themselves
-    assert len(few.columns) == few.whole == 1
+    assert len(few.columns) == few.n_parts == 1
     assert len(learned(*words, inside=False).columns) == 1
 
 
 def test_of_words_of_as_many_values_the_first_are_looked_into():
     """Not those that a set has first, which are others in every process."""
     found = reading._learned([{f"part {k}": "word"} for k in range(12)], inside=True)
-    inside = [column.source for column in found.columns[found.whole :]]
+    inside = [column.source for column in found.columns[found.n_parts :]]
     assert list(dict.fromkeys(inside)) == [f"part {k}" for k in range(reading.LOOKED_INTO)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import os
+import re
 import sys
 from dataclasses import fields
 from importlib import metadata
@@ -24,7 +25,7 @@ from tests.helpers import audited
 
 
 def test_list_tells_the_systems_apart(plaudit: Command) -> None:
-    outcome, listed = plaudit("list"), strict(plaudit("list", "--json").out)
+    outcome, listed = plaudit("list", " "), strict(plaudit("list", "--json").out)
     assert (outcome.code, outcome.err) == (WITHIN, "")
     text, groups = " ".join(outcome.out.split()), [row["group"] for row in listed.values()]
     for name, row in listed.items():
@@ -45,6 +46,28 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     topdown = {"pairs": ["replaced", "added"], "presets": ["e2e-1940", "pl94-2020", "h1", "micro"]}
     topdown |= {"stages": ["measurements", "estimate", "rounded", "microdata"], "relation": "replace_one"}
     assert listed["topdown"] == listed["topdown"] | topdown
+
+
+def test_a_list_of_all_has_names_only_and_a_word_chooses(plaudit: Command) -> None:
+    outcome, listed = plaudit("list"), strict(plaudit("list", "--json").out)
+    assert set(listed) <= set(outcome.out.replace(",", " ").split())
+    assert "promise epsilon" not in outcome.out
+    for word in ("RDPC", "known bug"):  # in names, descriptions and groups
+        told = plaudit("list", word).out
+        assert all(
+            (f"\n  {name}: " in told) == (word.lower() in f"{name} {row}".lower()) for name, row in listed.items()
+        )
+    assert refused(plaudit("list", "gdcp"), "no name or description has 'gdcp' in it: see `plaudit list`")
+
+
+def test_help_has_sections_of_at_most_ten_options(plaudit: Command) -> None:
+    for name in FUNCTIONS:
+        text = plaudit(name, "--help").out.partition("Examples:")[0]
+        sections = re.split(r"\n\n(?=[A-Z][^\n]*:\n)", text)[1:]
+        options = [parameter for parameter in commands().commands[name].params if parameter.param_type_name == "option"]
+        assert sum(section.count("\n  --") for section in sections) == len(options) + 1  # of help
+        assert max(section.count("\n  --") for section in sections) <= 10
+    assert plaudit("audit", "--help").out.index("--claim") < plaudit("audit", "--help").out.index("--selection")
 
 
 def test_list_says_which_extra_a_system_needs(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +104,7 @@ def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
 def test_a_list_fits_a_narrow_terminal(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("COLUMNS", "60"), ("FORCE_COLOR", "1"), ("TERM", "xterm")):
         monkeypatch.setenv(name, value)
-    told = plaudit("list").out
+    told = plaudit("list", "bug").out + plaudit("list").out
     assert max(map(len, told.splitlines())) <= 60
     assert "\n  bug-topdown-silent-totals: " in told
 

@@ -135,7 +135,7 @@ def test_a_pass_names_the_command_for_more_extreme_databases(
     command = shlex.split(AuditResult.from_dict(read_json(path)).provenance["next"])
     assert any(tuple(command[place : place + len(more)]) == more for place in range(len(command)))
     assert not {"--cell", "--seed", "Eve,80,12345", "Cid,65,0"} & set(command)
-    assert "More extreme databases may lose more. Next: plaudit audit" in " ".join(outcome.out.split())
+    assert "- Audit more extreme databases, which may lose more: plaudit audit" in " ".join(outcome.out.split())
     again = plaudit(*command[1:], "--seed", "2", "--json")  # which says no more of the next
     assert again.code in (WITHIN, VIOLATION)
     assert not any("next" in result.provenance for result in results(again).values())

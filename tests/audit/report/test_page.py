@@ -48,10 +48,11 @@ FAULTY = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on
     ("results", "words"),
     [
         ({"audits": [audited(), BROKEN, IDLE]}, "1 of 3 audits shows a broken promise of privacy."),
-        ({"audits": [audited()]}, "No promise of privacy was refuted, which proves none."),
-        ({"audits": [IDLE]}, "1 of 1 audit had no power to refute one."),
+        ({"audits": [audited()]}, "No violation found."),
+        ({"audits": [IDLE]}, "No verdict: there were too few runs."),
+        ({"audits": [audited(), IDLE]}, "No violation found, but 1 of 2 audits had too few runs."),
         ({"audits": [audited()], "replays": [FAULTY, replayed()]}, "1 of 2 replays shows a violation."),
-        ({"audits": [BROKEN], "replays": [FAULTY]}, "1 of 1 audit shows a broken promise of privacy."),
+        ({"audits": [BROKEN], "replays": [FAULTY]}, "The promise of privacy is broken."),
         ({"replays": [FAULTY]}, "1 of 1 replay shows a violation."),
         ({"replays": [replayed(evaluated=False)]}, "No replay shows a violation, but 1 of 1 had nothing to compare."),
         ({"replays": [replayed()]}, "No replay shows a violation, which proves no promise."),
@@ -67,7 +68,7 @@ def test_the_verdict_comes_first_and_the_worst_audit():
     page = page_of([("a", audited()), ("b", BROKEN), ("c", IDLE)])
     assert page.index("broken promise") < page.index("All audits</h2>") < page.index("Each audit</h2>")
     assert page.index('<a href="#audit-1"><bdi>b</bdi></a>') < page.index('<a href="#audit-2"><bdi>c</bdi></a>')
-    assert "with a probability of up to 0.05" in page_of([("a", audited())])
+    assert "with probability 0.05 at most" in page_of([("a", audited())])
     with pytest.raises(ValueError, match="at least one result, got none"):
         page_of([])
 
@@ -270,7 +271,7 @@ def test_a_confidential_page_says_so_everywhere():
     assert "<title>CONFIDENTIAL: t</title>" in page
     assert '<body class="confidential">' in page
     assert re.search(r"@page confidential \{ @top-center \{ content: \"CONFIDENTIAL\"", page)
-    assert page.count('<strong class="secret">CONFIDENTIAL</strong>') == 3  # figure, table, details
+    assert page.count('<strong class="secret">CONFIDENTIAL</strong>') == 4  # verdict, figure, table, details
     assert page.index("CONFIDENTIAL</strong>") < page.index("<h1>")
     assert 'class="secret"' not in page_of([("b", audited())])
     redacted = page_of([("a", audited(confidential=True).redact())])
@@ -308,18 +309,16 @@ def made(day, **changes):
     return audited(provenance={"created": f"{day}T12:30:00+00:00", "parameters": {}}, **changes)
 
 
-def test_question_author_date_and_readers_stand_at_the_top():
+def test_a_date_stands_at_the_top_and_question_author_and_readers_with_the_verdict():
     page = page_of([("a", made("2026-03-04")), ("b", made("2026-02-01"))], author="A <b>", question="Q?")
     assert head_of(page) == {
         "Question": "Q?",
         "Author": "A &lt;b&gt;",
-        "Date of the results": "2026-02-01 to 2026-03-04",
         "Who may read it": "Anyone who may see the names and commands in it: no data behind it are marked as "
         "confidential.",
     }
-    assert page.index("Who may read it") < page.index('<nav aria-label="Contents">') < page.index('id="verdict"')
+    assert page.index(" · 2026-02-01 to 2026-03-04</p>") < page.index('id="verdict"') < page.index("Who may read it")
     secret = head_of(page_of([("a", made("2026-03-04", confidential=True))]))
-    assert secret["Date of the results"] == "2026-03-04"
     assert secret["Who may read it"].startswith("Only those who may see the confidential data")
     public = head_of(page_of([("a", audited(confidential=True))], public=True))
     assert public == {
@@ -354,9 +353,11 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     assert words.startswith(
         "1 of 2 audits shows that a promise of privacy is broken. The clearest violation is that of b. "
     )
-    assert "guesses it right at most 73.2 times in 100 from even odds." in words
-    assert "After some releases the guess is right at least 81.7 times in 100." in words
-    assert words.endswith(f"{how} 95% to 99.9% confidence. The others refuted nothing, which proves nothing.")
+    assert "and is right at most 73.2 times in 100." in words
+    assert "For certain outputs the guess is right at least 81.7 times in 100." in words
+    assert words.endswith(
+        f"{how} 95% to 99.9% confidence. The others did not refute their promises, which is no proof of them."
+    )
     alone = quotable([("b", broken)])
     assert alone.startswith("1 of 1 audit shows")
     assert alone.endswith("99.9% confidence.")

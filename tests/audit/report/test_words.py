@@ -20,7 +20,7 @@ from audit.neighbors import NeighborPair
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.page import build_report
-from audit.report.words import assumptions, event_class, meaning, remedy, unseen, visible
+from audit.report.words import actions, assumptions, event_class, headline, meaning, remedy, unseen, visible
 from audit.results import ONE_RUN
 from tests.audit.report.hostile import PAYLOADS, Page
 from tests.helpers import audited, estimated
@@ -59,9 +59,14 @@ def test_words_follow_the_result():
     assert "A loss below 1.250 (125.0% of the promise)" in unseen(audited())[0]
     assert "however large" in unseen(audited(detectable=math.inf))[0]
     assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
-    assert "within the promised 1" in meaning(audited())[1]
+    assert "does not refute the promised 1, and does not prove it" in meaning(audited())[1]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
-    assert meaning(audited(verdict="no power", detectable=3.0))[2] == ("What would help: some 9600 runs.")
+    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9600 runs in all.", "")
+    assert "can only promise epsilon above" in actions(audited(verdict="violated", claim=PureDP(0.5)))[2][0]
+    assert len(actions(unbounded)) == 2  # no promise is large enough
+    assert len(actions(unbounded.redact())) == 1  # which has no event to look at
+    assert actions(audited(provenance={"next": "plaudit audit a"}))[0][1] == "plaudit audit a"
+    assert headline([("a", audited())] * 2) == "No violation found in 2 audits."
     assert "which of two values" in meaning(audited(relation="replace_one"))[0]
     assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]
     assert "made elsewhere" in assumptions(audited(provenance={"parameters": {"runs_x": 9}}))[1]
@@ -207,10 +212,10 @@ def test_text_that_hides_turns_or_covers_is_escaped():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "some 9600 runs (--size)"),  # 1.2 x 2000 x (2 / 1)^2; events of a group would be too rare
+        ({}, "about 9600 runs in all (--size)"),  # 1.2 x 2000 x (2 / 1)^2; events of a group would be too rare
         (
             {"claim": PureDP(0.25), "measured": PureDP(0.0), "detectable": 0.75},
-            "some 9600 runs (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
+            "about 9600 runs in all (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
         ),
         ({"unit": "record", "detectable": math.inf}, "more runs (--size), or databases that differ in several records"),
         (

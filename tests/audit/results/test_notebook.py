@@ -166,8 +166,8 @@ def test_a_search_says_how_far_it_is(monkeypatch):
     calls = []
 
     class Bar:
-        def __init__(self, what, total, *, shown, unit):
-            calls.append((what, total, shown, unit))
+        def __init__(self, what, total, *, visible, unit):
+            calls.append((what, total, visible, unit))
 
         def __enter__(self):
             return calls.append

@@ -47,16 +47,16 @@ def test_long_work_shows_how_far_it_is(screen):
 
 def test_by_default_there_is_a_bar_on_the_terminal_of_the_main_process_alone(screen, monkeypatch):
     written = screen()
-    work(shown=None)
+    work(visible=None)
     assert "10/10" in written.getvalue()
     written.truncate(0)
     monkeypatch.setattr(progress.multiprocessing.current_process(), "_name", "LokyProcess-1")
-    work(shown=None)
+    work(visible=None)
     assert written.getvalue() == ""
 
 
 @pytest.mark.parametrize(
-    ("options", "shown"),
+    ("options", "visible"),
     [
         ({"patience": 1e6}, True),
         ({"patience": 1e6, "kind": "dumb"}, True),
@@ -65,9 +65,9 @@ def test_by_default_there_is_a_bar_on_the_terminal_of_the_main_process_alone(scr
         ({"terminal": False}, None),
     ],
 )
-def test_silence_for_short_work_off_a_terminal_and_on_request(options, shown, screen):
+def test_silence_for_short_work_off_a_terminal_and_on_request(options, visible, screen):
     written = screen(**options)
-    work(shown=shown)
+    work(visible=visible)
     assert written.getvalue() == ""
 
 

@@ -95,7 +95,7 @@ def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out:
     names = {path.stem for path in saved.glob("*.json")}
     assert set(told) == {"gdpc", "gdpc (2)"} | names  # one file is read once, another of its name has a number
     assert plaudit("report", "out", half).out.startswith("Wrote out/report.html: 2 audits, 1 violated; 0 estimates.")
-    assert "<title>Privacy audit</title>" in Path("out/report.html").read_text("utf-8")
+    assert "<title>Privacy audit of GDPC, HalfNoiseGDPC</title>" in Path("out/report.html").read_text("utf-8")
     refused(plaudit("report", "out", str(saved), "--out", half), "out must not be a result")
 
 

@@ -36,7 +36,7 @@ def test_the_exit_code_is_that_of_check(plaudit, folder, more, code):
     assert words.startswith(f"Wrote {folder / 'report.html'}: 2 audits, ")
     page = (folder / "report.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert "<title>Privacy audit of release 1</title>" in page
+    assert "<title>Privacy audit of count</title>" in page
     assert sorted(path.name for path in folder.iterdir()) == ["more.json", "report.html", "sound.json"]
 
 

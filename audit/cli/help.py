@@ -1,0 +1,46 @@
+"""How `--help` shows many options: in sections, what is needed every day first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+__all__ = ["Sectioned"]
+
+MOST = 10  # options that need no sections
+OTHERS = "Options of this command"  # all that would stand in a section alone
+SECTIONS = {
+    "Everyday options": "data claim epsilon cell size runs confidence seed out as_json help",
+    OTHERS: "",
+    "Neighboring databases": "cells people move_to add_row replace_row relation public_data",
+    "Systems of `plaudit list`": "set rho preset stage pair",
+    "Files for systems": "areas count spec geo public units config derive recode",
+    "Outputs of another program": "outputs_x outputs_y distance",
+    "One run": "one_run share",
+    "Time and machines": "jobs backend address store timeout",
+}
+
+
+class Sectioned(TyperCommand):
+    """A command whose help has sections, if it has many options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options."""
+        arguments, sections = [], {title: [] for title in SECTIONS}  # type: ignore[var-annotated]
+        titles = {name: title for title, names in SECTIONS.items() for name in names.split()}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(record)
+            else:
+                sections[titles.get(parameter.name or "", OTHERS)].append(record)
+        if sum(map(len, sections.values())) <= MOST:
+            sections = {"Options": [record for records in sections.values() for record in records]}
+        alone = [title for title, records in sections.items() if len(records) == 1]
+        sections.setdefault(OTHERS, []).extend(sections.pop(title)[0] for title in alone if title != OTHERS)
+        for title, records in {"Arguments": arguments, **sections}.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)

@@ -1,0 +1,110 @@
+"""What a status rests on where numbers of an experiment decide it: rows of `papers.toml` name these conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from experiments.audits import opened
+from experiments.experiment import published, violations
+from experiments.flaxman import direct
+from experiments.ons import printed
+
+UNITS = 5e-5  # half of the last decimal of the pilot's Tables 1 to 3
+ROUNDING = 1e-9
+
+
+def statuses(parts: dict[str, Any]) -> dict[str, str]:
+    """Return the status of every condition, from the numbers of all parts: what does not hold differs."""
+    conditions = {
+        "same": _flaxman(parts) | _phsafe(parts) | _ons(parts) | _others(parts),
+        "close": {
+            "GDPC in figure 1": abs(np.median(parts["flaxman_figure1"]["medians"]["GDPC"]) - 0.025) <= 0.002,
+            "table 7": printed.misfits(parts["ons_shares"]["printed"])[7] <= 0.1,
+        },
+        "direction": _directions(parts["ons_pilot"]["kinds"]),
+    }
+    return {name: how if holds else "differs" for how, own in conditions.items() for name, holds in own.items()}
+
+
+def _flaxman(n: dict[str, Any]) -> dict[str, bool]:
+    exact = {row["system"]: float(row["exact"]) for row in n["seeds_audited"]["rows"]}
+    rough = [row for row in n["flaxman_sweep"]["rows"] if row["range"] == "epsilon" and row["value"] <= direct.EPSILON]
+    events = n["flaxman_direct"]["paper"].values()
+    intervals = [(own["at_least"]["curve"]["low"], own["at_least"]["curve"]["high"]) for own in events]
+    low, high = np.array(intervals, float).swapaxes(0, 1)
+    return {
+        "epsilon-DP": max(exact[name] for name in ("GDPC", "RDPC", "ADPC")) <= 1 + ROUNDING,
+        "fluctuations": min(row["estimates"]["GDPC, histogram"][0] for row in rough) > 1.3,
+        "too noisy": min(np.median(own["equal"]["largest"]) for own in events) > 4 * direct.EPSILON,
+        "consistent": bool(((low <= direct.EPSILON) & (high >= -direct.EPSILON)).all()),
+    }
+
+
+def _phsafe(n: dict[str, Any]) -> dict[str, bool]:
+    def ordered(key: str) -> bool:
+        """Tell whether no more is proved than the pair spends, and no more is spent than promised."""
+        row = n["phsafe_audit"]["rows"][key]
+        audit = opened(row["audit"])
+        return bool(audit.measured.budget <= float(row["spent"]) <= audit.claim.budget)
+
+    rows, ledgers = n["phsafe_table10"]["rows"], n["phsafe_table10"]["ledgers"]
+    states = sum(float(row["unbounded"]) for row in rows if row["level"].startswith("state"))
+    return {
+        "sensitivity": ordered("VAL"),
+        "composition": ordered("all DER"),
+        "post-processing": all(row["published"]["mu"] <= row["spent"] for row in n["phsafe_published"]["rows"]),
+        "Puerto Rico": abs(ledgers["pr"]["unbounded"] - states) < ROUNDING,
+        "table 10": all(row["preset"] == float(row["unbounded"]) for row in rows),
+    }
+
+
+def _ons(n: dict[str, Any]) -> dict[str, bool]:
+    kinds, tables, orders = n["ons_pilot"]["kinds"], published("ONS tables 1 to 3"), n["ons_orders"]
+    laplace, pilot, equal = (kinds[kind]["1"] for kind in ("laplace", "top-down, pilot", "top-down, equal"))
+    ireland = [name for _, name in orders["names"]].index("N99999999")
+    changes = {
+        row["order"]: abs(row["after"][ireland] - orders["before"][ireland])
+        for row in orders["rows"]
+        if (row["law"], row["epsilon"]) == ("laplace", 2.0)
+    }
+    (zeros,) = [row["audits"] for row in n["ons_zeros"]["zeros"] if row["name"] == "zeros kept: synthetic people"]
+
+    def unchanged(law: str) -> bool:
+        own = [row["formula"] for row in n["ons_unchanged"]["rows"] if row["law"] == law]
+        return bool(np.allclose(own, tables[law], rtol=0, atol=UNITS))
+
+    return {
+        **{f"table of {law}": unchanged(law) for law in ("laplace", "geometric")},
+        "zeros": violations(zeros) == len(zeros),
+        "lift": abs(laplace["lift"] / laplace["expected"] - 1) < 0.05,
+        "geography first": changes["geography first"] < changes["demography first"] / 10,
+        "high levels": bool((np.array(equal["l1"]) < pilot["l1"])[10:].all()),
+    }
+
+
+def _directions(kinds: dict[str, Any]) -> dict[str, bool]:
+    """Each of the 14 tables has the direction, over the pilot's epsilons."""
+    own = kinds["top-down, pilot"]
+    epsilons = sorted((key for key in own if 0.1 <= float(key) <= 10), key=float)
+    at_1, equal, independent = own["1"], kinds["top-down, equal"]["1"], kinds["epsilon a table"]["1"]
+    return {
+        **{
+            f"{measure} falls": bool((np.diff([own[key][measure] for key in epsilons], axis=0) <= 0).all())
+            for measure in ("l1", "l2", "hellinger")
+        },
+        "much greater": all((np.array(at_1[name]) > independent[name]).all() for name in ("l1", "l2")),
+        "lower levels": bool((np.array(equal["l1"]) < at_1["l1"]).all()),
+    }
+
+
+def _others(n: dict[str, Any]) -> dict[str, bool]:
+    chosen, cut = n["bottom_up_curve"]["chosen"], n["nist_cut"]["rows"]["0.3"]
+    without, default = cut["0"], cut["2.303"]
+    return {
+        "L2 faster": all(own["l2"] < own["l1"] for own in chosen.values()),
+        "groups compose": abs(n["nist_synthesis"]["composed"]["laplace"] - 1) < 1e-6,
+        "cut": without["left"] > 2 * default["left"] and without["widest"] > 1.2 * n["nist_cut"]["records"],
+        "rows": n["nist_synthesis"]["rows"] == 800_000,
+    }
