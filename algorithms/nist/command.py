@@ -45,6 +45,7 @@ def release_nist(
     """Release synthetic records of many categorical fields, by NistDp3."""
     from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
     from algorithms.nist.contest import read_contest
+    from algorithms.nist.groups import check_one_source
     from algorithms.nist.release import release
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_records
@@ -52,8 +53,7 @@ def release_nist(
     from audit.io.terminal import console
 
     rng, noise = commands.noise_of(seed)
-    if (public is None) == (groups is None):
-        raise ValueError("--public or --groups is needed, and not both: the data must have no say in the groups")
+    check_one_source(public, groups)
     if groups is not None and max_bins is not None:
         raise ValueError("--max-bins goes with --public, not with --groups")
     if public is not None and public.exists() and data.exists() and public.samefile(data):
