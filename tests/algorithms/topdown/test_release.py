@@ -73,14 +73,16 @@ def in_memory(topdown, histogram, seed=1):
     return measurements, topdown.estimate(measurements)
 
 
-def tables_of(out, topdown):
+def tables_of(out, topdown, areas=AREAS):
     """Tables of all areas as they were written; no row names an area or cell that there is not, or one twice."""
     tree, levels = topdown.tree, list(topdown.schema.attributes.values())
-    nodes = {(j, tree.name(node)): node for j in range(tree.depth + 1) for node in range(tree.n_nodes)[tree.level(j)]}
+    nodes = {(j, *tree.codes(node)): node for j in range(tree.depth + 1) for node in range(tree.n_nodes)[tree.level(j)]}
     tables = np.zeros((tree.n_nodes, topdown.schema.cells), np.int64)
     for row in rows_of(out / "tables.csv"):
         places = [level.index(row[name]) for name, level in topdown.schema.attributes.items()]
-        cell = nodes[int(row["LEVEL"]), row["AREA"]], np.ravel_multi_index(places, list(map(len, levels)))
+        codes, level = [row[name] for name in areas], int(row["LEVEL"])
+        assert codes[level:] == [""] * (tree.depth - level)
+        cell = nodes[level, *codes[:level]], np.ravel_multi_index(places, list(map(len, levels)))
         assert tables[cell] == 0 < int(row["COUNT"])
         tables[cell] = int(row["COUNT"])
     return tables
@@ -99,7 +101,7 @@ def written(request, tmp_path_factory):
 
 def test_measurements_that_are_read_again_give_the_same_tables(written):
     made, out, measurements, estimate = written
-    found = read_measurements(out, made.topdown)
+    found = read_measurements(out, made.topdown, areas=AREAS)
     assert found.noisy.keys() == measurements.noisy.keys()
     for key, measurement in found.noisy.items():
         np.testing.assert_array_equal(measurement.answers, measurements.noisy[key].answers)
@@ -114,7 +116,7 @@ def test_codes_that_look_like_formulas_or_lines_are_read_again(tmp_path):
     tree = Hierarchy.from_codes(["=1", "=1", "'2"], ["a\rb", '"-1"', "-1"])
     topdown = TopDown(schema, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"detailed": 1}] * 3))
     release(topdown, np.full((3, 6), 9), out=tmp_path / "out", rng=rng(), areas=AREAS)
-    found = read_measurements(tmp_path / "out", topdown)
+    found = read_measurements(tmp_path / "out", topdown, areas=AREAS)
     for key, measurement in topdown.measure(np.full((3, 6), 9), rng()).noisy.items():
         np.testing.assert_array_equal(found.noisy[key].answers, measurement.answers)
     for name in ("noisy_measurements.csv", "tables.csv", "microdata.csv"):
@@ -162,23 +164,28 @@ def test_every_answer_is_written_with_its_variance_and_nothing_else(written):
         wanted[level, query, variance] += areas * groups[query]
     assert Counter((int(row["LEVEL"]), row["QUERY"], float(row["VARIANCE"])) for row in rows) == wanted
     if made.topdown.bypass:  # county 3 has one tract, which is not measured
-        assert not [row for row in rows if row["AREA"] == "3 / 01"]
+        assert not [row for row in rows if (row["county"], row["tract"]) == ("3", "01")]
     assert sorted(path.name for path in out.iterdir()) == FILES
     assert (out / "ledger.txt").read_text() == f"{made.ledger}\n"
 
 
 def test_invariants_are_written_exactly(tmp_path):
-    invariants = [Invariant("total", 1), Invariant("sex", 0), GroupedTotal(1, [0, 1, 0])]
+    groups = [GroupedTotal(1, [0, 1, 0]), GroupedTotal(2, [0, 0, 1, 1, 2])]
+    invariants = [Invariant("total", 1), Invariant("sex", 0), *groups]
     release(plan(invariants=invariants), HISTOGRAM, out=tmp_path / "out", rng=np.random.default_rng(1))
-    rows = [tuple(row.values()) for row in rows_of(tmp_path / "out" / "invariants.csv")]
-    assert rows == [
-        ("total of level 1 (invariant)", "1", "1", "total", "21"),
-        ("total of level 1 (invariant)", "1", "2", "total", "59"),
-        ("total of level 1 (invariant)", "1", "3", "total", "23"),
-        ("sex of level 0 (invariant)", "0", "total", "female", "72"),
-        ("sex of level 0 (invariant)", "0", "total", "male", "31"),
-        ("total of groups of level 1 (invariant)", "1", "group 0", "total", "44"),
-        ("total of groups of level 1 (invariant)", "1", "group 1", "total", "59"),
+    rows = rows_of(tmp_path / "out" / "invariants.csv")
+    assert tuple(rows[0]) == ("INVARIANT", "LEVEL", "level 1", "level 2", "GROUP", "COUNT")
+    assert [tuple(row.values()) for row in rows] == [
+        ("total of level 1 (invariant)", "1", "1", "", "total", "21"),
+        ("total of level 1 (invariant)", "1", "2", "", "total", "59"),
+        ("total of level 1 (invariant)", "1", "3", "", "total", "23"),
+        ("sex of level 0 (invariant)", "0", "", "", "female", "72"),
+        ("sex of level 0 (invariant)", "0", "", "", "male", "31"),
+        ("total of groups of level 1 (invariant)", "1", "", "", "group 0", "44"),
+        ("total of groups of level 1 (invariant)", "1", "", "", "group 1", "59"),
+        ("total of groups of level 2 (invariant)", "2", "1", "", "group 0", "21"),
+        ("total of groups of level 2 (invariant)", "2", "2", "", "group 1", "59"),
+        ("total of groups of level 2 (invariant)", "2", "3", "", "group 2", "23"),
     ]
 
 
@@ -368,14 +375,17 @@ def test_a_folder_that_holds_something_is_refused_before_the_work(tmp_path):
 
 
 def test_tables_whose_columns_or_areas_have_one_name_are_refused(tmp_path):
-    twice, places = "columns of a file must have different names, got '{}' twice", Hierarchy.from_codes
-    counts, tree = Schema({"count": ("a", "b")}), places(["1", "1 / 2"], ["2 / 3", "3"])
+    twice, schema = "columns of a file must have different names, got '{}' twice", Schema({"level": ("a", "b")})
+    counts, tree = Schema({"count": ("a", "b")}), Hierarchy.from_parents([-1, 0, 0, 1, 1, 2], [0, 1, 2, 3, 3, 3])
     for topdown, histogram, areas, rule in (
         (plan(), HISTOGRAM, ["county"], "areas must name each of 2 levels below the root, got county$"),
         (plan(), HISTOGRAM, ["county", "COUNTY"], f"{twice.format('county')}$"),
         (plan(), HISTOGRAM, ["county", "Sex"], f"{twice.format('Sex')}$"),
+        (plan(), HISTOGRAM, ["county", "Query"], f"{twice.format('Query')}$"),
+        (plan(), HISTOGRAM, ["invariant", "tract"], f"{twice.format('INVARIANT')}$"),
         (preset("micro", TREE, schema=counts), HISTOGRAM[:, :2], None, f"{twice.format('count')}$"),
-        (preset("micro", tree), np.ones((2, 4)), None, "areas of a level must have different names along their paths"),
+        (preset("micro", TREE, schema=schema), HISTOGRAM[:, :2], None, f"{twice.format('LEVEL')}$"),
+        (preset("micro", tree), np.ones((3, 4)), None, "areas must have codes of their own .*, got '1 / 3' twice$"),
     ):
         with pytest.raises(ValueError, match=f"^{rule}"):
             release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1), areas=areas)
@@ -395,10 +405,14 @@ def line(number, change):
 
 NOISY, EXACT = "noisy_measurements.csv", "invariants.csv"
 DAMAGE = {
-    "no rows": (NOISY, lambda text: "", "line 0 must hold LEVEL, AREA, QUERY, GROUP, COUNT, VARIANCE in 6 values, got"),
-    "a row too few": (NOISY, lambda text: text.rsplit("\n", 2)[0], "line 55 must hold 2, 3 / 01, detailed, male, 65"),
-    "a row too many": (NOISY, lambda text: text + text.split("\n")[-2], "line 57 must hold nothing in 6 values, got 2"),
-    "a value missing": (NOISY, line(3, lambda row: row.rpartition(",")[0]), "line 4 must hold 0, total, detailed, f"),
+    "no rows": (
+        NOISY,
+        lambda text: "",
+        "line 0 must hold LEVEL, county, tract, QUERY, GROUP, COUNT, VARIANCE in 7 val",
+    ),
+    "a row too few": (NOISY, lambda text: text.rsplit("\n", 2)[0], "line 55 must hold 2, 3, 01, detailed, male, 65"),
+    "a row too many": (NOISY, lambda text: text + text.split("\n")[-2], "line 57 must hold nothing in 7 values, got 2"),
+    "a value missing": (NOISY, line(3, lambda row: row.rpartition(",")[0]), "line 4 must hold 0, , , detailed, f"),
     "half a person": (NOISY, line(5, lambda row: row.replace(",", ",0.5", 5)), "line 6 must hold"),
     "a variance": (NOISY, line(5, lambda row: row + "e1"), "line 6: VARIANCE must be "),
     "no variance": (NOISY, line(5, lambda row: row.rpartition(",")[0] + ",nan"), "line 6: VARIANCE must be "),
@@ -412,7 +426,7 @@ DAMAGE = {
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
     out = tmp_path_factory.mktemp("good") / "out"
-    release(plan(invariants=[Invariant("total", 1)]), HISTOGRAM, out=out, rng=np.random.default_rng(1))
+    release(plan(invariants=[Invariant("total", 1)]), HISTOGRAM, out=out, rng=np.random.default_rng(1), areas=AREAS)
     return out
 
 
@@ -423,7 +437,7 @@ def test_measurements_that_are_damaged(tmp_path, good, name, change, rule):
         text = (good / file).read_text()
         (tmp_path / file).write_text(change(text) if file == name else text, errors="surrogateescape")
     with pytest.raises(ValueError) as error:  # noqa: PT011
-        read_measurements(tmp_path, plan(invariants=[Invariant("total", 1)]))
+        read_measurements(tmp_path, plan(invariants=[Invariant("total", 1)]), areas=AREAS)
     assert rule in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -445,7 +459,7 @@ def test_measurements_cut_anywhere_or_with_a_bit_flipped(tmp_path, good, file, s
         path.unlink()
         path.write_bytes(part)
         try:
-            read += bool(read_measurements(path.parent, topdown).noisy)
+            read += bool(read_measurements(path.parent, topdown, areas=AREAS).noisy)
         except ValueError as error:
             messages.append(str(error))
     assert len(messages) > read
@@ -454,7 +468,7 @@ def test_measurements_cut_anywhere_or_with_a_bit_flipped(tmp_path, good, file, s
 
 def test_measurements_of_another_plan_are_refused(good):
     with pytest.raises(ValueError, match="VARIANCE must be "):
-        read_measurements(good, plan(ZCDP(0.6, "replace_one"), invariants=[Invariant("total", 1)]))
+        read_measurements(good, plan(ZCDP(0.6, "replace_one"), invariants=[Invariant("total", 1)]), areas=AREAS)
     with pytest.raises(FileNotFoundError):
         read_measurements(good / "nowhere", plan())
 
@@ -598,7 +612,11 @@ def test_a_release_from_a_file(topdown):
 
 def published_areas(folder):
     about = json.loads((folder / "release.json").read_text())
-    return {row["AREA"] for row in rows_of(folder / "noisy_measurements.csv")}, about["levels"], about["areas"]
+    return (
+        {(row["state"], row["county"]) for row in rows_of(folder / "noisy_measurements.csv")},
+        about["levels"],
+        about["areas"],
+    )
 
 
 def test_with_a_list_one_record_does_not_change_the_areas(topdown):
@@ -617,7 +635,7 @@ def test_with_a_list_one_record_does_not_change_the_areas(topdown):
             assert (sentence in Path(f"{len(listed)}{county}/ledger.txt").read_text()) == (not listed)
             found.append(published_areas(Path(f"{len(listed)}{county}")))
         if listed:
-            areas = {"total", "10", "20", "10 / 1", "10 / 2", "20 / 1", "20 / 2"}
+            areas = {("", ""), ("10", ""), ("20", ""), ("10", "1"), ("10", "2"), ("20", "1"), ("20", "2")}
             assert found == [(areas, {"root": 1, "state": 2, "county": 4}, "from a public list")] * 2
         else:
             assert found[0][0] < found[1][0]
