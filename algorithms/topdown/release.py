@@ -24,6 +24,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product, repeat, zip_longest
@@ -46,12 +47,14 @@ from algorithms.tables.files import (
     writing_rows,
 )
 from algorithms.tables.release import Recorded, check_distinct, described, level_names
-from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle
+from algorithms.tables.spilled import Spilled, pieces
+from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle, stored_tables
 from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.ledger import Ledger
-from algorithms.topdown.measure import Key, Measurement, Measurements, measured
+from algorithms.topdown.measure import Key, Measured, Measurement, Measurements
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
+from algorithms.topdown.stored import store, stored
 from audit.io.text import from_cell, printable
 
 __all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
@@ -125,7 +128,7 @@ class Release(Recorded):
 
 def release(
     topdown: TopDown,
-    histogram: ArrayLike,
+    histogram: ArrayLike | Spilled,
     *,
     out: str | os.PathLike[str],
     rng: Rng = "secure",
@@ -135,17 +138,19 @@ def release(
 ) -> Release:
     """Run TopDown once on people by leaf and cell, and write each level to a new folder while its parts are estimated.
 
-    Measurements and tables of a level are in memory until it is written, and tables above the finest level to the end;
-    `TopDown.measure` and `TopDown.estimate` return all of them. The same seed gives the same tables there and here;
-    what is published takes the default, the operating system's entropy. `areas` names the levels below the root, for
-    the microdata; `listed` says that the tree is from a public list of areas, and was not read from the data.
+    Measurements and tables are in memory some areas at a time, and on disk meanwhile, as the histogram may be
+    (`algorithms.tables.intake.read_histogram`); `TopDown.measure` and `TopDown.estimate` return all of them. The same
+    seed gives the same tables there and here; what is published takes the default, the operating system's entropy.
+    `areas` names the levels below the root; `listed` says that the tree is from a public list of areas, and was not
+    read from the data.
     """
     check_folder(out)
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
-    with counted() as draws, whole_folder(out) as staged:
+    with counted() as draws, whole_folder(out) as staged, Spilled() as own:
         DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
-        people, outcome = _write_levels(staged, topdown, *measured(topdown, histogram, rng), names)
+        spilled = store(topdown, histogram, own)
+        people, outcome = _write_levels(staged, topdown, *stored(topdown, spilled, rng), names, spilled)
         record = Release(topdown=topdown, outcome=outcome, people=people, areas=names, preset=preset, listed=listed)
         record.of(draws).write_record(staged)
     return record
@@ -179,17 +184,22 @@ def _codes(tree: Hierarchy, node: int) -> Words:
 
 
 def _write_levels(
-    folder: Path, plan: Plan, known: Known, levels: Iterable[Mapping[Key, Measurement]], areas: Sequence[str]
+    folder: Path,
+    plan: Plan,
+    known: Known,
+    levels: Iterable[Mapping[Key, Measured]],
+    areas: Sequence[str],
+    spilled: Spilled,
 ) -> tuple[int, Outcome]:
     """Estimate level by level and write the four files of counts meanwhile; return the number of records, and how.
 
-    `known` and `levels` are those of `algorithms.topdown.measure.measured`, and `areas` the names of the levels below
-    the root. What is written of a level is dropped, but for the tables above the finest one: a failsafe below changes
-    them to the end.
+    `known` and `levels` are those of `algorithms.topdown.stored.stored`, and `areas` the names of the levels below the
+    root. Tables above the finest level are on disk to the end, and what failsafes below change of them in memory.
     """
     tree, cells, people = plan.tree, plan.schema.cells, 0
     attributes, constraints = tuple(plan.schema.attributes), plan.constraints(known)
-    upper, outcome = np.zeros((1, int(tree.offsets[tree.depth]), cells), np.int64), Outcome(routes={})
+    outcome = Outcome(routes={})
+    changes: dict[tuple[int, int], NDArray[np.int64]] = defaultdict(lambda: np.zeros(cells, np.int64))
     exact = (
         (*key, count)
         for name, _, keys in _invariants(plan)
@@ -199,31 +209,34 @@ def _write_levels(
     with (
         whole_file(folder / "noisy_measurements.csv") as measurements,
         writing_rows(folder / "microdata.csv", (*areas, *attributes)) as records,
-        tempfile.TemporaryFile("w+", encoding="utf-8", newline="", dir=folder) as finest,  # rows below those of `upper`
+        tempfile.TemporaryFile("w+", encoding="utf-8", newline="", dir=folder) as finest,  # rows below all others
     ):
         tables = row_writer(finest)
         row_writer(measurements)([_around(areas, NOISY)])
-        for part in estimated(plan, known, _recorded(plan, levels, measurements.write)):
+        for part in estimated(plan, known, _recorded(plan, levels, measurements.write), spilled=spilled):
             outcome = outcome.and_of(part)
             if part.level == 0 and (people := int(part.tables.sum())) > LARGEST_RELEASE:
                 raise ValueError(
                     f"a release must have at most {LARGEST_RELEASE:,} records, got {people:,}; where the noise made "
                     "them, take a larger budget, or hold the total as an invariant"
                 )
-            if part.level < tree.depth:
-                upper[:, part.nodes] = part.tables
-            else:
+            if part.level == tree.depth:
                 check_kept(plan, constraints, part.tables, part.nodes)
                 tables(_table_rows(plan, part.level, part.nodes, part.tables[0]))
-            settle(tree, upper, part)
+            settle(tree, changes, part)
             records(_record_rows(plan, part.nodes, part.tables[0]))
-        check_kept(plan, constraints, upper, slice(0, upper.shape[1]))
         with whole_file(folder / "tables.csv") as file:
             tables = row_writer(file)
             tables([("LEVEL", *areas, *attributes, "COUNT")])
             for level in range(tree.depth):
-                nodes = tree.level(level)
-                tables(_table_rows(plan, level, nodes, upper[0, nodes]))
+                first, stop = tree.offsets[level : level + 2].tolist()
+                for piece in pieces(stop - first, cells):
+                    nodes = slice(first + piece.start, first + piece.stop)
+                    counts = stored_tables(plan, spilled, level, piece)
+                    for node in range(nodes.start, nodes.stop):
+                        counts[0, node - nodes.start] += changes.get((0, node), 0)
+                    check_kept(plan, constraints, counts, nodes)
+                    tables(_table_rows(plan, level, nodes, counts[0]))
             finest.seek(0)
             shutil.copyfileobj(finest, file)
     return people, outcome
@@ -262,15 +275,20 @@ def read_measurements(
 
 
 def _recorded(
-    plan: Plan, levels: Iterable[Mapping[Key, Measurement]], write: Callable[[str], Any]
-) -> Iterator[Mapping[Key, Measurement]]:
+    plan: Plan, levels: Iterable[Mapping[Key, Measured]], write: Callable[[str], Any]
+) -> Iterator[Mapping[Key, Measured]]:
     """Write the measurements of each level before they are estimated from: the lines of `write_rows`, made faster."""
     for level, noisy in enumerate(levels):
         fields = {query.name: [in_file(label, "") for label in query.labels] for query in plan.queries[level]}
-        for words, key, area, _, variance in _noisy_areas(plan, level):
+        of, piece = None, slice(0)
+        for words, key, area, labels, variance in _noisy_areas(plan, level):
+            if key != of or area >= piece.stop:
+                number = next(pieces(noisy[key].variance.size - area, len(labels))).stop
+                of, piece = key, slice(area, area + number)
+                answers = noisy[key].of(piece)
             head, tail = in_file(*words, ""), f",{variance}\n"
-            answers = zip(fields[key[1]], noisy[key].answers[area].tolist(), strict=True)
-            write("".join([f"{head}{label}{count}{tail}" for label, count in answers]))
+            counts = zip(fields[key[1]], answers[area - piece.start].tolist(), strict=True)
+            write("".join([f"{head}{label}{count}{tail}" for label, count in counts]))
         yield noisy
 
 

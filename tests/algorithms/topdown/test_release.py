@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 import tempfile
-import weakref
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -21,18 +20,22 @@ import pytest
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import drawing
 from algorithms.schema import Schema
+from algorithms.tables import spilled
 from algorithms.tables.files import write_rows
 from algorithms.tables.frames import Frame
-from algorithms.tables.intake import read_facilities, read_histogram
+from algorithms.tables.intake import read_facilities, read_histogram, store_histogram
+from algorithms.tables.spilled import LEAVES, Spilled
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimate import Failure, estimated
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
-from algorithms.topdown.measure import measured
 from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.release import read_measurements, release
+from algorithms.topdown.stored import stored
 from audit.claims import ZCDP, PureDP
 from audit.io.text import from_cell
+from tests.benchmarks.census import one_release
+from tests.benchmarks.measuring import in_a_process
 from tests.fuzz.holding import FOREIGN
 from tests.helpers import contents, in_full, plaudit, refused_by, refuses, rows_of
 
@@ -239,10 +242,10 @@ def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, m
     first = plan().measure(HISTOGRAM, rng())
 
     def of_the_first(*given):
-        _, levels = measured(*given)  # noise is drawn, so that the record can say of what
+        _, levels = stored(*given)  # noise is drawn, so that the record can say of what
         return first.known, (level and first.noisy for level in levels)
 
-    monkeypatch.setattr(MODULE, "measured", of_the_first)
+    monkeypatch.setattr(MODULE, "stored", of_the_first)
     release(plan(), HISTOGRAM[:, ::-1] + 7, out=tmp_path / "two", rng=rng(2))
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
@@ -257,7 +260,7 @@ def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_p
     found = topdown.measure(histogram, np.random.default_rng(1))
     root = replace(found.noisy[0, "detailed"], answers=np.array([[4005, 2008, 0, 0, 0, 0]]))
     noisy = {**found.noisy, (0, "detailed"): root}
-    monkeypatch.setattr(MODULE, "measured", lambda *_: (found.known, [noisy, noisy]))
+    monkeypatch.setattr(MODULE, "stored", lambda *_: (found.known, [noisy, noisy]))
     release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1))
     text = (tmp_path / "out" / "release.json").read_text()
     (failure,) = json.loads(text)["failsafes"]
@@ -295,11 +298,13 @@ FAILING = {
 @pytest.mark.parametrize("solver", ["piqp", "batched"])
 @pytest.mark.parametrize("part", [1, 12, 2**22])
 def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, solver, part):
-    """Whatever is estimated at a time, and above failsafes too: areas there are what their parts became."""
+    """Whatever is drawn, stored and estimated at a time, and above failsafes: areas are what their parts became."""
+    monkeypatch.setattr(drawing, "CHUNK", min(part, drawing.CHUNK))
     topdown = plan(**FAILING, solver=solver)
     estimate = in_memory(topdown, HISTOGRAM, 5)[1]
     assert estimate.failures
-    monkeypatch.setattr(ESTIMATE, "PART", part)
+    monkeypatch.setattr(ESTIMATE, "PARTS", {solver: part})
+    monkeypatch.setattr(spilled, "PIECE", min(part, spilled.PIECE))
     again = in_memory(topdown, HISTOGRAM, 5)[1]
     np.testing.assert_array_equal(again.real, estimate.real)
     np.testing.assert_array_equal(again.tables, estimate.tables)
@@ -314,13 +319,16 @@ def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, so
         assert (tables_of(tmp_path / "unsettled", topdown) != estimate.tables).any()
 
 
-def test_leaves_of_any_order_and_level_are_written(tmp_path):
+@pytest.mark.parametrize("piece", [7, spilled.PIECE])
+@pytest.mark.parametrize("variant", ["concentrated", "bypass"])
+def test_leaves_of_any_order_and_level_are_written(tmp_path, monkeypatch, piece, variant):
+    monkeypatch.setattr(spilled, "PIECE", piece)
     trees = (
         Hierarchy.from_codes(*np.array(CODES)[:, [4, 2, 0, 3, 1]]),
         Hierarchy.from_parents([-1, 0, 0, 1, 1, 2, 2, 0]),
     )
     for tree in trees:
-        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES))
+        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES), **VARIANTS[variant])
         histogram = HISTOGRAM[: tree.n_leaves]
         tables, out = in_memory(topdown, histogram)[1].tables, tmp_path / str(tree.n_nodes)
         release(topdown, histogram, out=out, rng=rng(), areas=AREAS)
@@ -330,29 +338,66 @@ def test_leaves_of_any_order_and_level_are_written(tmp_path):
         assert people == Counter(dict(zip(codes, tables[tree.leaves].sum(axis=1).tolist(), strict=True)))
 
 
-def test_measurements_of_a_level_are_dropped_when_it_is_done(tmp_path, monkeypatch):
-    """While a level is measured nothing is left of those before the last one, and of that nothing at the end."""
-    alive = []
+@pytest.mark.parametrize("piece", [5, spilled.PIECE])
+def test_persons_that_are_counted_on_disk_give_the_same_files(tmp_path, monkeypatch, piece):
+    monkeypatch.setattr(spilled, "PIECE", piece)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    listed = pd.DataFrame(PLACES)
+    for places in (None, listed):
+        tree, histogram = read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=places)
+        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES))
+        folder = tmp_path / f"{piece}{places is None}"
+        release(topdown, histogram, out=folder / "array", rng=rng(), areas=AREAS)
+        with Spilled() as store:
+            found = store_histogram(store, Frame(PERSONS), SCHEMA, AREAS, places=places)
+            np.testing.assert_array_equal(store.read(LEAVES, 0, histogram.size), histogram.reshape(-1))
+            release(topdown, store, out=folder / "stored", rng=rng(), areas=AREAS)
+            other = TopDown(Schema({"sex": "fm"}), found, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"total": 1}] * 3))
+            rule = f"histogram must have {found.n_leaves * 2} counts, leaves x cells, got {histogram.size}"
+            refuses(ValueError, rule, release, other, store, out=folder / "other", rng=rng())
+        assert (found.labels, found.leaves.tolist()) == (tree.labels, tree.leaves.tolist())
+        assert contents(folder / "array") == contents(folder / "stored")
+        assert sorted(path.name for path in folder.iterdir()) == ["array", "stored"]
+    assert not list(tmp_path.glob("plaudit-*"))
 
-    def watched(*given):
-        known, levels = measured(*given)
+
+def test_measurements_of_a_level_are_dropped_when_it_is_done(tmp_path, monkeypatch):
+    """While a level is estimated nothing is stored of those before it, and of none at the end; nor exact answers."""
+    levels, queries = range(5), ("total", "detailed")
+
+    def watched(plan, store, rng):
+        known, drawn = stored(plan, store, rng)
+
+        def measured():
+            assert LEAVES in store
+            assert not [key for level in levels for query in queries if (key := ("exact", (level, query), 0)) in store]
+            return [level for level in levels if all(((level, query), 0) in store for query in queries)]
 
         def watching():
-            for level in levels:
-                gone = [found() is None for found in alive]
-                assert all(gone[:-2])  # two queries a level, at most
-                alive.extend(map(weakref.ref, level.values()))
+            for number, level in enumerate(drawn):
+                assert measured() == [number]
                 yield level
-                del level
+            assert measured() == []
+            watches.append(store)
 
         return known, watching()
 
-    monkeypatch.setattr(MODULE, "measured", watched)
-    tree = Hierarchy.regular(2, 4)
-    topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/5"] * 5, [{"total": "1/2", "detailed": "1/2"}] * 5))
-    release(topdown, np.full((16, 6), 9), out=tmp_path / "out", rng=rng())
-    assert len(alive) == 10
-    assert not [found for found in alive if found() is not None]
+    watches = []
+    monkeypatch.setattr(MODULE, "stored", watched)
+    budget = Budget(PROMISE, ["1/5"] * 5, [dict.fromkeys(queries, "1/2")] * 5)
+    release(TopDown(SCHEMA, Hierarchy.regular(2, 4), budget), np.full((16, 6), 9), out=tmp_path / "out", rng=rng())
+    assert len(watches) == 1
+
+
+@pytest.mark.slow
+def test_a_release_of_100_000_blocks_needs_the_memory_of_one_of_5_000(tmp_path):
+    """A fifth more at most: the names of the areas are in memory. Blocks have 63 cells, the histogram is on disk."""
+    most = {}
+    for blocks in (5_000, 100_000):
+        (tmp_path / str(blocks)).mkdir()
+        most[blocks] = in_a_process(one_release, 63, blocks, str(tmp_path / str(blocks)))["gigabytes"]
+        shutil.rmtree(tmp_path / str(blocks))
+    assert most[100_000] < 1.2 * most[5_000]
 
 
 # Whole or not at all
@@ -753,7 +798,7 @@ def test_options_that_are_wrong(topdown, given, rule):
 
 
 def test_a_release_that_is_broken_off_leaves_nothing(topdown, monkeypatch):
-    def broken(*_):
+    def broken(*_, **options):
         raise RuntimeError("the solver does not converge")
 
     monkeypatch.setattr(MODULE, "estimated", broken)
