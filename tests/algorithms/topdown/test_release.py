@@ -406,6 +406,8 @@ def test_a_release_of_100_000_blocks_needs_the_memory_of_one_of_5_000(tmp_path):
 @pytest.mark.parametrize("start", [0, 4], ids=["above", "finest"])
 def test_tables_that_break_a_constraint_are_not_written(tmp_path, monkeypatch, start):
     topdown = plan(invariants=[Invariant("total", 2)])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where the histogram is meanwhile
+    monkeypatch.setattr(spilled, "PIECE", 5)
     monkeypatch.setattr(ESTIMATE, "broken", lambda *given: "it" if given[-1].start == start else None)
     with pytest.raises(RuntimeError, match=r"^the tables must keep every constraint, and break it$"):
         release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng())
