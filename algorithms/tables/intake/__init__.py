@@ -114,9 +114,9 @@ def store_histogram(
     """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
     check_histogram(1, schema)
     order = None if places is None else _listed(places, areas, memory)
+    check_histogram(1 if order is None else len(order), schema, LARGEST_STORED)
     with _counting(PERSONS, source, schema, areas, Count.whole(count), memory, LARGEST_STORED) as (leaves, counts_of):
         order = leaves if order is None else order
-        check_histogram(len(order), schema, LARGEST_STORED)
         known = _places(RULE, leaves, order)
         for piece in pieces(len(order), schema.cells):
             first, stop = np.searchsorted(known, (piece.start, piece.stop)).tolist()
