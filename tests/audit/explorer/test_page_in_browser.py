@@ -61,7 +61,7 @@ def test_a_newcomer_halves_a_margin_and_reads_what_it_costs(open_page):
     assert page.locator("tr:has-text('published: 20')").count() == 1  # marked in words, not by color alone
     status = page.get_by_role("status")
     status.filter(has_text=".").wait_for(state="attached")
-    told = "{0}, one person added or removed: 3.246209; {0}, one record replaced: 6.492419"
+    told = "{0}, one person added or removed: 3.246209; Guessed right: person in or out: 98.2 of 100"
     assert status.inner_text() == told.format("\N{GREEK SMALL LETTER RHO}")
     assert seen == []
 
