@@ -22,6 +22,7 @@ NUMBERS = {
     "share": "0.00%",
     "budget": "[>=0.000001]0.000000;0.00E+00",
     "epsilon": "0.000",
+    "guess": "0.0%",
     "text": "General",
 }
 STYLES: dict[str, dict[str, Any]] = {

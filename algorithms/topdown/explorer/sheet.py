@@ -141,8 +141,8 @@ def compute(
     now: Any = results[f"topdown/{row}/margin"]
     results[MARGIN] = None if wanted and given[PAYS] == "share" else now
     results |= {f"{NOW}/margin": now, f"{NOW}/budget": None if now is None else total}
-    for place, margin in enumerate(margins_around(now or 0)):  # the least budget for each, shares unchanged
-        point = f"topdown/curve/{place:02}"
+    for at, margin in enumerate(margins_around(now or 0)):  # the least budget for each, shares unchanged
+        point = f"topdown/curve/{at:02}"
         results[f"{point}/margin"] = None if now is None else margin
         results[f"{point}/budget"] = None if now is None else needed(margin) / float(shares[row])
     budget = Budget(promise, [1], [{"total": 1}])

@@ -46,12 +46,10 @@ const charts = (() => {
       parts.push(line("grid", at, floor, at, floor + 5), label(across.tick(tick), at, floor + 20, "middle"));
     }
     // What is whole falls or rises in steps, where all of them are known.
-    const drawn = (known && chart.axes[1][1] === "whole" ? [...points, now] : points).filter(([, b]) => b <= roof);
+    const whole = chart.axes[1][1] === "whole", drawn = (known && whole ? [...points, now] : points).filter(([, b]) => b <= roof);
     drawn.sort(([a], [b]) => a - b);
-    const path = drawn.map(([a, b], place) => {
-      const step = chart.axes[1][1] === "whole" && place && Math.abs(b - drawn[place - 1][1]) <= 1;
-      return place ? (step ? `H${x(a)}V${y(b)}` : `L${x(a)} ${y(b)}`) : `M${x(a)} ${y(b)}`;
-    });
+    const steps = whole && drawn.every(([, b], place) => !place || Math.abs(b - drawn[place - 1][1]) <= 1);
+    const path = drawn.map(([a, b], place) => steps && place ? `H${x(a)}V${y(b)}` : `${place ? "L" : "M"}${x(a)} ${y(b)}`);
     parts.push(label(`${across.name} \u2192`, LEFT, height - 6), label(`\u2191 ${up.name}`, 0, 11),
       element("svg:path", {class: "line", d: path.join("")}));
     if (known) { // told above the drawing, where no line is

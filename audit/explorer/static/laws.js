@@ -90,7 +90,7 @@ const laws = (() => {
     const power = kind === "zcdp" ? 2 : 1;
     let spent = 0, whole = 0;
     for (const one of places) {
-      const {law, margin, budget, sensitivity, totals} = one, sizes = (totals ?? "").split(" ").filter(Boolean).map(Number);
+      const {law, margin, budget, sensitivity, totals} = one, sizes = totals ? totals.split(" ").map(Number) : [];
       sizes.sort((a, b) => a - b);
       const middle = (sizes.length - 1) / 2, median = (sizes[floor(middle)] + sizes[ceil(middle)]) / 2;
       Object.assign(one, {tenth: law && 10 * margin, relative: null, off: null, part: 0});

@@ -72,7 +72,7 @@ const explorer = (() => {
     const computed = () => store.state[key] === null || overruled() && (differs(key) || results[key] !== before[key]);
     const current = () => (computed() ? results[key] : null) ?? store.state[key];
     const text = () => codes ? current() ?? "" : speech.boxed(current(), computed() ? 6 : differs(key) ? 17 : 7);
-    function typedValue(typed) {
+    function parse(typed) {
       if (list && typed) return typed.split(/,?\s+|;\s*/).map(speech.read).join(" ");
       return typed === "" && input.optional ? null : codes ? typed.replace(/[\s,;]+/g, " ") : speech.read(typed);
     }
@@ -85,7 +85,7 @@ const explorer = (() => {
     }
     box.onchange = () => {
       const typed = box.value.trim(), same = typed === text();
-      const value = typedValue(typed);
+      const value = parse(typed);
       if (!same && !store.fits(input, value)) return invalid(rule(input));
       invalid("");
       if (!same) store.set(key, value, results);
@@ -138,7 +138,8 @@ const explorer = (() => {
       const cells = rows.map(row => row[place]);
       return {parts: [head, ...cells, terms[place - 1]].filter(Boolean), keys: keyed(cells)};
     });
-    const own = rows.map(cells => keyed(cells.filter(cell => cell.className !== "in")));
+    const own = rows.map(cells => // what a count of its size needs is there for every row with noise
+      [cells[0].parentNode.dataset.place + "/tenth", ...keyed(cells.filter(cell => cell.className !== "in"))]);
     function gone(keys) {
       const some = keys.filter(key => Object.hasOwn(results, key));
       return some.length > 0 && some.every(empty);
