@@ -51,7 +51,7 @@ sheets.counts = (() => {
     return {unchanged: 2 * count(0) / whole, reach, infinite};
   }
 
-  function compute(state, {cells, steps, published, pilot_delta: pilotDelta}) {
+  function compute(state, {cells, steps, points, published, pilot_delta: pilotDelta}) {
     const [results, tell] = found();
     const given = name => state[`counts/all/all/${name}`];
     const epsilon = given("epsilon"), confidence = given("confidence"), many = given("cells");
@@ -79,10 +79,16 @@ sheets.counts = (() => {
     const beyond = laws.beyond(whole.geometric, drawn.reach), sum_error = results["counts/sum/all/geometric"];
     tell("counts/bottom_up/all", {...drawn, beyond, sum_error});
     for (const [name, step] of Object.entries(steps)) {
-      const near = epsilon * step / 20, some = max(1, floor(many * step / 20));
-      const margin = laws.exactMargin(laws.geometric(near), confidence);
-      tell(`counts/curve/${name}`, {epsilon: near, margin, cells: some, error: meanError(whole.geometric, some)});
+      const some = max(1, floor(many * step / 20));
+      tell(`counts/curve/${name}`, {cells: some, error: meanError(whole.geometric, some)});
     }
+    const now = results["counts/geometric/all/margin"];
+    for (const place of points) {
+      const margin = laws.around(now, place), epsilon = laws.needed("puredp", 1, margin, confidence);
+      tell(`counts/curve/point ${String(place).padStart(2, "0")}`, {margin, epsilon});
+    }
+    tell("counts/curve/now", {epsilon, margin: now});
+    tell("counts/all/all", {guessed: laws.guessed("puredp", epsilon)});
     return results;
   }
 

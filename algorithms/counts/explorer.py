@@ -10,17 +10,22 @@ from typing import Any
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.counts.rounded import Rounded, mean_error
 from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric
+from algorithms.noise.budgets import exact_budget_for, margins_around
 from algorithms.noise.margins import coverage, exact_margin_of_error
 from algorithms.ons.laws import PILOT_DELTA, CountNoise, classical_scale, unchanged_probability
-from audit.claims import GaussianDP
+from audit.claims import GaussianDP, PureDP
 from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, Shown, State, Table, Total
 
 __all__ = ["sheet"]
 
 LAWS = ("geometric", "laplace", "gaussian")
 CELLS = (1, 10, 100, 1000, 10_000, 100_000)  # counts in a sum
-STEPS = tuple(range(5, 51, 3))  # points of the curves, in twentieths of the epsilon and of the number of counts
-CURVES: tuple[tuple[str, str, Shown], ...] = (("epsilon", "margin", "whole"), ("cells", "error", "number"))
+STEPS = tuple(range(5, 51, 3))  # points of the sum's curve, in twentieths of the number of counts
+POINTS = tuple(range(len(margins_around(0))))  # of the margin's curve
+CURVES: tuple[tuple[str, str, Shown, list[str]], ...] = (
+    ("epsilon", "margin", "whole", [f"point {place:02}" for place in POINTS]),
+    ("cells", "error", "number", [f"{step:02}" for step in STEPS]),
+)
 PUBLISHED = (0.1, 1.0, 2.0, 5.0, 10.0)  # epsilons of the pilot's Tables 1 to 3
 ALL, ONS, BOTTOM_UP = "counts/all/all", "counts/ons/all", "counts/bottom_up/all"
 # Columns, and how their numbers are shown: of the noise on a count, and of noise from few bits.
@@ -85,14 +90,17 @@ def compute(state: State) -> dict[str, Result]:
         f"{BOTTOM_UP}/infinite": inverse.exact_loss(1).infinite_mass,
         f"{BOTTOM_UP}/sum_error": mean_error(noises["geometric"], cells),
     }
-    results |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": results["counts/geometric/all/margin"]}
+    now: Any = results["counts/geometric/all/margin"]
+    results |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": now}
+    for place, margin in enumerate(margins_around(now)):  # the least epsilon for each
+        results[f"counts/curve/point {place:02}/margin"] = margin
+        least = exact_budget_for(margin, 1, confidence=confidence, privacy_definition="puredp")
+        results[f"counts/curve/point {place:02}/epsilon"] = least
     results |= {"counts/curve/now/cells": cells, "counts/curve/now/error": results["counts/sum/all/geometric"]}
     for step in STEPS:
-        point, near, some = f"counts/curve/{step:02}", epsilon * step / 20, max(1, cells * step // 20)
-        results[f"{point}/epsilon"] = near
-        results[f"{point}/margin"] = exact_margin_of_error(TwoTailedGeometric(near), confidence)
+        point, some = f"counts/curve/{step:02}", max(1, cells * step // 20)
         results[f"{point}/cells"], results[f"{point}/error"] = some, mean_error(noises["geometric"], some)
-    return results
+    return results | {f"{ALL}/guessed": PureDP(epsilon).guessed_right}
 
 
 @cache
@@ -147,20 +155,23 @@ def sheet() -> Sheet:
             Chart(
                 kind="curve",
                 label=f"counts.chart.{up}",
-                points=tuple((f"counts/curve/{step:02}/{across}", f"counts/curve/{step:02}/{up}") for step in STEPS),
+                points=tuple((f"counts/curve/{point}/{across}", f"counts/curve/{point}/{up}") for point in points),
                 axes=((f"counts.{across}", "number" if across == "epsilon" else "whole"), (f"counts.{up}", shown)),
                 current=(f"counts/curve/now/{across}", f"counts/curve/now/{up}"),
             )
-            for across, up, shown in CURVES
+            for across, up, shown, points in CURVES
         ),
-        totals=tuple(
-            Total(key=f"counts/geometric/all/{name}", label=f"counts.total.{name}", shown=shown, main=True)
-            for name, shown in NOISE.items()
-            if name in ("unchanged", "margin", "error")
+        totals=(
+            Total(key=f"{ALL}/guessed", label="counts.guessed", shown="guess", main=True),
+            *(
+                Total(key=f"counts/geometric/all/{name}", label=f"counts.total.{name}", shown=NOISE[name], main=True)
+                for name in ("margin", "unchanged", "error")
+            ),
         ),
         data={
             "cells": CELLS,
             "steps": {f"{step:02}": step for step in STEPS} | {"now": 20},
+            "points": POINTS,
             "published": PUBLISHED,
             "pilot_delta": PILOT_DELTA,
         },
@@ -168,7 +179,10 @@ def sheet() -> Sheet:
 
 
 def _columns(prefix: str, shown: Mapping[str, Shown]) -> tuple[Column, ...]:
-    return tuple(Column(quantity=name, label=f"{prefix}.{name}", shown=how) for name, how in shown.items())
+    return tuple(
+        Column(quantity=name, label=f"{prefix}.{name}", shown=how, decides=name == "margin")
+        for name, how in shown.items()
+    )
 
 
 def _rows(place: str) -> tuple[Row, ...]:

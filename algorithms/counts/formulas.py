@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from algorithms.noise.formulas import Cells, expm1, geometric_margin, geometric_sigma, log1p, newton
+from algorithms.noise.formulas import (
+    Cells,
+    expm1,
+    geometric_margin,
+    geometric_sigma,
+    log1p,
+    margin_around,
+    newton,
+    pure_budget,
+)
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]
@@ -158,8 +167,13 @@ def _curves(sheet: Sheet) -> Cells:
     cells: Cells = {}
     for step in ("now", *(f"{step:02}" for step in sheet.data["steps"])):
         place, times = f"counts/curve/{step}", 20 if step == "now" else int(step)
-        cells[f"{place}/epsilon"] = f"{EPSILON}*{times}/20"
-        cells[f"{place}/margin"] = _margin("geometric", f"[{place}/epsilon]", "")
         cells[f"{place}/cells"] = f"MAX(1,INT([in {ALL}/cells]*{times}/20))"
         cells[f"{place}/error"] = _error("whole", "geometric", f"[{place}/cells]")
-    return cells
+    now = "counts/curve/now"
+    cells |= {f"{now}/epsilon": f"{EPSILON}*1", f"{now}/margin": "[counts/geometric/all/margin]*1"}
+    for number in sheet.data["points"]:
+        place = f"counts/curve/point {number:02}"
+        cells[f"{place}/margin"] = margin_around(f"[{now}/margin]", number)
+        steps, cells[f"{place}/epsilon"] = pure_budget(place, f"[{place}/margin]", "1", MISSED)
+        cells |= steps
+    return cells | {f"{ALL}/guessed": f"1/(1+EXP(-{EPSILON}))"}

@@ -12,9 +12,12 @@ __all__ = [
     "conversions",
     "drawn_row",
     "expm1",
+    "gaussian_budget",
     "geometric_margin",
     "geometric_sigma",
+    "guessed",
     "log1p",
+    "margin_around",
     "margins",
     "newton",
     "pure_budget",
@@ -25,7 +28,8 @@ Cells = dict[str, str | float]
 
 SUMMED = 50  # sigma up to which tails of the discrete Gaussian are summed: beyond it their expansion is exact to 1e-10
 REACH = 13 * SUMMED
-TIMES_PURE, TIMES_TIGHT, TIMES_GAUSSIAN = 6, 9, 14  # steps of Newton, each of which doubles the digits
+TIMES_PURE, TIMES_TIGHT, TIMES_GAUSSIAN, TIMES_ORDER = 6, 9, 14, 12  # steps of Newton, each of which doubles the digits
+TIMES_SIGMA, SLOPE = 10, 3.3929  # of the log of what lies beyond a 90% margin by the log of sigma, for a normal law
 
 
 def whole_numbers(system: str) -> tuple[Cells, str]:
@@ -82,16 +86,8 @@ def margins(place: str, law: tuple[str, str, str], normal_margin: str, numbers: 
     gaussian, sigma, epsilon = law
 
     def beyond(margin: str) -> str:
-        x = f"({margin}+0.5)"
-        slope = f"({x}/{sigma}^2)"
-        corrections = f"(-{slope}/24-7/5760*{slope}*(3/{sigma}^2-{slope}^2))"
-        density = f"EXP(-(({x}/{sigma})^2)/2)/(SQRT(2*PI())*{sigma})"
-        return (
-            f"2*IF({gaussian},IF({sigma}<={SUMMED},"
-            f"SUMPRODUCT(({numbers}>{margin})*EXP(-(({numbers}/{sigma})^2)/2))/[{place}/normalizer],"
-            f"NORMSDIST(-{x}/{sigma})+{corrections}*{density}),"
-            f"EXP(-{epsilon}*({margin}+1))/(1+EXP(-{epsilon})))"
-        )
+        normal = gaussian_beyond(margin, sigma, f"[{place}/normalizer]", numbers)
+        return f"IF({gaussian},{normal},2*EXP(-{epsilon}*({margin}+1))/(1+EXP(-{epsilon})))"
 
     near = f"[{place}/near]"
     geometric = geometric_margin(epsilon, "(1-0.9)")
@@ -108,11 +104,44 @@ def margins(place: str, law: tuple[str, str, str], normal_margin: str, numbers: 
     return cells | {f"{place}/exact": tried}
 
 
-def pure_budget(place: str, margin: str, stability: str) -> tuple[Cells, str]:
-    """Return the least epsilon whose exact 90% margin is no larger: steps of Newton, and the formula."""
-    step = f"{{x}}-(({margin}+1)*{{x}}+LN((1-0.9)/2)+LN(1+EXP(-{{x}})))/({margin}+1-1/(1+EXP({{x}})))"
-    cells, result = newton(place, "epsilon a unit", f"-LN((1-0.9)/2*1.5)/({margin}+1)", step, TIMES_PURE)
+def margin_around(now: str, place: int) -> str:
+    """Return one of `algorithms.noise.budgets.margins_around`."""
+    return f"MAX(1,INT({now}*2/5))+INT({place}*MAX(22,INT({now}*21/10))/22)"
+
+
+def pure_budget(place: str, margin: str, stability: str, missed: str = "(1-0.9)") -> tuple[Cells, str]:
+    """Return the least epsilon whose exact margin, of 90%, is no larger: steps of Newton, and the formula."""
+    step = f"{{x}}-(({margin}+1)*{{x}}+LN({missed}/2)+LN(1+EXP(-{{x}})))/({margin}+1-1/(1+EXP({{x}})))"
+    cells, result = newton(place, "epsilon a unit", f"-LN({missed}/2*1.5)/({margin}+1)", step, TIMES_PURE)
     return cells, f"{stability}*{result}/(1-1E-10)"
+
+
+def gaussian_budget(place: str, margin: str, stability: str, numbers: str) -> tuple[Cells, str]:
+    """Return the least rho whose exact 90% margin is no larger: steps with the slope of the normal law, the formula."""
+    normalizer = f"(2*SUMPRODUCT(EXP(-(({numbers}/{{x}})^2)/2))-1)"
+    step = f"{{x}}*EXP((LN(1-0.9)-LN({gaussian_beyond(margin, '{x}', normalizer, numbers)}))/{SLOPE!r})"
+    cells, sigma = newton(place, "sigma a unit", f"({margin}+0.5)/1.645", step, TIMES_SIGMA)
+    return cells, f"({stability}/({sigma}*(1-1E-10)))^2/2"
+
+
+def gaussian_beyond(margin: str, sigma: str, normalizer: str, numbers: str) -> str:
+    """Return how often discrete Gaussian noise is larger than a margin: summed, or by the expansion of the sum."""
+    x = f"({margin}+0.5)"
+    slope = f"({x}/{sigma}^2)"
+    corrections = f"(-{slope}/24-7/5760*{slope}*(3/{sigma}^2-{slope}^2))"
+    density = f"EXP(-(({x}/{sigma})^2)/2)/(SQRT(2*PI())*{sigma})"
+    summed = f"SUMPRODUCT(({numbers}>{margin})*EXP(-(({numbers}/{sigma})^2)/2))/{normalizer}"
+    return f"2*IF({sigma}<={SUMMED},{summed},NORMSDIST(-{x}/{sigma})+{corrections}*{density})"
+
+
+def guessed(place: str, pure: str, budget: str) -> tuple[Cells, str]:
+    """Return how often a guess between two neighbors is right, at most: steps to the best order less 1, the formula."""
+    rho, above = f"MIN({budget},300)", f"EXP([{place}/log order {TIMES_ORDER}])"
+    step = f"{{x}}-({rho}*(2*EXP({{x}})+1)-LN(1+EXP(-{{x}})))/(2*{rho}*EXP({{x}})+1/(1+EXP({{x}})))"
+    start = f"IF({budget}>1,-{rho},IF({budget}>0,-LN(2*{budget})/2,0))"
+    cells, _ = newton(place, "log order", start, step, TIMES_ORDER)
+    delta = f"EXP(MIN(0,{above}*(({above}+1)*{rho}-LN(1+1/{above}))-LN(1+{above})))"
+    return cells, f"IF({pure},1/(1+EXP(-MIN({budget},700))),IF({budget}>0,(1+{delta})/2,0.5))"
 
 
 def conversions(place: str, pure: str, budget: str, delta: str) -> tuple[Cells, dict[str, str]]:

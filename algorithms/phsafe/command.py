@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from algorithms.phsafe.budget import Config
-from algorithms.tables.commands import Html, Open, Out, Recode, Seed, Xlsx, noise_of, releasing
+from algorithms.tables.commands import Html, Open, Out, Recode, Seed, Xlsx, assigned, noise_of, releasing
 
 __all__ = ["explore_phsafe", "release_phsafe"]
 
@@ -121,12 +121,12 @@ def explore_phsafe(
 
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:
-        place, width = _assigned("--margin", text, "PH3:state_A-G=20")
+        place, width = assigned("--margin", text, "PH3:state_A-G=20")
         table, _, level = place.partition(":")
         margins.setdefault(table, {})[level] = width
     thresholds = {}
     for text in tau or []:
-        table, value = _assigned("--tau", text, "PH3=4")
+        table, value = assigned("--tau", text, "PH3=4")
         if not value.is_integer():
             raise ValueError(f"--tau must be a whole number, got {text!r}")
         if table in thresholds:
@@ -176,12 +176,3 @@ def _print(settings: Config) -> None:
     header, *lines = str(Ledger(settings)).splitlines()
     total = next(place for place, line in enumerate(lines) if line.startswith("total"))
     print(header, *lines[total:], sep="\n")
-
-
-def _assigned(option: str, text: str, example: str) -> tuple[str, float]:
-    """Split NAME=NUMBER."""
-    name, _, value = text.partition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise ValueError(f"{option} is written as {example}, got {text!r}") from None

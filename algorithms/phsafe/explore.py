@@ -20,16 +20,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from statistics import NormalDist
-from typing import Any, cast
+from typing import Any
 
-from scipy.optimize import brentq
-
-from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-from algorithms.noise.margins import beyond, checked_margin, coverage, exact_margin_of_error, inside
+from algorithms.noise.budgets import exact_budget_for
+from algorithms.noise.margins import checked_margin, coverage, exact_margin_of_error
 from algorithms.phsafe.budget import CLAIMS, PRESETS, Config, Settings, noise_law, noise_parameters, read_config
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import Sizes
+from algorithms.tables.accuracy import QUANTITIES, TENTH, Noisy, accuracy, accuracy_table, totals_input
 from algorithms.tables.frames import Frame
 from algorithms.tables.promises import promised, totals
 from audit.arguments import positive_number
@@ -66,28 +65,6 @@ def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
     """Return rho = (z^2 / 2) stability^2 / margin^2 of the whole part of a margin (corollary 2: 1.3448 for z^2 / 2)."""
     sensitivity, z = positive_number("stability", stability), positive_number("z", z)
     return (z * sensitivity / math.floor(checked_margin(margin, least=1))) ** 2 / 2
-
-
-def exact_budget_for(
-    margin: float, stability: int, *, confidence: float = 0.9, privacy_definition: str = "zcdp"
-) -> float:
-    """Return the least budget whose exact margin is no larger than the whole part of `margin`: rho, or epsilon in nats.
-
-    It is rounded up in the ninth digit. Of Table 10's 0.662976 for a margin of 20 of PH3, a twentieth could be saved.
-    """
-    if privacy_definition not in BUDGETS:
-        raise ValueError(f'privacy_definition must be "zcdp" or "puredp", got {privacy_definition!r}')
-    sensitivity = positive_number("stability", stability)
-    missed, reach = 1 - inside(confidence), math.floor(checked_margin(margin)) + 0.5
-
-    def excess(log_scale: float) -> float:  # noise of about this size misses more, the larger it is
-        scale = reach * math.exp(log_scale)
-        law = DiscreteGaussian(scale) if privacy_definition == "zcdp" else TwoTailedGeometric(1 / scale)
-        return math.log(beyond(law, margin) or 1e-300) - math.log(missed)
-
-    log_scale = cast(float, brentq(excess, math.log(0.01), math.log(100 / confidence), xtol=1e-13))
-    scale = reach * math.exp(log_scale) * (1 - 1e-10)
-    return (sensitivity / scale) ** 2 / 2 if privacy_definition == "zcdp" else sensitivity / scale
 
 
 def choose(
@@ -169,18 +146,18 @@ CHILDREN = ("PH3", "PH6")
 LARGEST = 10**9  # margin, in people
 BESIDE: dict[str, Shown] = {"share": "share", "left_out": "whole", "left_out_share": "share"}
 PLACES = tuple((table, level) for table, query in QUERIES.items() for level in query.levels)
-ACCURACY = ("share", "sigma", "margin", "coverage", "exact")
+NOISE = ("share", "sigma", "margin", "coverage", "exact")
 POINTS = tuple((f"phsafe/curve/{step}/margin", f"phsafe/curve/{step}/budget") for step in map("{:02}".format, STEPS))
 COLUMNS: dict[tuple[str, str], dict[str, Any]] = {
     ("on", "on"): {"entry": True},
     ("margin", "wanted"): {"entry": True},
-    ("rho", "rho"): {"shown": "budget", "entry": True},
-    ("epsilon", "epsilon"): {"shown": "budget", "entry": True},
+    ("rho", "rho"): {"shown": "budget", "entry": True, "decides": True},
+    ("epsilon", "epsilon"): {"shown": "budget", "entry": True, "decides": True},
     ("share", "share"): {"shown": "share"},
     ("sigma", "sigma"): {},
     ("margin", "margin"): {"shown": "whole"},
     ("coverage", "coverage"): {"shown": "share"},
-    ("exact", "exact"): {"shown": "whole"},
+    ("exact", "exact"): {"shown": "whole", "decides": True},
 }
 """Quantity and label of each column of the table, and how it is shown."""
 
@@ -200,7 +177,7 @@ def sheet(sizes: Sizes | None = None) -> Sheet:
         script=("algorithms.phsafe", "explorer.js"),
         formulas="algorithms.phsafe.formulas:cells",
         settings=tuple(SETTINGS.values()),
-        tables=(_table(),),
+        tables=_tables(),
         charts=_charts(),
         totals=totals("phsafe", ("", "bounded_")),
         presets={"us": {}, "pr": {PRESET: "pr"} | {key: value for key, value in pr.items() if value != us[key]}},
@@ -250,15 +227,19 @@ def compute(state: State, sizes: Sizes | None = None) -> dict[str, Result]:
             budgets[table][level] = _needed(margin, stability[table], kind) if given is None else float(given)
     results = _left_out(tau, sizes or {})
     for table, level in PLACES:
-        results |= {f"phsafe/{table}/{level}/{name}": None for name in (*BUDGETS.values(), *ACCURACY)}
+        results |= {f"phsafe/{table}/{level}/{name}": None for name in (*BUDGETS.values(), *NOISE, *QUANTITIES)}
     results |= {key: None for point in (*POINTS, (f"{NOW}/margin", f"{NOW}/budget")) for key in point}
     total = 0.0
     if any(budget for levels in budgets.values() for budget in levels.values()):
         config = Config(budgets, tau, STATES, privacy_definition=kind)
-        total = config.total
-        for table, level, budget, _, *accuracy in explore(config).rows():
-            numbers = zip((unit, *ACCURACY), (budget, budget / total, *accuracy), strict=True)
-            results |= {f"phsafe/{table}/{level}/{name}": number for name, number in numbers}
+        total, places = config.total, {}
+        for table, level, budget, sensitivity, *noise in explore(config).rows():
+            place = f"phsafe/{table}/{level}"
+            numbers = zip((unit, *NOISE), (budget, budget / total, *noise), strict=True)
+            results |= {f"{place}/{name}": number for name, number in numbers}
+            law = noise_law(config, table, level)
+            places[place] = Noisy(law, noise[-1], budget, sensitivity, state[f"{place}/totals"])
+        results |= accuracy(kind, places)
     now: Any = results[f"phsafe/{own}/margin"]
     if now is not None:  # budgets of one level for margins around the current one
         results |= {f"{NOW}/margin": now, f"{NOW}/budget": results[f"phsafe/{own}/{unit}"]}
@@ -324,12 +305,13 @@ def _inputs(us: dict[str, Value]) -> list[Input]:
                 number(f"{place}/margin", "phsafe.wanted", 1, LARGEST, **wanted),
                 number(own[0], "phsafe.rho", 1e-13, 1e9, optional=True),
                 number(own[1], "phsafe.epsilon", 1e-6, 1e6, optional=True),
+                totals_input(place),
             ]
     places = tuple(f"{table}/{level}" for table, level in PLACES)
     return [*inputs, Input(key=CURVE, kind="choice", value="PH3/state_A-G", choices=places, label="phsafe.row")]
 
 
-def _table() -> Table:
+def _tables() -> tuple[Table, Table]:
     groups = tuple(
         Group(
             label=f"phsafe.{table}",
@@ -344,7 +326,10 @@ def _table() -> Table:
         for table, query in QUERIES.items()
     )
     columns = tuple(Column(quantity=name, label=f"phsafe.{label}", **more) for (name, label), more in COLUMNS.items())
-    return Table(label="phsafe.table", columns=columns, groups=groups)
+    return (
+        Table(label="phsafe.table", columns=(*columns, TENTH), groups=groups),
+        accuracy_table({group.label: group.rows for group in groups}),
+    )
 
 
 def _charts() -> tuple[Chart, ...]:

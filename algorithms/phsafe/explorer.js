@@ -5,15 +5,12 @@ sheets.phsafe = (() => {
 
   const sensitivities = state => table => 2 * (state[`phsafe/${table}/all/tau`] ?? 0) + 2;
   // The budget of a margin: by the paper's formula, or the least epsilon whose exact 90% margin is no larger.
-  function needed(margin, sensitivity, kind) {
-    if (kind === "zcdp") return (Z * sensitivity / margin) ** 2 / 2;
-    const fits = epsilon => laws.beyond(laws.geometric(epsilon), margin) <= 1 - 0.9;
-    return sensitivity * laws.bisect(fits, 0, 100 / margin) / (1 - 1e-10);
-  }
+  const needed = (margin, sensitivity, kind) =>
+    kind === "zcdp" ? (Z * sensitivity / margin) ** 2 / 2 : laws.needed(kind, sensitivity, margin);
 
   function compute(state, {tables, sizes, steps}) {
     const [results, tell] = found(), kind = state["phsafe/all/all/privacy"], delta = state["phsafe/all/all/delta"];
-    const sensitivity = sensitivities(state);
+    const sensitivity = sensitivities(state), places = [];
     const budgets = mapped(Object.keys(tables), table => mapped(tables[table], level => {
       const at = name => state[`phsafe/${table}/${level}/${name}`];
       return at("on") ? at(BUDGET[kind]) ?? needed(at("margin"), sensitivity(table), kind) : 0;
@@ -22,10 +19,13 @@ sheets.phsafe = (() => {
     for (const [table, levels] of Object.entries(budgets)) {
       for (const [level, budget] of Object.entries(levels)) {
         const law = laws.noise(kind, sensitivity(table), budget), margin = law && floor(Z * law.sigma * (1 + 1e-12));
-        tell(`phsafe/${table}/${level}`, {
+        const place = `phsafe/${table}/${level}`, exact = law && laws.exactMargin(law);
+        tell(place, {
           ...laws.budgets(kind, budget || null), share: budget / total || null, sigma: law && law.sigma, margin,
-          coverage: law && laws.coverage(law, margin), exact: law && laws.exactMargin(law),
+          coverage: law && laws.coverage(law, margin), exact,
         });
+        const totals = state[`${place}/totals`];
+        places.push({place, law, margin: exact, budget, sensitivity: sensitivity(table), totals});
       }
       const spent = laws.sum(Object.values(levels)), tau = state[`phsafe/${table}/all/tau`], homes = sizes[table];
       tell(`phsafe/${table}/all`, {...laws.budgets(kind, spent), share: total ? spent / total : null});
@@ -34,6 +34,7 @@ sheets.phsafe = (() => {
       const everybody = people(Infinity), left = homes ? everybody - people(tau) : null;
       tell(`phsafe/${table}/all`, {left_out: left, left_out_share: everybody ? left / everybody : null});
     }
+    for (const [place, values] of laws.accuracy(kind, places)) tell(place, values);
     const row = state["phsafe/curve/all/row"], now = results[`phsafe/${row}/margin`];
     for (const [name, step] of Object.entries(steps)) {
       const margin = now === null ? null : min(max(1, floor(now * step / 20)), 1e9);
@@ -115,5 +116,12 @@ sheets.phsafe = (() => {
     return text;
   }
 
-  return {compute, read, write};
+  // The same total, for the same relative error wherever there are totals.
+  function spend(state, results) {
+    const even = Object.keys(results).filter(key => key.endsWith("/even") && results[key] !== null);
+    const unit = BUDGET[state["phsafe/all/all/privacy"]];
+    return Object.fromEntries(even.map(key => [key.replace(/even$/, unit), results[key]]));
+  }
+
+  return {compute, read, write, spend};
 })();

@@ -7,6 +7,7 @@ from algorithms.noise.formulas import (
     conversions,
     drawn_row,
     geometric_sigma,
+    guessed,
     margins,
     pure_budget,
     whole_numbers,
@@ -49,6 +50,8 @@ def cells(sheet: Sheet) -> Cells:
         formulas[f"phsafe/total/all/{prefix}rho"] = f'IF({pure},"",{times}*{total})'
         formulas[f"phsafe/total/all/{prefix}epsilon"] = f'IF({pure},{times}*{total},"")'
         formulas |= {f"phsafe/total/all/{prefix}epsilon_{way}": formula for way, formula in ways.items()}
+        steps, formulas[f"phsafe/total/all/{prefix}guessed"] = guessed(place, pure, f"[{place}/budget]")
+        formulas |= steps
     return formulas | _curve(sheet, places, pure)
 
 
@@ -73,6 +76,7 @@ def _of_level(place: str, pure: str, total: str, numbers: str) -> tuple[Cells, d
         f"{place}/whole part": f"INT(1.645*{sigma}*(1+1E-12))",
         f"{place}/margin": f"[{place}/whole part]",
     }
+    result[f"{place}/tenth"] = f"10*[{place}/exact]"
     return steps, result | {key: str(formula) for key, formula in noise.items()}
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "Seed",
     "Spec",
     "Xlsx",
+    "assigned",
     "columns_of",
     "noise_of",
     "releasing",
@@ -103,3 +104,12 @@ def releasing(command: Callable[..., int]) -> Callable[..., int]:
             raise
 
     return run
+
+
+def assigned(option: str, text: str, example: str) -> tuple[str, float]:
+    """Split NAME=NUMBER; refuse what is not written so."""
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise ValueError(f"{option} is written as {example}, got {text!r}") from None

@@ -17,10 +17,12 @@ from algorithms.tables.commands import (
     Recode,
     Seed,
     Xlsx,
+    assigned,
     columns_of,
     noise_of,
     releasing,
 )
+from audit.explorer.sheet import Sheet, Value
 from audit.io.backends import Address, Backend, on_backend
 
 __all__ = ["explore_topdown", "release_topdown"]
@@ -140,6 +142,15 @@ def explore_topdown(
     areas: Annotated[str, typer.Option(help="With --spec: columns of areas, if it names no levels.")] = "",
     epsilon: Epsilon = None,
     rho: Rho = None,
+    margin: Annotated[
+        str,
+        typer.Option(
+            help="Margin of error wanted of a query's measurements, as total:county=20; the total budget follows it."
+        ),
+    ] = "",
+    share: Annotated[
+        bool, typer.Option("--share", help="With --margin: the total stays, and the query's share follows.")
+    ] = False,
     html: Html = None,
     xlsx: Xlsx = None,
     opened: Open = False,
@@ -153,7 +164,7 @@ def explore_topdown(
         raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
     if spec is not None:
         own = sheet_of(settings_of(preset, spec), columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
-        Explored(own).show(html=html, xlsx=xlsx, opened=opened)
+        Explored(own, _wanted(own, margin, share)).show(html=html, xlsx=xlsx, opened=opened)
         return 0
     if areas:
         raise ValueError("--areas goes with --spec")
@@ -166,5 +177,25 @@ def explore_topdown(
         state |= {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": epsilon}
     if rho is not None:
         state |= {"topdown/all/all/privacy": "zcdp", "topdown/all/all/budget": rho}
-    Explored(shown, state).show(html=html, xlsx=xlsx, opened=opened)
+    Explored(shown, state | _wanted(shown, margin, share)).show(html=html, xlsx=xlsx, opened=opened)
     return 0
+
+
+def _wanted(shown: Sheet, margin: str, share: bool) -> dict[str, Value]:
+    """Return the settings that a margin of error wanted is."""
+    from algorithms.topdown.explorer.sheet import CURVE, MARGIN, PAYS
+
+    if not margin:
+        if share:
+            raise ValueError("--share goes with --margin")
+        return {}
+    name, width = assigned("--margin", margin, "total:county=20")
+    row = next(one for one in shown.inputs if one.key == CURVE)
+    rows = {":".join(shown.words.get(f"topdown.{part}", part) for part in key.split("/")): key for key in row.choices}
+    if name not in rows:
+        levels = ", ".join(dict.fromkeys(known.partition(":")[2] for known in rows))
+        raise ValueError(
+            f"--margin must name a query at one of the levels {levels}, as total:county=20, got {margin!r}"
+        )
+    wanted = int(width) if width.is_integer() else width
+    return {CURVE: rows[name], MARGIN: wanted, PAYS: "share" if share else "total"}

@@ -151,17 +151,18 @@ sheets.audit = (() => {
     const group = {...plan, budget: budget * distance ** growth};
     if (!delta) plan.delta = 0;
     plan.error = (1 - plan.confidence) * (plan.selection > 0 ? main : 1);
-    const made = exact ? computed(plan, times, leastPower)
-      : table && plan.confidence === confidence ? interpolated(table, group, times) : null;
+    const losses = Object.values(times), made = exact ? computed(plan, losses, leastPower)
+      : table && plan.confidence === confidence ? interpolated(table, group, losses) : null;
     const {power = null, curve = [], smallest = null, needed = null, refused} = made ?? {}, [results, tell] = found();
     tell("audit/plan/all", {
       loss: plan.violation * budget, power_found: power, times: smallest, detectable: smallest && smallest * budget,
       runs_needed: needed, refused: refused ? `audit.refused.${refused}` : null,
       known: `audit.known.${exact ? "computed" : made ? "interpolated" : "simulated"}`,
     });
-    times.forEach((one, at) => {
-      tell(`audit/curve/${round(100 * one)}%`, {times: one, loss: one * budget, power: curve[at] ?? null});
+    Object.entries(times).forEach(([place, one], at) => {
+      tell(`audit/curve/${place}`, {times: one, loss: one * budget, power: curve[at] ?? null});
     });
+    tell("audit/claim/all", {guessed: laws.guessed(family, budget)});
     return results;
   }
 

@@ -19,9 +19,10 @@ from audit.planning.sizes import SMALLEST_SHARE
 
 __all__ = ["sheet"]
 
-TIMES = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)  # true losses of the power curve, over the promise
+TIMES = {f"{round(100 * times)}%": times for times in (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)}
+TIMES |= {f"{place:02}": round(1 + 0.01 * 100 ** (place / 32), 6) for place in range(1, 32)}
+"""True losses of the power curve over the promise, by place: those of the table, and what the drawing has between."""
 LEAST_POWER = 1e-12  # a chance that nobody plans with
-PLACES = tuple(f"{round(100 * times)}%" for times in TIMES)
 CLAIM, PLAN = "audit/claim/all", "audit/plan/all"
 
 
@@ -37,7 +38,7 @@ def compute(state: State) -> dict[str, Result]:
     """
     values: dict[str, Any] = dict(state)
     claim = _claim(values)
-    losses = {f"audit/curve/{place}": times for place, times in zip(PLACES, TIMES, strict=True)}
+    losses = {f"audit/curve/{place}": times for place, times in TIMES.items()}
     results: dict[str, Result] = dict.fromkeys(
         [f"{PLAN}/{name}" for name in ("detectable", "times", "power_found", "runs_needed", "refused")]
         + [f"{place}/power" for place in losses]
@@ -45,6 +46,7 @@ def compute(state: State) -> dict[str, Result]:
     results |= {f"{place}/times": times for place, times in losses.items()}
     results |= {f"{place}/loss": times * claim.budget for place, times in losses.items()}
     results[f"{PLAN}/loss"] = values[f"{PLAN}/violation"] * claim.budget
+    results[f"{CLAIM}/guessed"] = claim.guessed_right
     if _families()[values[f"{CLAIM}/family"]]["computed"]:
         return results | {f"{PLAN}/known": "audit.known.computed"} | _computed(claim, values, losses)
     table = plan_tables().get((values[f"{CLAIM}/family"], values[f"{PLAN}/selection"]))
@@ -143,7 +145,7 @@ def sheet() -> Sheet:
                 groups=(
                     Group(
                         label="audit.curve.rows",
-                        rows=tuple(Row(place=f"audit/curve/{place}", label=f"audit.{place}") for place in PLACES),
+                        rows=tuple(Row(place=f"audit/curve/{at}", label=f"audit.{at}") for at in TIMES if "%" in at),
                     ),
                 ),
             ),
@@ -152,16 +154,20 @@ def sheet() -> Sheet:
             Chart(
                 kind="curve",
                 label="audit.chart",
-                points=tuple((f"audit/curve/{place}/loss", f"audit/curve/{place}/power") for place in PLACES),
+                points=tuple(
+                    (f"audit/curve/{place}/loss", f"audit/curve/{place}/power")
+                    for place in sorted(TIMES, key=TIMES.__getitem__)
+                ),
                 axes=(("audit.loss", "number"), ("audit.power_found", "share")),
                 current=(f"{PLAN}/loss", f"{PLAN}/power_found"),
             ),
         ),
         totals=(
             Total(key=f"{PLAN}/detectable", label="audit.detectable", main=True),
-            Total(key=f"{PLAN}/times", label="audit.smallest", main=True),
             Total(key=f"{PLAN}/runs_needed", label="audit.runs_needed", shown="whole", main=True),
             Total(key=f"{PLAN}/power_found", label="audit.power_found", shown="share", main=True),
+            Total(key=f"{CLAIM}/guessed", label="audit.guessed", shown="guess", main=True),
+            Total(key=f"{PLAN}/times", label="audit.smallest", shown="share"),
             Total(key=f"{PLAN}/known", label="audit.known", shown="text", main=True),
             Total(key=f"{PLAN}/refused", label="audit.refused", shown="text", main=True),
         ),

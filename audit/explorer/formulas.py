@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from audit.explorer.interpolation import PLAN, STEPS, Cells, column, interpolation, row
+from audit.explorer.interpolation import CLAIM, PLAN, STEPS, Cells, column, interpolation, row
 from audit.explorer.sheet import Sheet
 from audit.methods.game import Game
 from audit.methods.method import LEAST_EXCESS
@@ -32,7 +32,7 @@ SLACK = 0.01  # of a run: estimates of the next tooth are better
 
 def cells(sheet: Sheet) -> Cells:
     """Return a formula for every result of the sheet `audit`, and the steps to it, by key."""
-    curve = {f"audit/curve/{round(100 * times)}%": times for times in sheet.data["times"]}
+    curve = {f"audit/curve/{place}": times for place, times in sheet.data["times"].items()}
     losses = {PLAN: "<@violation>"} | {place: f"[{place}/times]" for place in curve}
     formulas = _settings(sheet.data) | _runs(STEPS, "<@runs>") | _needed(STEPS) | interpolation(sheet, losses)
     for place, times in losses.items():
@@ -41,7 +41,7 @@ def cells(sheet: Sheet) -> Cells:
         computed = f"IF(<power at loss><{sheet.data['least_power']:G},0,MIN(1,<power at loss>))"
         name = "power" if place in curve else "power_found"
         formulas |= row(place, {name: f'IF(<#asked>,{computed},IF(<#interpolated>,[audit/line/{place}/power],""))'})
-    formulas |= _smallest() | _search()
+    formulas |= _smallest() | _search() | _guessed()
     results = {
         "times": 'IF(<#asked>,[audit/smallest/all/times],IF(<#interpolated>,[audit/line/all/smallest],""))',
         "detectable": 'IF(<times>="","",<times>*<@budget>)',
@@ -94,6 +94,20 @@ def _forgiven(times: str) -> str:
 def _right(times: str) -> str:
     """Return how often a guess is right, if the true loss is so many times the promise."""
     return f"1-(1-{_forgiven(times)})/(1+EXP(MIN(700,{times}*<#budget>)))"
+
+
+def _guessed() -> Cells:
+    """Return how often a guess is right, at most, under the promise: of rho by Newton's steps to the best order."""
+    steps = {"rho": "MIN(<@budget>,300)", "order 0": "IF(<rho>>1,-<rho>,-LN(2*<rho>)/2)"}
+    for step in range(12):
+        y = f"<order {step}>"
+        slope = f"(2*<rho>*EXP({y})+1/(1+EXP({y})))"
+        steps[f"order {step + 1}"] = f"{y}-(<rho>*(2*EXP({y})+1)-LN(1+EXP(-{y})))/{slope}"
+    above = "EXP(<order 12>)"
+    steps["delta"] = f"EXP(MIN(0,{above}*(({above}+1)*<rho>-LN(1+1/{above}))-LN(1+{above})))"
+    logistic = 'IF(<@family>="gaussian",NORMSDIST(<@budget>/2),1/(1+EXP(-<@budget>)))'
+    found = f'IF(<@family>="zcdp",(1+[audit/guess/all/delta])/2,{logistic})'
+    return row("audit/guess/all", steps) | row(CLAIM, {"guessed": found})
 
 
 def _limit(counting: str) -> str:

@@ -7,7 +7,7 @@ import re
 from audit.explorer.plans import CONFIDENCE, POWERS
 from audit.explorer.sheet import Sheet
 
-__all__ = ["PLAN", "STEPS", "Cells", "column", "interpolation", "row"]
+__all__ = ["CLAIM", "PLAN", "STEPS", "Cells", "column", "interpolation", "row"]
 
 Cells = dict[str, str | float]
 

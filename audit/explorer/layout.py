@@ -1,4 +1,4 @@
-"""Where every cell of the workbook stands: worksheets of settings and totals, of long tables, and of steps between.
+"""Where every cell of the workbook stands: of each sheet a worksheet that is read, and hidden ones of steps between.
 
 A sheet's formulas name cells by their keys in brackets: ``[KEY]`` a result or a step, ``[in KEY]`` an input,
 ``[KEY:KEY]`` all from one to the other; ``[words KEY]`` is a text. What is no result of the sheet is a step, which
@@ -19,8 +19,7 @@ from audit.explorer.sheet import Explored, Shown, Table
 __all__ = ["Cell", "Layout", "Place", "Worksheet", "cell_value", "lay_out", "resolved"]
 
 Kind = Literal["title", "note", "help", "heading", "name", "head", "label", "beside", "input", "result", "sentence",
-               "step"]  # fmt: skip
-LONG = 20  # rows of a table that has a worksheet of its own
+               "step", "warning"]  # fmt: skip
 NAME, TEXT = re.compile(r"\[([^\]]+)\]"), re.compile(r"[^\w ]+")
 
 
@@ -62,6 +61,7 @@ class Worksheet:
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
     frozen: tuple[int, int] = (1, 0)
     row: int = 0
+    hidden: bool = False  # at first
 
     def put(self, column: int, cell: Cell, *, row: int | None = None) -> Place:
         """Set a cell of the current row, or of another."""
@@ -112,34 +112,37 @@ def cell_value(value: Any) -> Any:
 
 
 def lay_out(explored: Explored, words: Mapping[str, str]) -> Layout:
-    """Return the worksheets of a sheet: what may be set and the totals first, then its tables, then its steps."""
+    """Return the worksheets of a sheet: one of settings, totals and tables, and hidden ones of steps."""
     layout = Layout(explored, words)
     sheet, name = layout.sheet, TEXT.sub("", words[f"{layout.sheet.title}.short"])
     front = Worksheet(name)
     layout.worksheets.append(front)
     front.put(0, Cell("title", words[sheet.title]))
+    if sheet.confidential:
+        front.row += 1
+        front.put(0, Cell("warning", words["page.confidential"]))
     for label in sheet.about:
         front.row += 1
         front.put(0, Cell("note", words[label]))
-    longer = [table for table in sheet.tables if sum(len(group.rows) for group in table.groups) > LONG]
-    for table in longer:
-        _long_table(layout, Worksheet(f"{name} table"), table)
+    front.row += 1
+    front.put(0, Cell("note", " ".join(words[f"workbook.{place}"] for place in range(1, 6))))
     _settings(layout, front)
     _totals(layout, front)
     for table in sheet.tables:
-        if table not in longer:
+        if table.action:  # lists of totals, which a cell does not take
+            continue
+        front.row += 1
+        front.put(0, Cell("heading", words[table.label]))
+        front.row += 1
+        if note := layout.help(table.label):
+            front.put(0, Cell("note", note))
             front.row += 1
-            front.put(0, Cell("heading", words[table.label]))
-            front.row += 1
-            if note := layout.help(table.label):
-                front.put(0, Cell("note", note))
-                front.row += 1
-            _table(layout, front, table)
+        _table(layout, front, table)
     rest = [key for key in layout.formulas if key not in layout.numbers]
     with_steps = {_place(key) for key in rest if "[" in str(layout.formulas[key])}
     for kind in ("steps", "numbers"):
         if keys := [key for key in rest if (_place(key) in with_steps) is (kind == "steps")]:
-            _steps(layout, Worksheet(f"{name} {kind}"), words[f"workbook.{kind}"], keys)
+            _steps(layout, Worksheet(f"{name} {kind}", hidden=True), words[f"workbook.{kind}"], keys)
     return layout
 
 
@@ -189,22 +192,6 @@ def _totals(layout: Layout, front: Worksheet) -> None:
         layout.number(front, 1 if total.shown == "text" else 2, total.key, total.shown)
         front.put(3, Cell("help", layout.help(total.label)))
     front.row += 1
-
-
-def _long_table(layout: Layout, worksheet: Worksheet, table: Table) -> None:
-    """Set a table on a worksheet of its own, with the main totals above the heads, which stay in sight."""
-    layout.worksheets.append(worksheet)
-    worksheet.put(0, Cell("title", layout.words[table.label]))
-    worksheet.row += 1
-    main = [total for total in layout.sheet.totals if total.main]
-    for place, total in enumerate(main):
-        worksheet.put(2 + place, Cell("head", layout.words[total.label]))
-    worksheet.row += 1
-    for place, total in enumerate(main):
-        layout.number(worksheet, 2 + place, total.key, total.shown)
-    worksheet.row += 1
-    _table(layout, worksheet, table)
-    worksheet.frozen = (4, 2)
 
 
 def _table(layout: Layout, worksheet: Worksheet, table: Table) -> None:

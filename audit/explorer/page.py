@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib import metadata, resources
@@ -22,6 +23,7 @@ SIGNATURE = '<meta name="generator" content="plaudit explore">'  # by which a pa
 POLICY = "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'"
 SCRIPTS = ("laws.js", "files.js", "state.js", "charts.js", "page.js")  # those of the sheets stand before the last
 LANGUAGES = ("en", "de")
+ASIDE = re.compile(r"^ +(//.*\n)?|^(//.*)?\n| +// .*$", re.MULTILINE)  # of scripts: indentation, comments, empty lines
 
 
 def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
@@ -31,7 +33,7 @@ def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
     style = _static("page.css")
     *shared, last = (_static(name) for name in SCRIPTS)
     own = [resources.files(sheet.script[0]).joinpath(sheet.script[1]).read_text("utf-8") for sheet in sheets]
-    script = "\n".join(['"use strict";', *shared, *own, last])
+    script = ASIDE.sub("", "\n".join(['"use strict";', *shared, *own, last]))
     book = {
         "opened": explored.sheet.name,
         "start": {key: value for key, value in explored.values.items() if value != explored.sheet.published[key]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -48,7 +49,8 @@ def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Pr
                 head.append(words[column.label])
                 for place, value in values.items():
                     rows[place].append(_text(value, column.shown, words))
-        yield Printed(words[sheet.title], words[table.label], head, [*rows.values()], 2)
+        if rows:
+            yield Printed(words[sheet.title], words[table.label], head, [*rows.values()], 2)
     shown = [total for total in sheet.totals if total.key in cells]
     totals = [[words[total.label], _text(cells[total.key], total.shown, words)] for total in shown]
     head = [words["page.item"], words["page.value"]]
@@ -62,6 +64,8 @@ def _text(value: Any, shown: Shown, words: Mapping[str, str]) -> str:
         return words["page.yes" if value else "page.no"]
     if isinstance(value, str):
         return words.get(value, value)
+    if shown == "guess":
+        return words["page.guess"].replace("{number}", f"{math.ceil(1000 * value - 1e-9) / 10:.1f}")
     if shown == "share":
         return f"{value:.2%}"
     if shown == "whole":

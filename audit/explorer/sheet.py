@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +26,13 @@ __all__ = [
     "Value",
 ]
 
+MOST_NUMBERS = 1000  # of one input
+
 Value = float | int | str | bool | None
 Result = float | int | str | None
 State = Mapping[str, Value]
-Shown = Literal["number", "whole", "share", "budget", "epsilon", "text"]
-"""How it is written: in 4 digits, whole, as a percentage, with 6 or 3 decimals; text is a key of the words."""
+Shown = Literal["number", "whole", "share", "budget", "epsilon", "guess", "text"]
+"""How it is written: in 4 digits, whole, as a percentage, with 6 or 3 decimals, of 100 and rounded up; or a key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +40,10 @@ class Input:
     """What a reader may set."""
 
     key: str  # of its cell, ``system/query/level/quantity``
-    kind: Literal["number", "integer", "flag", "choice", "codes"]  # codes are a text with blanks between, each once
-    value: Value  # as published; None, where `optional`: the sheet computes the cell of this key
+    kind: Literal["number", "integer", "flag", "choice", "codes", "numbers"]  # the last two are texts with blanks
+    # between: codes each once, whole numbers any
     label: str  # key of the words: the name; with ``.help`` behind it, a sentence; with ``.CHOICE``, a choice's name
+    value: Value = None  # as published; None, where `optional`: the sheet computes the cell of this key
     least: float = -math.inf
     most: float = math.inf  # included
     choices: tuple[str, ...] = ()  # of a choice; codes that there are
@@ -58,11 +62,14 @@ class Input:
         elif self.kind == "codes":
             codes = value.split(" ") if isinstance(value, str) else []
             fits = bool(codes) and len({*codes} & {*self.choices}) == len(codes)
+        elif self.kind == "numbers":
+            numbers = value.split(" ") if isinstance(value, str) else []
+            fits = 0 < len(numbers) <= MOST_NUMBERS and all(re.fullmatch("[1-9][0-9]{0,8}", one) for one in numbers)
         else:
             kinds = int if self.kind == "integer" else (int, float)
             fits = isinstance(value, kinds) and not isinstance(value, bool) and self.least <= value <= self.most
         if not fits:
-            raise ValueError(f"{self.key} must be {self.rule}, got {value!r}")
+            raise ValueError(f"{self.key} must be {self.rule}, got {value!r:.60}")
         return value  # type: ignore[no-any-return]
 
     @property
@@ -74,6 +81,8 @@ class Input:
             return f"one of {', '.join(self.choices)}"
         if self.kind == "codes":
             return f"of the codes {' '.join(self.choices)}, each once"
+        if self.kind == "numbers":
+            return f"up to {MOST_NUMBERS} whole numbers from 1 to 999999999, with blanks between"
         return f"a {'whole ' * (self.kind == 'integer')}number from {self.least:g} to {self.most:g}"
 
 
@@ -85,6 +94,7 @@ class Column:
     label: str
     shown: Shown = "number"
     entry: bool = False
+    decides: bool = False  # whether it stands on the decision sheet, where scenarios differ in it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +124,8 @@ class Table:
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
     rows: str = "page.level"  # key of the words: what names a row
+    action: str = ""  # key of the words of a button, which sets what the script's `spend(state, results)` returns; such
+    # a table is closed at first, and has rows with a result or an entry only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +160,7 @@ class Sheet:
     inputs: tuple[Input, ...]  # everything that a reader may set: the state of the page
     compute: Callable[[State], dict[str, Result]]  # every result by its key: the truth, which the script must give too
     script: tuple[str, str]  # package and file of the JavaScript: it sets ``sheets.NAME`` to an object with
-    # ``compute(state, data)``, and may offer ``read(bytes, data)`` and ``write(state, data)`` of `file`
+    # ``compute(state, data)``, and may offer ``read(bytes, data)`` and ``write(state, data)`` of `file`, and ``spend``
     formulas: str  # ``"module:function"``, which returns for the workbook a formula of each result and the steps to it
     settings: tuple[str, ...] = ()  # keys of inputs that stand above the tables
     tables: tuple[Table, ...] = ()

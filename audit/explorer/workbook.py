@@ -1,4 +1,4 @@
-"""The workbook: all sheets of the explorer as live formulas; inputs are marked and limited, and nothing is hidden."""
+"""The workbook: all sheets of the explorer as live formulas; inputs are marked and limited, steps are hidden."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ NUMBERS = {
     "share": "0.00%",
     "budget": "[>=0.000001]0.000000;0.00E+00",
     "epsilon": "0.000",
+    "guess": "0.0%",
     "text": "General",
 }
 STYLES: dict[str, dict[str, Any]] = {
@@ -43,14 +44,14 @@ STYLES: dict[str, dict[str, Any]] = {
     },
     "result": {"align": "right", "valign": "top"},
     "sentence": {"align": "right", "valign": "top", "text_wrap": True},
+    "warning": {"bold": True, "font_color": "#a40000", "text_wrap": True, "valign": "top"},
     "step": {"align": "right", "font_color": "#555555"},
 }
 CHANGED = {"bold": True, "font_color": "#0b3d91"}  # of inputs that are not as published
 WIDTHS = (32, 42, 16)  # of names, of levels, of everything else, in characters
 EPOCH = datetime(2024, 1, 1)  # the same settings give the same bytes
-KINDS = {"input": STYLES["input"], "changed": STYLES["input"] | CHANGED, "result": STYLES["result"]}
 LINE, LINES = 15, 3  # points of height of a line; lines that a sentence which is computed may take
-RUN_TO = {"note": 7, "help": 7, "sentence": 2}  # columns up to which texts run
+RUN_TO = {"warning": 7, "note": 7, "help": 7, "sentence": 2}  # columns up to which texts run
 LONGEST_LIST = 255  # characters of choices that a cell may list by itself
 
 
@@ -76,7 +77,6 @@ def build_workbook(explored: Explored, sheets: Sequence[Sheet]) -> bytes:
         book.set_properties({"title": words["page.title"], "created": EPOCH})
         book.set_calc_mode("auto")
         styles = Styles(book)
-        _read_me(book, styles, layouts, words)
         for layout in layouts:
             for worksheet in layout.worksheets:
                 _write(book, styles, layout, worksheet)
@@ -98,31 +98,6 @@ class Styles:
         return self.made[key]
 
 
-def _read_me(book: Any, styles: Styles, layouts: Sequence[Layout], words: dict[str, str]) -> None:
-    """Write what the workbook is, in five sentences, and what its colors mean."""
-    page = book.add_worksheet(words["workbook.title"])
-    page.set_column(0, 0, 84)
-    page.write_string(0, 0, words["page.title"], styles.of(Cell("title", "")))
-    if any(layout.sheet.confidential for layout in layouts):
-        warning = book.add_format({"bold": True, "font_color": "#a40000", "text_wrap": True})
-        page.write_string(1, 0, words["page.confidential"], warning)
-        page.set_row(1, 2.2 * LINE)
-    plain = book.add_format({"text_wrap": True, "valign": "top", "font_size": 11})
-    for place in range(5):
-        page.set_row(2 + place, 3.3 * LINE)
-        page.write_string(2 + place, 0, words[f"workbook.{place + 1}"], plain)
-    for place, (kind, style) in enumerate(KINDS.items()):
-        flush_left = book.add_format({**style, "align": "left", "shrink": False})
-        page.write_string(8 + place, 0, words[f"workbook.{kind}"], flush_left)
-    for place, layout in enumerate(layouts):
-        name = layout.worksheets[0].name
-        page.write_url(
-            9 + len(KINDS) + place, 0, f"internal:'{name}'!A1", string=f"{name}: {words[layout.sheet.title]}"
-        )
-    page.freeze_panes(1, 0)
-    _set_print(page, (1, 0), front=True)
-
-
 def _write(book: Any, styles: Styles, layout: Layout, worksheet: Worksheet) -> None:
     page = book.add_worksheet(worksheet.name)
     columns = max(column for _, column in worksheet.cells)
@@ -137,6 +112,8 @@ def _write(book: Any, styles: Styles, layout: Layout, worksheet: Worksheet) -> N
     if front := worksheet is layout.worksheets[0]:
         _draw(book, page, layout, worksheet.row + 2)
     page.freeze_panes(*worksheet.frozen)
+    if worksheet.hidden:
+        page.hide()
     _set_print(page, worksheet.frozen, front=front)
 
 
@@ -168,7 +145,7 @@ def _heights(worksheet: Worksheet) -> dict[int, int]:
     for (row, column), cell in worksheet.cells.items():
         if cell.kind == "sentence":
             lines[row] = max(lines.get(row, 1), LINES)
-        elif cell.kind in ("note", "help", "head", "beside"):
+        elif cell.kind in ("warning", "note", "help", "head", "beside"):
             spare = 1.3 if cell.kind in RUN_TO else 1.1  # other fonts may be wider
             room = sum(WIDTHS[min(at, 2)] for at in range(column, RUN_TO.get(cell.kind, column) + 1))
             lines[row] = max(lines.get(row, 1), math.ceil(spare * len(cell.content) / room))
@@ -221,9 +198,9 @@ def _limit(page: Any, layout: Layout, row: int, column: int, setting: Input) -> 
 
 
 def _set_print(page: Any, frozen: tuple[int, int], *, front: bool) -> None:
-    """Set how a worksheet is printed: settings and totals on one page, tables as wide as one."""
+    """Set how a worksheet is printed: as wide as a page."""
     page.set_portrait() if front else page.set_landscape()
     page.set_paper(9)  # A4
-    page.fit_to_pages(1, 1 if front else 0)
+    page.fit_to_pages(1, 0)
     page.set_footer("&L&A&R&P / &N")
     page.repeat_rows(0, frozen[0] - 1)

@@ -11,14 +11,17 @@ from typing import Any
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian
+from algorithms.noise.budgets import exact_budget_for, margins_around
 from algorithms.noise.margins import exact_margin_of_error
+from algorithms.tables.accuracy import QUANTITIES as OF_TOTALS
+from algorithms.tables.accuracy import TENTH, Noisy, accuracy, accuracy_table, totals_input
 from algorithms.tables.promises import promised, totals
 from algorithms.topdown.budget import Budget, Claim, Law
 from algorithms.topdown.presets import PERSON_QUERIES, PRESETS, Preset, preset
 from audit.claims import ZCDP, PureDP, Relation
 from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, State, Table, Total, Value
 
-__all__ = ["sheet", "sheet_of"]
+__all__ = ["CURVE", "MARGIN", "PAYS", "sheet", "sheet_of"]
 
 DRAWN = {
     "pl94-2020": "hispanic*cenrace/county",
@@ -30,10 +33,10 @@ LEVELS = tuple(dict.fromkeys(level for name in NAMES for level in PRESETS[name].
 PLACES = {level: level.replace(" ", "_") for level in LEVELS}
 KINDS: dict[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
 RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
-ALL, CURVE = "topdown/all/all", "topdown/curve/all/row"
-STEPS = (4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80)
-"""Budgets of the curve, in twentieths of the current one."""
-QUANTITIES = ("share", "budget", "sigma", "margin")
+ALL, CURVE, NOW = "topdown/all/all", "topdown/curve/all/row", "topdown/curve/now"
+MARGIN, PAYS = f"{ALL}/margin", f"{ALL}/pays"  # wanted of the query that is drawn; who gives the budget for it
+POINTS = tuple(f"{place:02}" for place in range(len(margins_around(0))))
+QUANTITIES = ("share", "budget", "sigma", "margin", *OF_TOTALS)
 
 
 def sheet() -> Sheet:
@@ -82,15 +85,15 @@ def _sheet(
         script=("algorithms.topdown.explorer", "explorer.js"),
         formulas="algorithms.topdown.explorer.formulas:cells",
         settings=tuple(f"{ALL}/{name}" for name in ("privacy", "budget", "relation", "delta")),
-        tables=(_table(levels, queries),),
+        tables=_tables(levels, queries),
         charts=_charts(levels),
-        totals=totals("topdown", ("replaced_", "added_")),
+        totals=(
+            *totals("topdown", ("replaced_", "added_")),
+            Total(key=f"{ALL}/needed", label="topdown.needed", shown="budget"),
+            Total(key=f"{ALL}/refused", label="topdown.refused", shown="text", main=True),
+        ),
         presets=presets,
-        data={
-            "levels": [*levels],
-            "queries": [*queries],
-            "steps": {f"{step:02}": step for step in STEPS} | {"now": 20},
-        },
+        data={"levels": [*levels], "queries": [*queries], "points": POINTS},
     )
 
 
@@ -99,42 +102,63 @@ def compute(
 ) -> dict[str, Result]:
     """Return every number of a sheet with these levels and queries, by their keys."""
     given: dict[str, Any] = dict(state)
-    kind, relation = given[f"{ALL}/privacy"], given[f"{ALL}/relation"]
-    promise: Claim = KINDS[kind](given[f"{ALL}/budget"], relation)
-    by_level, by_query = _shares(given, levels, queries)
-    results: dict[str, Result] = {
-        f"topdown/all/{level}/share": float(by_level[level]) if level in by_level else None for level in levels
-    }
+    kind, relation, row = given[f"{ALL}/privacy"], given[f"{ALL}/relation"], given[CURVE]
+    shares = _shares(given, levels, queries)
+    own = shares.get(row, Fraction())
+    stability = {"add_remove": 1.0, "replace_one": math.sqrt(2) if kind == "zcdp" else 2.0}[relation]
+
+    def needed(margin: int) -> float:
+        """Return the budget of the drawn query that such a margin of its measurements needs."""
+        return exact_budget_for(margin, stability, privacy_definition=kind)
+
+    total, wanted = given[f"{ALL}/budget"], given[MARGIN]
+    results: dict[str, Result] = {f"{ALL}/needed": needed(wanted) if wanted and own else None, f"{ALL}/refused": None}
+    if wanted and own and given[PAYS] == "total":
+        total = needed(wanted) / float(own)
+    elif wanted and own < 1 and (part := Fraction(needed(wanted)) / Fraction(total)) < 1 and own:
+        rest = (1 - part) / (1 - own)
+        shares = {place: part if place == row else share * rest for place, share in shares.items()}
+    elif wanted:
+        results[f"{ALL}/refused"] = "topdown.refused.share" if own else "topdown.refused.measured"
+    promise: Claim = KINDS[kind](total, relation)
+    results[f"{ALL}/budget"] = total
+    noisy: dict[str, Noisy] = {}
     for level in levels:
+        part = sum((shares.get(f"{query}/{level}", Fraction()) for query in queries), Fraction())
+        results[f"topdown/all/{level}/share"] = float(part) if part else None
         for query in queries:
             place = f"topdown/{query}/{level}"
             results |= dict.fromkeys(f"{place}/{name}" for name in QUANTITIES)
-            share = by_query.get(level, {}).get(query)
+            share = shares.get(f"{query}/{level}")
             if share:
-                share *= by_level[level]
                 results |= {f"{place}/share": float(share), f"{place}/budget": float(Fraction(promise.budget) * share)}
                 law = _law(promise, share)
                 if law is not None:
-                    results |= {f"{place}/sigma": _sigma(law), f"{place}/margin": exact_margin_of_error(law)}
+                    exact = exact_margin_of_error(law)
+                    results |= {f"{place}/sigma": _sigma(law), f"{place}/margin": exact}
+                    noisy[place] = Noisy(law, exact, total * float(share), stability, given[f"{place}/totals"])
+    results |= accuracy(kind, noisy)
+    now: Any = results[f"topdown/{row}/margin"]
+    results[MARGIN] = None if wanted and given[PAYS] == "share" else now
+    results |= {f"{NOW}/margin": now, f"{NOW}/budget": None if now is None else total}
+    for at, margin in enumerate(margins_around(now or 0)):  # the least budget for each, shares unchanged
+        point = f"topdown/curve/{at:02}"
+        results[f"{point}/margin"] = None if now is None else margin
+        results[f"{point}/budget"] = None if now is None else needed(margin) / float(shares[row])
     budget = Budget(promise, [1], [{"total": 1}])
     claims = {"replaced_": budget.under("replace_one"), "added_": budget.under("add_remove")}
-    results |= _curve(promise, given[CURVE], by_level, by_query)
     return results | promised("topdown", claims, given[f"{ALL}/delta"])
 
 
-def _shares(
-    given: dict[str, Any], levels: Sequence[str], queries: Sequence[str]
-) -> tuple[dict[str, Fraction], dict[str, dict[str, Fraction]]]:
-    """Return the shares of the levels and of their queries: parts over their sum. What has no query has no share."""
-    parts = {level: given[f"topdown/all/{level}/parts"] for level in levels}
-    by_level = {
-        level: {query: given[f"topdown/{query}/{level}/parts"] for query in queries} for level in levels if parts[level]
-    }
-    by_level = {level: asked for level, asked in by_level.items() if any(asked.values())}
-    shares = {level: Fraction(parts[level], sum(parts[other] for other in by_level)) for level in by_level}
-    return shares, {
-        level: {query: Fraction(part, sum(asked.values())) for query, part in asked.items()}
-        for level, asked in by_level.items()
+def _shares(given: dict[str, Any], levels: Sequence[str], queries: Sequence[str]) -> dict[str, Fraction]:
+    """Return the shares by query and level: parts over their sums. What has no query has no share."""
+    asked = {level: sum(given[f"topdown/{query}/{level}/parts"] for query in queries) for level in levels}
+    parts = {level: given[f"topdown/all/{level}/parts"] for level in levels if asked[level]}
+    return {
+        f"{query}/{level}": Fraction(part, sum(parts.values())) * Fraction(own, asked[level])
+        for level, part in parts.items()
+        for query in queries
+        if part and (own := given[f"topdown/{query}/{level}/parts"])
     }
 
 
@@ -148,22 +172,6 @@ def _law(promise: Claim, share: Fraction) -> Law | None:
 
 def _sigma(law: Law) -> float:
     return law.scale if isinstance(law, DiscreteGaussian) else math.sqrt(law.variance)
-
-
-def _curve(
-    promise: Claim, row: str, levels: dict[str, Fraction], queries: dict[str, dict[str, Fraction]]
-) -> dict[str, Result]:
-    """Return the margins of one query for budgets around the current one."""
-    query, level = row.split("/")
-    share = levels.get(level, Fraction()) * queries.get(level, {}).get(query, Fraction())
-    results: dict[str, Result] = {}
-    for step in (*STEPS, 20):
-        name = "now" if f"topdown/curve/{step:02}/margin" in results else f"{step:02}"
-        budget = promise.budget * step / 20
-        law = _law(type(promise)(budget, promise.relation), share) if share else None
-        results[f"topdown/curve/{name}/budget"] = None if law is None else budget
-        results[f"topdown/curve/{name}/margin"] = None if law is None else exact_margin_of_error(law)
-    return results
 
 
 def _state_of(settings: Preset, places: Mapping[str, str], queries: Mapping[str, str], row: str) -> dict[str, Value]:
@@ -201,25 +209,30 @@ def _inputs(
     yield choice("preset", *names)
     yield choice("privacy", *KINDS)
     budget, delta = f"{ALL}/budget", f"{ALL}/delta"
-    yield Input(key=budget, kind="number", value=published[budget], least=1e-3, most=1e6, label="topdown.all")
+    number: dict[str, Any] = {"kind": "number", "value": published[budget], "least": 1e-3, "most": 1e6}
+    yield Input(key=budget, label="topdown.all", clears=(MARGIN,), **number)
+    yield Input(key=MARGIN, kind="integer", value=None, least=1, most=10**9, optional=True, label="topdown.wanted")
+    yield choice("pays", "total", "share")
     yield choice("relation", *RELATIONS)
     yield Input(key=delta, kind="number", value=1e-10, least=1e-30, most=0.1, label="topdown.delta")
     keys = [f"topdown/all/{level}/parts" for level in levels]
     keys += [f"topdown/{query}/{level}/parts" for level in levels for query in queries]
-    most = max(9999, *(int(str(published[key])) for key in keys))
+    most = max(999_999, *(int(str(published[key])) for key in keys))
     for key in keys:
         yield Input(key=key, kind="integer", value=published[key], least=0, most=most, label="topdown.parts")
     rows = [f"{query}/{level}" for level in levels for query in queries]
+    yield from (totals_input(f"topdown/{row}") for row in rows)
     yield Input(key=CURVE, kind="choice", value=published[CURVE], choices=tuple(rows), label="topdown.row")
 
 
-def _table(levels: Sequence[str], queries: Sequence[str]) -> Table:
+def _tables(levels: Sequence[str], queries: Sequence[str]) -> tuple[Table, Table]:
     columns = (
         Column(quantity="parts", label="topdown.parts", entry=True),
         Column(quantity="share", label="topdown.share", shown="share"),
         Column(quantity="budget", label="topdown.budget", shown="budget"),
         Column(quantity="sigma", label="topdown.sigma"),
-        Column(quantity="margin", label="topdown.margin", shown="whole"),
+        Column(quantity="margin", label="topdown.margin", shown="whole", decides=True),
+        TENTH,
     )
     groups = tuple(
         Group(
@@ -231,12 +244,13 @@ def _table(levels: Sequence[str], queries: Sequence[str]) -> Table:
         )
         for level in levels
     )
-    return Table(label="topdown.table", columns=columns, groups=groups)
+    own = accuracy_table({group.label: group.rows for group in groups})
+    return Table(label="topdown.table", columns=columns, groups=groups), own
 
 
 def _charts(levels: Sequence[str]) -> tuple[Chart, ...]:
     bars = tuple((f"topdown.{level}", f"topdown/all/{level}/share") for level in levels)
-    curve = tuple((f"topdown/curve/{step:02}/budget", f"topdown/curve/{step:02}/margin") for step in STEPS)
+    curve = tuple((f"topdown/curve/{point}/budget", f"topdown/curve/{point}/margin") for point in POINTS)
     return (
         Chart(kind="bars", label="topdown.bars", points=bars, axes=(("topdown.share", "share"),)),
         Chart(
@@ -244,7 +258,7 @@ def _charts(levels: Sequence[str]) -> tuple[Chart, ...]:
             label="topdown.curve",
             points=curve,
             axes=(("topdown.all", "budget"), ("topdown.margin", "whole")),
-            current=("topdown/curve/now/budget", "topdown/curve/now/margin"),
-            inputs=(CURVE,),
+            current=(f"{NOW}/budget", f"{NOW}/margin"),
+            inputs=(CURVE, MARGIN, PAYS),
         ),
     )

@@ -8,7 +8,7 @@ function element(tag, attributes = {}, ...children) {
 }
 
 const charts = (() => {
-  const {word, number} = speech, [LEFT, RIGHT, TOP, BOTTOM] = [74, 18, 26, 46];
+  const {word, number} = speech, [LEFT, RIGHT, TOP, BOTTOM] = [74, 18, 46, 46];
   const line = (name, x1, y1, x2, y2) => element("svg:line", {class: name, x1, y1, x2, y2});
   const label = (text, x, y, anchor = "start", name = "") =>
     element("svg:text", {class: name, x, y, "text-anchor": anchor}, text);
@@ -20,7 +20,7 @@ const charts = (() => {
     return found;
   }
 
-  function curve(chart, results, before, width) {
+  function curve(chart, results, before, width, published) {
     const there = point => point.every(value => (value ?? null) !== null);
     const points = chart.points.map(point => point.map(key => results[key])).filter(there);
     if (!points.length) return element("p", {class: "note"}, word("page.nothing"));
@@ -45,20 +45,26 @@ const charts = (() => {
       const at = x(tick);
       parts.push(line("grid", at, floor, at, floor + 5), label(across.tick(tick), at, floor + 20, "middle"));
     }
-    const drawn = points.filter(([, b]) => b <= roof).map(([a, b]) => `${x(a)},${y(b)}`).join(" ");
+    // What is whole falls or rises in steps, where all of them are known.
+    const whole = chart.axes[1][1] === "whole", drawn = (known && whole ? [...points, now] : points).filter(([, b]) => b <= roof);
+    drawn.sort(([a], [b]) => a - b);
+    const steps = whole && drawn.every(([, b], place) => !place || Math.abs(b - drawn[place - 1][1]) <= 1);
+    const path = drawn.map(([a, b], place) => steps && place ? `H${x(a)}V${y(b)}` : `${place ? "L" : "M"}${x(a)} ${y(b)}`);
     parts.push(label(`${across.name} \u2192`, LEFT, height - 6), label(`\u2191 ${up.name}`, 0, 11),
-      element("svg:polyline", {class: "line", points: drawn}));
-    if (known) {
-      const [px, py] = [x(now[0]), y(Math.min(now[1], roof))], flip = px > width - 190;
+      element("svg:path", {class: "line", d: path.join("")}));
+    if (known) { // told above the drawing, where no line is
+      const [px, py] = [x(now[0]), y(Math.min(now[1], roof))], told = [];
+      const tell = (mark, name, [a, b]) =>
+        told.push(`${mark} ${name}: ${across.text(a)} \u00b7 ${up.text(b)}`);
+      tell("\u25cf", word("page.now"), now);
       if (there(old) && old[0] >= low && old[0] <= high && old[1] <= roof && String(old) !== String(now)) {
         const [cx, cy] = [x(old[0]), y(old[1])];
-        parts.push(element("svg:path", {class: "before", d: `M${cx} ${cy - 7}l7 7l-7 7l-7 -7Z`}),
-          label(word("page.published"), cx + 11, cy - 7, "start", "tag"));
+        parts.push(element("svg:path", {class: "before", d: `M${cx} ${cy - 7}l7 7l-7 7l-7 -7Z`}));
+        tell("\u25c7", published, old);
       }
-      const told = `${word("page.now")}: ${across.text(now[0])} \u00b7 ${up.text(now[1])}`;
       parts.push(element("svg:path", {class: "drop", d: `M${LEFT} ${py}H${px}V${floor}`}),
         element("svg:circle", {class: "now", cx: px, cy: py, r: 6}),
-        label(told, px + (flip ? -11 : 11), Math.max(py - 9, 24), flip ? "end" : "start", "tag strong"));
+        label(told.join("   "), width - RIGHT, 30, "end", "strong"));
     }
     const attributes = {role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": title};
     return element("svg:svg", attributes, ...parts);

@@ -70,6 +70,39 @@ const laws = (() => {
     while (!enough(high)) high *= 2;
     return first(enough, -1, high);
   }
+  // The least budget whose exact margin is no larger.
+  function needed(kind, sensitivity, margin, confidence = 0.9) {
+    const missed = 1 - confidence, reach = margin + 0.5;
+    if (kind === "zcdp") {
+      const wide = sigma => beyond(discreteGaussian(sigma), margin) > missed;
+      return (sensitivity / bisect(wide, reach / 100, 100 * reach / confidence) / (1 - 1e-10)) ** 2 / 2;
+    }
+    const fits = epsilon => beyond(geometric(epsilon), margin) <= missed;
+    return sensitivity * bisect(fits, 0, 200 / reach) / (1 - 1e-10);
+  }
+  // Margins about one: algorithms.noise.budgets.margins_around.
+  function around(margin, place) {
+    return max(1, floor(margin * 2 / 5)) + floor(place * max(22, floor(margin * 21 / 10)) / 22);
+  }
+
+  // Errors beside totals that the reader knows: algorithms.tables.accuracy.
+  function accuracy(kind, places) {
+    const power = kind === "zcdp" ? 2 : 1;
+    let spent = 0, whole = 0;
+    for (const one of places) {
+      const {law, margin, budget, sensitivity, totals} = one, sizes = totals ? totals.split(" ").map(Number) : [];
+      sizes.sort((a, b) => a - b);
+      const middle = (sizes.length - 1) / 2, median = (sizes[floor(middle)] + sizes[ceil(middle)]) / 2;
+      Object.assign(one, {tenth: law && 10 * margin, relative: null, off: null, part: 0});
+      if (!law || !sizes.length) continue;
+      const off = sum(sizes.map(size => beyond(law, size / 10))) / sizes.length;
+      Object.assign(one, {relative: margin / median, off, part: (sensitivity / median) ** power});
+      spent += budget;
+      whole += one.part;
+    }
+    return places.map(({place, tenth, relative, off, part}) =>
+      [place, {tenth, relative, off, even: part ? spent * part / whole : null}]);
+  }
 
   // The log of the least delta of normal laws so far apart (Balle and Wang, 2018, theorem 8), by Mills ratios.
   function gaussianLogDelta(mu, epsilon) {
@@ -94,11 +127,22 @@ const laws = (() => {
       const small = epsilon => gaussianLogDelta(sqrt(2 * budget), epsilon) <= -high;
       gaussian = small(0) ? 0 : bisect(small, 0, simple);
     }
-    return {...budgets(kind, budget), epsilon_simple: simple, epsilon_tight: tight, epsilon_gaussian: gaussian};
+    const ways = {epsilon_simple: simple, epsilon_tight: tight, epsilon_gaussian: gaussian};
+    return {...budgets(kind, budget), guessed: guessed(kind, budget), ...ways};
+  }
+
+  // How often a guess between two neighbors is right, at most: audit.claims. For rho by the divergence of the best order.
+  function guessed(kind, budget) {
+    if (kind === "gaussian") return 1 - normalTail(budget / 2);
+    if (kind !== "zcdp" || budget === 0) return 1 / (1 + exp(-budget));
+    const above = max(1e-300, bisect(x => budget * (2 * x + 1) >= log1p(1 / x), 0, 2 / sqrt(budget)));
+    const logDelta = above * ((above + 1) * budget - log1p(1 / above)) - log1p(above);
+    return (1 + exp(Math.min(0, logDelta))) / 2;
   }
 
   return {
-    bisect, first, sum, normalTail, geometric, noise, beyond, coverage, exactMargin, gaussianLogDelta, budgets, promise,
+    bisect, first, sum, normalTail, geometric, noise, beyond, coverage, exactMargin, gaussianLogDelta, budgets, promise, guessed,
+    needed, around, accuracy,
   };
 })();
 

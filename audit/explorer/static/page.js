@@ -6,11 +6,13 @@ const explorer = (() => {
   const parts = (name, selector) => document.querySelectorAll(`[data-of="${name}"] :is(${selector})`);
   const said = (kind, text) => { $(kind).textContent = ""; $(kind).textContent = text; };
   const empty = key => (results[key] ?? null) === null;
+  // Words for what the page starts from, which is published if the sheet has published settings to start from.
+  const start = (key, values) => word(Object.keys(described[open].presets).length ? key : key + ".start", values);
   const differs = key => !Object.is(store.state[key], store.published[key]);
 
   function update() {
     const {data, charts} = described[open], from = store.ofSheet(open, store.published);
-    for (const chart of charts) for (const key of chart.inputs) from[key] = store.state[key];
+    for (const {inputs: [row]} of charts) if (row) from[row] = store.state[row]; // what a chart is of
     results = sheets[open].compute(store.ofSheet(open, store.state), data);
     const asked = JSON.stringify(from);
     if (asked !== remembered) before = sheets[open].compute(from, data);
@@ -57,18 +59,23 @@ const explorer = (() => {
       box[held] = store.state[key];
       box.classList.toggle("changed", differs(key));
       const was = [...box.options ?? []].find(one => differs(key) && one.value === store.published[key]);
-      beside(box, "was", was ? word("page.was", {value: was.text}) : "");
+      beside(box, "was", was ? start("page.was", {value: was.text}) : "");
     };
   }
   function entry(box) {
-    const key = box.dataset.input, input = store.inputs[key], codes = input.kind === "codes";
+    const key = box.dataset.input, input = store.inputs[key], list = input.kind === "numbers";
+    const codes = list || input.kind === "codes";
     box.autocomplete = "off";
     // A number that is not set is the computed one; so is one that another input overrules. What gives the published
     // result is shown as it was published, rounded or not.
     const overruled = () => (input.clears ?? []).some(other => store.state[other] !== null && !empty(other));
     const computed = () => store.state[key] === null || overruled() && (differs(key) || results[key] !== before[key]);
     const current = () => (computed() ? results[key] : null) ?? store.state[key];
-    const text = () => codes ? current() : speech.boxed(current(), computed());
+    const text = () => codes ? current() ?? "" : speech.boxed(current(), computed() ? 6 : differs(key) ? 17 : 7);
+    function parse(typed) {
+      if (list && typed) return typed.split(/,?\s+|;\s*/).map(speech.read).join(" ");
+      return typed === "" && input.optional ? null : codes ? typed.replace(/[\s,;]+/g, " ") : speech.read(typed);
+    }
     function invalid(problem) {
       box.ariaInvalid = problem ? "true" : null;
       beside(box, "wrong", problem);
@@ -78,7 +85,7 @@ const explorer = (() => {
     }
     box.onchange = () => {
       const typed = box.value.trim(), same = typed === text();
-      const value = codes ? typed.replace(/[\s,;]+/g, " ") : typed === "" && input.optional ? null : speech.read(typed);
+      const value = parse(typed);
       if (!same && !store.fits(input, value)) return invalid(rule(input));
       invalid("");
       if (!same) store.set(key, value, results);
@@ -92,7 +99,8 @@ const explorer = (() => {
       const other = !Object.is(current() ?? null, published) && !(computed() && results[key] === before[key]);
       box.classList.toggle("computed", computed());
       box.classList.toggle("changed", other);
-      beside(box, "was", other ? word("page.was", {value: codes ? "\u2026" : speech.boxed(published, true)}) : "");
+      const was = codes ? "\u2026" : speech.boxed(published, 7);
+      beside(box, "was", other && published !== null ? start("page.was", {value: was}) : "");
     };
   }
 
@@ -107,7 +115,7 @@ const explorer = (() => {
       place.textContent = number(now, as);
       place.dataset.value = now ?? "";
       if (was?.className !== "was") return;
-      was.textContent = then !== now && then !== null ? word("page.was", {value: number(then, as)}) : "";
+      was.textContent = then !== now && then !== null ? start("page.was", {value: number(then, as)}) : "";
     };
   }
   function bar(rect) { // of a share, with a line where it was
@@ -130,7 +138,8 @@ const explorer = (() => {
       const cells = rows.map(row => row[place]);
       return {parts: [head, ...cells, terms[place - 1]].filter(Boolean), keys: keyed(cells)};
     });
-    const own = rows.map(cells => keyed(cells.filter(cell => cell.className !== "in")));
+    const own = rows.map(cells => // what a count of its size needs is there for every row with noise
+      [cells[0].parentNode.dataset.place + "/tenth", ...keyed(cells.filter(cell => cell.className !== "in"))]);
     function gone(keys) {
       const some = keys.filter(key => Object.hasOwn(results, key));
       return some.length > 0 && some.every(empty);
@@ -144,6 +153,59 @@ const explorer = (() => {
     };
   }
 
+  // The published settings, those that are pinned and the current ones side by side: the totals, and where they differ.
+  function scenarios(made, name) {
+    const [head, body] = [made.tHead, made.tBodies[0]], known = {};
+    const row = (tag, first, cells) => element("tr", {}, element("th", {scope: tag === "td" ? "row" : "col"}, first),
+      ...cells.map(cell => element(tag, tag === "td" ? {} : {scope: "col"}, ...[cell].flat())));
+    function pinned(letter) {
+      const at = store.pins[`${name}/pin/${letter}`];
+      if (at === undefined) return [];
+      const state = store.ofSheet(name, store.stateAt(at));
+      known[at] ??= sheets[name].compute(state, described[name].data);
+      return [{label: word("page.scenario", {name: letter}), state, found: known[at]}];
+    }
+    function told(key, as, {state, found}) {
+      const value = found[key] ?? state[key] ?? null, {kind} = store.inputs[key] ?? {};
+      if (as || typeof value === "number") return number(value, as ?? (kind === "integer" ? "whole" : "budget"));
+      const option = [...document.querySelectorAll(`[data-input="${key}"] option`)].find(one => one.value === value);
+      return option?.text ?? (typeof value === "boolean" ? word(value ? "page.yes" : "page.no") : value ?? "");
+    }
+    function change(key, as, {found}, {found: from}) { // of a share in points, of other numbers in percent
+      const [value, old] = [found[key], from[key]], share = as === "share" || as === "guess";
+      if (![value, old].every(Number.isFinite) || value === old || !share && old === 0) return [];
+      const size = share ? 100 * (value - old) : value / old - 1;
+      const text = speech.signed(size, share ? "decimal" : "percent");
+      return [element("small", {}, share ? word("page.points", {number: text}) : text)];
+    }
+    return () => {
+      const published = {label: start("page.published"), state: store.published, found: before};
+      const now = {label: word("page.now"), state: store.state, found: results};
+      const columns = [published, ...pinned("A"), ...pinned("B"), now], rows = [];
+      const value = (key, {state, found}) => found[key] ?? state[key] ?? null;
+      const differ = key => new Set(columns.map(column => value(key, column))).size > 1;
+      const add = (label, key, as) => rows.push(row("td", label, columns.map((column, place) =>
+        [told(key, as, column), ...place ? change(key, as, column, published) : []])));
+      for (const one of parts(name, ".totals [data-shown]")) {
+        const {shown: key, as} = one.dataset;
+        if (columns.some(column => value(key, column) !== null)) add(one.closest("div").querySelector("dt").textContent, key, as);
+      }
+      for (const box of parts(name, "[data-input]")) {
+        const key = box.dataset.input, group = box.closest("tbody")?.querySelector("h4").textContent;
+        if (box.closest("td") || key.startsWith(`${name}/curve/`)) continue;
+        const label = (group ? `${group}: ` : "") + box.labels[0].textContent;
+        if (new Set(columns.map(({state}) => state[key])).size > 1) add(label, key);
+      }
+      for (const th of parts(name, "[data-decides]"))
+        for (const td of th.closest("table").querySelectorAll(`td:nth-child(${th.cellIndex + 1})`)) {
+          const key = td.dataset.cell ?? td.querySelector("[data-input]")?.dataset.input;
+          if (key && differ(key)) add(td.dataset.name, key, th.dataset.as);
+        }
+      head.replaceChildren(row("th", word("page.compared"), columns.map(({label}) => label)));
+      body.replaceChildren(...rows);
+    };
+  }
+
   function bind(name) {
     const made = syncs[name] = [], sheet = described[name];
     tell(parts(name, "[data-word]"));
@@ -154,11 +216,12 @@ const explorer = (() => {
       const keys = one.dataset.when.split(" ");
       made.push(() => { one.hidden = keys.every(empty); });
     }
-    for (const one of parts(name, "table")) made.push(table(one));
+    for (const one of parts(name, "table:not([data-scenarios])")) made.push(table(one));
     for (const one of parts(name, "[data-bar]")) made.push(bar(one));
     for (const one of parts(name, "[data-chart]")) {
       const chart = sheet.charts[one.dataset.chart];
-      made.push(() => one.replaceChildren(charts.curve(chart, results, before, Math.max(280, one.clientWidth || 600))));
+      const width = () => Math.max(280, one.clientWidth || 600);
+      made.push(() => one.replaceChildren(charts.curve(chart, results, before, width(), start("page.published"))));
     }
     for (const one of parts(name, "[data-preset]")) {
       const {preset} = one.dataset, whole = {...store.ofSheet(name, store.defaults), ...sheet.presets[preset]};
@@ -166,6 +229,19 @@ const explorer = (() => {
       made.push(() => { one.ariaPressed = store.state[`${name}/all/all/preset`] === preset; });
     }
     for (const one of parts(name, "[data-save]")) one.onclick = () => exported(one.dataset.save, sheet);
+    for (const one of parts(name, "[data-spend]")) {
+      one.onclick = () => {
+        store.take(sheets[name].spend(store.ofSheet(name, store.state), results, sheet.data), store.state);
+        changed();
+      };
+      made.push(() => { one.disabled = !Object.keys(results).some(key => key.endsWith("/even") && !empty(key)); });
+    }
+    for (const one of parts(name, "[data-scenarios]")) made.push(scenarios(one, name));
+    for (const one of parts(name, "[data-print]")) one.onclick = () => {
+      document.documentElement.classList.add("deciding");
+      print();
+    };
+    if (innerWidth < 640) for (const one of parts(name, ".meaning")) one.open = false;
     for (const one of parts(name, "[type=file]")) one.onchange = () => read(one, sheet);
   }
   // Cells of a table have the keys of their row and column, and their names: a narrow page shows no heads.
@@ -174,11 +250,12 @@ const explorer = (() => {
       const row = td.parentNode, head = td.closest("table").tHead.rows[0].cells[td.cellIndex];
       const key = `${row.dataset.place}/${head.dataset.quantity}`, box = td.querySelector("input, select");
       const shown = td.className === "in" ? td.querySelector(".printed") : td;
+      const group = row.parentNode.querySelector("h4").textContent;
       td.dataset.label = head.textContent;
+      td.dataset.name = `${group}, ${row.cells[0].textContent}: ${head.textContent}`;
       if (shown) Object.assign(shown.dataset, {cell: key, as: head.dataset.as});
       if (!box) continue;
       box.dataset.input = key;
-      const group = row.parentNode.querySelector("h4").textContent;
       box.ariaLabel = `${head.textContent}: ${group}, ${row.cells[0].textContent}`;
     }
   }
@@ -193,12 +270,14 @@ const explorer = (() => {
     document.documentElement.lang = language;
     for (const one of $("language").children) one.ariaPressed = one.lang === language;
     tell(document.querySelectorAll("[data-word]"));
+    for (const one of document.querySelectorAll("[data-pin]")) one.textContent = word("page.pin", {name: one.dataset.pin});
     for (const name in syncs) label(name);
   }
   function show(name) {
     open = name;
     for (const part of document.querySelectorAll("[data-of]")) part.hidden = part.dataset.of !== name;
     for (const one of $("sheets").children) one.ariaCurrent = one.hash === `#${name}` ? "page" : null;
+    $("reset").textContent = start("page.reset");
     document.title = `${word(described[open].title)} \u00b7 ${word("page.title")}`;
     if (!syncs[name]) bind(name);
     update();
@@ -259,7 +338,10 @@ const explorer = (() => {
     }
   }
   function arrive(fragment) {
-    const {name, values} = store.parsed(fragment), left = store.take(values).length;
+    const {name, values} = store.parsed(fragment);
+    for (const key in store.pins) delete store.pins[key];
+    for (const key of Object.keys(values)) if (store.pin(key, values[key])) delete values[key];
+    const left = store.take(values).length;
     show(Object.hasOwn(described, name) ? name : open);
     if (left) said("problem", word("page.left", {number: left}));
   }
@@ -267,11 +349,18 @@ const explorer = (() => {
   $("undo").onclick = undo;
   $("reset").onclick = () => { store.take(store.ofSheet(open, store.published), store.state); changed(); };
   $("link").onclick = copy;
+  for (const one of document.querySelectorAll("[data-pin]")) one.onclick = () => {
+    const {pin} = one.dataset;
+    store.pin(`${open}/pin/${pin}`, store.address(open, {}));
+    changed();
+    said("status", word("page.pinned", {name: pin}));
+  };
+  addEventListener("afterprint", () => document.documentElement.classList.remove("deciding"));
   for (const one of $("language").children) one.onclick = () => { speak(one.lang); show(open); };
   for (const one of $("sheets").children) one.onclick = event => { event.preventDefault(); turn(one.hash.slice(1)); };
   document.addEventListener("keydown", event => {
     const {key, ctrlKey, metaKey, shiftKey, target} = event;
-    if (key !== "z" || !(ctrlKey || metaKey) || shiftKey || /^(text|file)$/.test(target.type)) return;
+    if (key !== "z" || !(ctrlKey || metaKey) || shiftKey || /^(text|file|textarea)$/.test(target.type)) return;
     event.preventDefault();
     undo();
   });
@@ -283,7 +372,7 @@ const explorer = (() => {
   addEventListener("hashchange", () => { if (location.hash !== store.address(open)) arrive(location.hash); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; update(); } });
-  if (speech.language !== document.documentElement.lang) speak(speech.language);
+  speak(speech.language);
   store.take(book.start, store.state);
   document.documentElement.classList.add("ready"); // what is drawn must have its size
   if (location.hash.length > 1) arrive(location.hash);

@@ -8,12 +8,12 @@ const store = (() => {
   for (const sheet of book.sheets) {
     for (const input of sheet.inputs) {
       inputs[input.key] = input;
-      defaults[input.key] = input.value;
+      defaults[input.key] = input.value ?? null;
     }
     presets[`${sheet.name}/all/all/preset`] = sheet.presets;
   }
   let state = {...defaults};
-  const past = [];
+  const past = [], pins = {}; // of pinned settings the address, by sheet and name
 
   // The published state that a state started from.
   const base = of => Object.assign({...defaults}, ...Object.entries(presets).map(([key, known]) => known[of[key]]));
@@ -26,6 +26,11 @@ const store = (() => {
     if (input.kind === "codes") {
       const codes = typeof value === "string" ? value.split(" ") : [""];
       return codes.every((code, place) => input.choices.includes(code) && codes.indexOf(code) === place);
+    }
+    if (input.kind === "numbers") {
+      const numbers = typeof value === "string" ? value.split(" ") : [];
+      return numbers.length > 0 && numbers.length <= 1000
+        && numbers.every(one => /^[1-9]\d{0,8}$/.test(one));
     }
     const known = input.kind === "integer" ? Number.isInteger : Number.isFinite;
     return known(value) && !(value < input.least || value > input.most);
@@ -55,19 +60,20 @@ const store = (() => {
   // Take over several values at once; what does not fit is left out, and returned. Without a state to change, what is
   // not given is as published, in the preset that is.
   function take(values, from) {
-    const taken = some(values, (key, value) => Object.hasOwn(inputs, key) && fits(inputs[key], value));
+    const taken = fitting(values);
     change({...from ?? base({...defaults, ...taken}), ...taken});
     return Object.keys(values).filter(key => !Object.hasOwn(taken, key));
   }
 
   const some = (values, fit) => Object.fromEntries(Object.entries(values).filter(([key, value]) => fit(key, value)));
+  const fitting = values => some(values, (key, value) => Object.hasOwn(inputs, key) && fits(inputs[key], value));
   const ofSheet = (name, values) => some(values, key => key.startsWith(name + "/"));
 
   // The address: the sheet, and each input that is not as published, or says which preset that is.
-  function address(name) {
+  function address(name, pinned = ofSheet(name, pins)) {
     const changed = some(state, (key, value) => !Object.is(value, (key in presets ? defaults : published)[key]));
     const part = ([key, value]) => `&${encodeURI(key)}=${encodeURIComponent(JSON.stringify(value))}`;
-    return `#${name}${Object.entries(changed).map(part).join("")}`;
+    return `#${name}${Object.entries({...changed, ...pinned}).map(part).join("")}`;
   }
   function parsed(fragment) { // the name of a sheet and values by key; what is no value is undefined
     const [[name] = [], ...given] = new URLSearchParams(fragment.slice(1));
@@ -81,8 +87,16 @@ const store = (() => {
     return {name, values: Object.fromEntries(given.map(([key, text]) => [key, value(text)]))};
   }
 
+  function stateAt(fragment) {
+    const taken = fitting(parsed(fragment).values);
+    return {...base({...defaults, ...taken}), ...taken};
+  }
+  function pin(key, fragment) {
+    if (/^\w+\/pin\/[AB]$/.test(key) && typeof fragment === "string") return Boolean(pins[key] = fragment);
+  }
+
   return {
-    inputs, defaults, fits, set, take, ofSheet, address, parsed,
+    pins, pin, stateAt, inputs, defaults, fits, set, take, ofSheet, address, parsed,
     get state() { return state; },
     get published() { return published; },
     get undoable() { return past.length > 0; },
@@ -112,6 +126,7 @@ const speech = (() => {
     const significant = digits => ({minimumSignificantDigits: digits, maximumSignificantDigits: digits});
     if (value === null || value === undefined) return "";
     if (shown === "text") return word(value);
+    if (shown === "guess") return word("page.guess", {number: formatter(fixed(1)).format(Math.ceil(1000 * value - 1e-9) / 10)});
     if (shown === "whole" && size < 1e15) return format(fixed(0));
     if (shown === "share") return format({style: "percent", ...size < 0.01 ? significant(2) : fixed(2)});
     if (size !== 0 && (size < 1e-6 || size >= 1e9))
@@ -120,10 +135,10 @@ const speech = (() => {
     return format(size >= 1000 ? fixed(0) : shown === "epsilon" ? fixed(3) : significant(4));
   }
 
-  // A number as a box holds it: without groups, and exact unless it was computed.
-  function boxed(value, computed) {
+  // A number as a box holds it: without groups, and exact unless it is computed or published.
+  function boxed(value, digits = 17) {
     if (value === null || value === undefined) return "";
-    return String(computed ? Number(value.toPrecision(6)) : value).replace(".", marks.decimal);
+    return String(digits < 17 ? Number(value.toPrecision(digits)) : value).replace(".", marks.decimal);
   }
   function read(text) {
     const {decimal, group = ""} = marks;
@@ -135,8 +150,11 @@ const speech = (() => {
     return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(bare) ? Number(bare) : NaN;
   }
 
+  const signed = (value, style) =>
+    formatter({style, signDisplay: "always", maximumSignificantDigits: Math.abs(value) < 100 ? 2 : 3}).format(value);
+
   return {
-    word, number, boxed, read, speak,
+    word, number, boxed, read, speak, signed,
     get language() { return language; },
   };
 })();

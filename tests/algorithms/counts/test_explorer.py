@@ -53,6 +53,15 @@ def test_closed_forms():
     assert found["counts/ons/all/epsilon"] == 0.7 / 14
 
 
+def test_a_margin_s_least_epsilon_and_the_risk():
+    found = results({"counts/all/all/epsilon": 0.7})
+    assert found["counts/all/all/guessed"] == pytest.approx(1 / (1 + math.exp(-0.7)), rel=1e-12)
+    margin = found["counts/curve/point 03/margin"]
+    for part, wanted in ((1, margin), (1 - 1e-8, margin + 1)):
+        state = {"counts/all/all/epsilon": part * found["counts/curve/point 03/epsilon"]}
+        assert results(state)["counts/geometric/all/margin"] == wanted
+
+
 def test_textbook_noise_at_ten_needs_more_than_its_delta():
     found = results({"counts/all/all/epsilon": 10.0, "counts/ons/all/tables": 1})
     assert found["counts/ons/all/kept_delta"] == pytest.approx(0.21337, abs=1e-5)

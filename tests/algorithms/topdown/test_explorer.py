@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.noise.margins import exact_margin_of_error
 from algorithms.topdown import preset
-from algorithms.topdown.explorer.sheet import LEVELS, PLACES, compute, sheet, sheet_of
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.explorer.sheet import LEVELS, PLACES, POINTS, compute, sheet, sheet_of
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.presets import PRESETS, settings_of
+from audit.claims import ZCDP, PureDP
 from tests.docs.pages import ROOT
 from tests.helpers import plaudit
 
-SHEET = sheet()
+SHEET, BUDGET = sheet(), "topdown/all/all/budget"
 SURVEY, DEATHS = (ROOT / "examples" / f"{name}.json" for name in ("survey", "deaths"))
 
 
@@ -64,10 +70,91 @@ def test_the_published_margin_of_a_block():
     assert compute(SHEET.published)["topdown/total/block/margin"] == 147
 
 
+@pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("kind", ["zcdp", "puredp"])
+@pytest.mark.parametrize("pays", ["total", "share"])
+def test_a_margin_costs_the_least_budget_that_gives_it(kind, relation, pays):
+    """By the exact law of a release: a hundred-millionth less has a larger margin."""
+    row, wanted = "hispanic/tract", 9
+    state = {"topdown/all/all/privacy": kind, "topdown/all/all/relation": relation, "topdown/all/all/budget": 20.0}
+    before = compute(SHEET.checked(state | {"topdown/curve/all/row": row}))
+    state |= {"topdown/curve/all/row": row, "topdown/all/all/margin": wanted, "topdown/all/all/pays": pays}
+    found = compute(SHEET.checked(state))
+    promise = (ZCDP if kind == "zcdp" else PureDP)(found[f"topdown/{row}/budget"], relation)
+    assert found["topdown/all/all/needed"] == pytest.approx(promise.budget, rel=1e-12)
+    for part, margin in ((1, wanted), (1 - 1e-8, wanted + 1)):
+        law = Budget(promise.at(promise.budget * part), [1], [{"total": 1}]).law(Fraction(1), "total", 0)
+        assert exact_margin_of_error(law) == margin
+    shares = {key: value for key, value in found.items() if key.endswith("/share") and "/all/" not in key and value}
+    assert math.fsum(shares.values()) == pytest.approx(1, rel=1e-12)
+    ratio = {round(value / before[key], 9) for key, value in shares.items() if row not in key}
+    assert len(ratio) == 1  # what the others have stays in proportion
+    assert (ratio == {1.0}) == (pays == "total") == (found["topdown/all/all/budget"] != 20.0)
+    assert found["topdown/all/all/margin"] == (wanted if pays == "total" else None)
+
+
+def test_the_curve_has_the_least_total_for_each_margin():
+    found = compute(SHEET.published)
+    now = found["topdown/curve/now/margin"]
+    points = [(found[f"topdown/curve/{at}/budget"], found[f"topdown/curve/{at}/margin"]) for at in POINTS]
+    assert (points[0][1], points[-1][1]) == (now * 2 // 5, now * 2 // 5 + now * 21 // 10)
+    for budget, margin in (points[0], points[7], points[-1]):
+        for part, wanted in ((1, margin), (1 - 1e-8, margin + 1)):
+            state = {"topdown/all/all/budget": budget * part}
+            assert compute(SHEET.checked(state))["topdown/curve/now/margin"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ({"topdown/all/all/margin": 1, "topdown/all/all/budget": 0.5, "topdown/all/all/pays": "share"}, "share"),
+        ({"topdown/all/all/margin": 9, "topdown/curve/all/row": "detailed/district"}, "measured"),
+    ],
+)
+def test_a_margin_out_of_reach_is_refused_and_changes_nothing(state, why):
+    found = compute(SHEET.checked(state))
+    assert found["topdown/all/all/refused"] == f"topdown.refused.{why}"
+    without = compute(SHEET.checked({key: value for key, value in state.items() if "margin" not in key}))
+    names = ("sigma", "budget", "share")
+    assert [key for key in found if key.endswith(names) and found[key] != without[key]] == []
+
+
+def test_totals_of_ones_own_and_the_same_relative_error():
+    rows = {"total/county": "5 30 100000", "detailed/tract": "12"}
+    state = {f"topdown/{row}/totals": totals for row, totals in rows.items()}
+    found = compute(SHEET.checked(state))
+    numbers = np.arange(-5000, 5001)
+    masses = np.exp(-((numbers / found["topdown/total/county/sigma"]) ** 2) / 2)
+    assert found["topdown/total/county/relative"] == found["topdown/total/county/margin"] / 30
+    wrong = [sum(masses[abs(numbers) > total / 10]) / sum(masses) for total in (5, 30, 100_000)]
+    assert found["topdown/total/county/off"] == pytest.approx(sum(wrong) / 3, abs=1e-12)
+    even = [found[f"topdown/{row}/even"] for row in rows]
+    assert sum(even) == pytest.approx(sum(found[f"topdown/{row}/budget"] for row in rows), rel=1e-12)
+    assert math.sqrt(1 / even[0]) / 30 == pytest.approx(math.sqrt(1 / even[1]) / 12, rel=1e-12)
+
+
+def test_the_risk_is_that_of_the_promise():
+    found = compute(SHEET.published)
+    promise = PRESETS["pl94-2020"].promise
+    assert found["topdown/total/all/replaced_guessed"] == promise.guessed_right
+    assert found["topdown/total/all/added_guessed"] == promise.at(promise.rho / 2).guessed_right
+
+
+def test_the_command_goes_from_a_margin_to_its_budget(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert plaudit("explore", "topdown", "--margin", "hispanic*cenrace:county=20") == 0
+    assert ", one record replaced 8.633605" in " ".join(capsys.readouterr().out.split())
+    given = ("--spec", SURVEY, "--rho", "1", "--margin", "sex*age:region=20", "--share")
+    assert plaudit("explore", "topdown", *given) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert ", one record replaced 1.000000" in told
+    assert " 20 200 " in told
+
+
 def test_shares_are_parts_of_what_is_asked():
     state = {key: 0 for key in SHEET.published if key.endswith("/parts")}
     nothing = compute(SHEET.checked(state))
-    assert {value for key, value in nothing.items() if "total/all" not in key} == {None}
+    assert {value for key, value in nothing.items() if "total/all" not in key and key != BUDGET} == {None}
     state |= {"topdown/all/state/parts": 3, "topdown/all/block/parts": 1, "topdown/all/tract/parts": 5}
     state |= {"topdown/total/state/parts": 1, "topdown/detailed/state/parts": 1, "topdown/detailed/block/parts": 7}
     found = compute(SHEET.checked(state))
@@ -111,6 +198,14 @@ def test_the_command_prints_the_tables(capsys, monkeypatch, options, words):
         (("--preset", "micro"), "preset must be one of pl94-2020, e2e-1940, h1, got 'micro'"),
         (("--rho", "1", "--epsilon", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
         (("--areas", "state"), "--areas goes with --spec"),
+        (("--share",), "--share goes with --margin"),
+        (
+            ("--margin", "total=20"),
+            "--margin must name a query at one of the levels nation, state, county, tract, "
+            "block_group, block, district, as total:county=20, got 'total=20'",
+        ),
+        (("--margin", "total:county"), "--margin is written as total:county=20, got 'total:county'"),
+        (("--margin", "total:county=2.5"), "topdown/all/all/margin must be a whole number from 1 to 1e+09, got 2.5"),
         (
             ("--spec", SURVEY, "--preset", "h1"),
             f"one of --preset and --spec must be given at most, got h1 and {SURVEY}",

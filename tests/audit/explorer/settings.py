@@ -35,6 +35,8 @@ def random_state(sheet, rng):
             state[one.key] = str(rng.choice(one.choices))
         elif one.kind == "codes":
             state[one.key] = " ".join(rng.choice(one.choices, size=5, replace=False))
+        elif one.kind == "numbers":
+            state[one.key] = " ".join(str(int(10 ** rng.uniform(0, 6))) for _ in range(rng.integers(1, 6)))
         else:
             state[one.key] = random_number(one, rng)
     return sheet.checked(state)

@@ -61,7 +61,7 @@ def test_a_newcomer_halves_a_margin_and_reads_what_it_costs(open_page):
     assert page.locator("tr:has-text('published: 20')").count() == 1  # marked in words, not by color alone
     status = page.get_by_role("status")
     status.filter(has_text=".").wait_for(state="attached")
-    told = "{0}, one person added or removed: 3.246209; {0}, one record replaced: 6.492419"
+    told = "{0}, one person added or removed: 3.246209; Guessed right: person in or out: 98.3 of 100"
     assert status.inner_text() == told.format("\N{GREEK SMALL LETTER RHO}")
     assert seen == []
 
@@ -116,6 +116,52 @@ def test_a_kind_of_privacy_keeps_the_margins(open_page):
     assert not page.get_by_role("columnheader", name="Budget \N{GREEK SMALL LETTER RHO}").is_visible()
     assert box(page, f"{PH3}/epsilon").is_visible()
     assert cell(page, f"{PH3}/exact").inner_text() == margin
+
+
+def test_scenarios_stand_side_by_side_in_the_address_and_on_the_decision_sheet(open_page):
+    page, seen = open_page("#topdown")
+    page.get_by_role("button", name="Pin A").click()
+    enter(page, "topdown/all/all/margin", "20")
+    page.get_by_role("button", name="Pin B").click()
+    box(page, "topdown/all/all/pays").select_option("share")
+    page.wait_for_timeout(300)
+    again, _ = open_page(page.evaluate("location.hash"))
+    table = again.locator("[data-of=topdown] [data-scenarios]")
+    assert table.locator("thead").inner_text().strip().split("\t") == [
+        "What",
+        "published",
+        "Scenario A",
+        "Scenario B",
+        "now",
+    ]
+    first = table.locator("tbody tr").first.inner_text().split("\t")
+    assert [cell.split() for cell in first[1:]] == [["2.556226"], ["2.556226"], ["8.633605", "+240%"], ["2.556226"]]
+    assert table.get_by_role("row", name="Guessed right: which record").count() == 1
+    again.evaluate("window.print = () => {}")
+    again.get_by_role("button", name="Print the decision sheet").click()
+    again.emulate_media(media="print")
+    assert table.is_visible()
+    assert again.get_by_label("Who decides").locator("visible=true").count() == 1
+    assert not again.locator("#bar").is_visible()
+    assert not again.locator("[data-of=topdown] .charts").is_visible()
+    assert seen == []
+
+
+def test_a_total_is_spent_for_the_same_relative_error(open_page):
+    page, seen = open_page("#phsafe")
+    page.locator("[data-of=phsafe] .own > summary").click()
+    other = "phsafe/PH2/state_*"
+    before = number(page, "phsafe/total/all/rho")
+    enter(page, f"{PH3}/totals", "1,500; 300 900")
+    enter(page, f"{other}/totals", "20000")
+    assert box(page, f"{PH3}/totals").input_value() == "1500 300 900"
+    page.locator("[data-of=phsafe] [data-spend]").click()
+    assert number(page, "phsafe/total/all/rho") == pytest.approx(before, rel=1e-12)
+    sizes = [number(page, f"{place}/sigma") / total for place, total in ((PH3, 900), (other, 20_000))]
+    assert sizes[0] == pytest.approx(sizes[1], rel=1e-9)
+    enter(page, f"{PH3}/totals", "12,34")
+    assert box(page, f"{PH3}/totals").get_attribute("aria-invalid") == "true"
+    assert seen == []
 
 
 def test_an_address_holds_all_settings(open_page, all_sheets):
@@ -303,7 +349,7 @@ def test_without_a_script_the_published_settings_are_read(open_page):
 
 
 CONTROLS = """() => { let place = 0;
-    return [...document.querySelectorAll('a, button, input, select, summary')]
+    return [...document.querySelectorAll('a, button, input, select, summary, textarea')]
         .filter(e => e.checkVisibility() && !e.disabled).map(e => e.dataset.place = ++place).length }"""
 FOCUSED = """() => {
     const focused = document.activeElement, box = focused.getBoundingClientRect();

@@ -15,6 +15,7 @@ WHOLE = Input(key="a/b/c/whole", kind="integer", value=3, least=1, most=9, label
 FLAG = Input(key="a/b/c/flag", kind="flag", value=True, label="x")
 CHOICE = Input(key="a/all/all/preset", kind="choice", value="one", choices=("one", "two"), label="x")
 CODES = Input(key="a/b/c/codes", kind="codes", value="01 02", choices=("01", "02", "03"), label="x")
+NUMBERS = Input(key="a/b/c/numbers", kind="numbers", label="x", optional=True)
 SHEET = Sheet(
     name="a",
     title="x",
@@ -29,7 +30,17 @@ SHEET = Sheet(
 
 @pytest.mark.parametrize(
     ("one", "value"),
-    [(NUMBER, 2), (NUMBER, 0.5), (WHOLE, None), (WHOLE, 9), (FLAG, False), (CHOICE, "two"), (CODES, "03")],
+    [
+        (NUMBER, 2),
+        (NUMBER, 0.5),
+        (WHOLE, None),
+        (WHOLE, 9),
+        (FLAG, False),
+        (CHOICE, "two"),
+        (CODES, "03"),
+        (NUMBERS, "7 900 7"),
+        (NUMBERS, None),
+    ],
 )
 def test_an_input_takes_what_fits(one, value):
     assert one.check(value) == value
@@ -50,6 +61,14 @@ def test_an_input_takes_what_fits(one, value):
         (CODES, "01 01", "of the codes 01 02 03, each once, got '01 01'"),
         (CODES, "01 04", "of the codes 01 02 03, each once, got '01 04'"),
         (CODES, 1, "of the codes 01 02 03, each once, got 1"),
+        (NUMBERS, "", "up to 1000 whole numbers from 1 to 999999999, with blanks between, got ''"),
+        (NUMBERS, "0 5", "up to 1000 whole numbers from 1 to 999999999, with blanks between, got '0 5'"),
+        (NUMBERS, "1.5", "up to 1000 whole numbers from 1 to 999999999, with blanks between, got '1.5'"),
+        (
+            NUMBERS,
+            "1 " * 1000 + "1",
+            f"up to 1000 whole numbers from 1 to 999999999, with blanks between, got '{'1 ' * 29}1",
+        ),
     ],
 )
 def test_an_input_refuses_what_does_not(one, value, rule):
