@@ -148,7 +148,7 @@ class Part:
 
     def first_sentence(self, numbers: Numbers) -> str:
         """Return how the finding begins."""
-        return re.split(r"(?<=[a-z][.]) (?=[A-Z0-9])", self.finding(numbers))[0]
+        return re.split(r"(?<=[.]) (?=[A-Z0-9])", self.finding(numbers))[0]
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         """Return the numbers behind the finding."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.docs.pages import ROOT, blocks
+
 SHOWN = {
     "tests/audit/attacks/test_own_attack.py": ["Rounding"],
     "tests/algorithms/test_own_system.py": ["Toy", "release_toy"],
@@ -21,7 +20,7 @@ KNOWN = [  # what the last line of each has made known
     "from algorithms.systems import systems\nassert systems()['toy'].claim == PureDP(1.0)",
     "from audit.claims import parse_claim\nassert parse_claim('variation:0.25') == TotalVariation(0.25)",
 ]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
+BLOCKS = blocks(ROOT / "CONTRIBUTING.md", "python")
 
 
 @pytest.mark.parametrize(("file", "block"), [*zip(SHOWN, BLOCKS, strict=True)])

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import blocks
+
 ROOT = Path(__file__).resolve().parent.parent
 OWN = "def noisy(data, size, rng):\n    return data + rng.laplace(size=(size, data.size))\n"
 MOST_MEGABYTES = 420
@@ -79,14 +81,30 @@ def test_the_workflow_of_the_example_runs_as_it_is_printed(fresh, tmp_path):
     assert "noisy_counts_keep_their_promise" in (folder / "privacy.html").read_text("utf-8")
 
 
-def test_the_package_of_a_system_in_contributing_runs_as_it_is_printed(fresh, tmp_path):
-    """On the checkout."""
-    blocks = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
-    (module,) = [block for kind, block in blocks if kind == "python" and "class Toy" in block]
-    (project,) = [block for kind, block in blocks if kind == "toml"]
-    (commands,) = [block for kind, block in blocks if kind == "console" and "toy" in block]
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """Return a copy of what `pip` reads of the checkout, and the examples."""
+    parts = ("audit", "algorithms", "examples", "LICENSE", "MANIFEST.in", "README.md", "plaudit.py", "pyproject.toml")
+    folder = tmp_path_factory.mktemp("checkout")
+    for part in (ROOT / name for name in parts):
+        copied = shutil.copytree if part.is_dir() else shutil.copy
+        copied(part, folder / part.name)
+    return folder
+
+
+def test_the_page_on_continuous_integration_runs_as_it_is_printed_from_a_checkout(fresh, checkout):
+    for line in blocks(ROOT / "docs/tutorials/audit_in_ci.md", "console")[0].splitlines():
+        fresh.run("sh", "-c", line.removeprefix("$ "), folder=checkout)
+    assert (checkout / "examples/privacy_test/privacy.html").exists()
+
+
+def test_the_package_of_a_system_in_contributing_runs_as_it_is_printed(fresh, checkout, tmp_path):
+    page = ROOT / "CONTRIBUTING.md"
+    (module,) = [block for block in blocks(page, "python") if "class Toy" in block]
+    (project,) = blocks(page, "toml")
+    (commands,) = blocks(page, "console")
     (tmp_path / "toy.py").write_text(module)
     (tmp_path / "pyproject.toml").write_text(project)
     for line in commands.splitlines():
-        fresh.run("sh", "-c", line.removeprefix("$ "), folder=tmp_path, PLAUDIT=str(ROOT))
+        fresh.run("sh", "-c", line.removeprefix("$ "), folder=tmp_path, PLAUDIT=str(checkout))
     assert (tmp_path / "counts.txt").read_text().startswith("[")

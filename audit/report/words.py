@@ -70,18 +70,18 @@ def meaning(result: AuditResult) -> list[str]:
     aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
     promised, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
     sentences = [
-        f"The promise: whoever knows everything but {secret}, and sees one release, guesses it right at most "
-        f"{promised} times in 100 from even odds{aside}."
+        f"The promise: whoever knows all other data and sees one release guesses {secret}, from even odds, and is "
+        f"right at most {promised} times in 100{aside}."
     ]
     if result.verdict == "not refuted":
+        least = f"the true {cells['parameter']} is {cells['measured']} or more"
         sentences.append(
-            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is at least "
-            f"{cells['measured']}, which is within the promised {cells['promised']}. This does not refute the promise, "
-            "and does not prove it."
+            f"With {percent(result.confidence)} confidence {least}. "
+            f"This does not refute the promised {cells['promised']}, and does not prove it: the true one may be larger."
         )
     elif result.verdict == "no power":
         sentences.append(
-            "There were too few runs to detect even twice the promised loss. They say nothing for the promise or "
+            "There were too few runs to detect even twice the promised loss. These runs say nothing for the promise or "
             "against it."
         )
     if result.support is not None:
@@ -93,7 +93,7 @@ def meaning(result: AuditResult) -> list[str]:
         )
     if not result.measured <= claim:
         sentences.append(
-            f"The runs prove that it is broken. After some releases the guess is right at least {proved} times in "
+            f"The runs prove that it is broken. For certain outputs the guess is right at least {proved} times in "
             f"100{aside}."
             if claim.epsilon_delta
             else "The runs prove that it is broken. The strictest promise of its kind that they do not refute allows "
@@ -128,12 +128,13 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
                 ("Look at the event that was counted: it says which outputs tell the two databases apart.", "")
             )
         if result.support is None:
-            least = f"{result.claim.parameter} above {texts(result.summary())['measured']}"
-            advice.append((f"If the algorithm is as you intended, it can only promise {least}.", ""))
+            bound = f"{result.claim.parameter} above {texts(result.summary())['measured']}"
+            only = f"If the algorithm is as you intended, it can only promise {bound}; no audit says how far above."
+            advice.append((only, ""))
         return advice
     if result.verdict == "no power":
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
-        return [(again, ""), ("Until then these runs say nothing for the promise or against it.", "")]
+        return [(again, ""), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", "")]
     command = result.provenance.get("next")
     more = "Audit more extreme databases, which may lose more"
     advice = [(f"{more}:", command) if isinstance(command, str) else (f"{more}.", "")]
@@ -224,7 +225,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
         return f"more runs{how}, or databases that differ in several {unit}"
     runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.2 * beyond * result.distance)
     group = f", or databases that differ in {steps} {unit}"
-    return f"some {runs:.0f} runs{how}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
+    return f"about {runs:.0f} runs in all{how}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
 
 
 def assumptions(result: AuditResult) -> list[str]:

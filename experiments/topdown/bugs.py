@@ -87,12 +87,15 @@ def neighbors(name: str) -> NeighborPair:
     return NeighborPair.move_people(counts, (FIRST[0], cell), LAST, label="the only person of a kind moves")
 
 
-def total_of_first(pair: NeighborPair) -> Event:
-    """Return the event that the total of the first area of level 1 is that of `y`, or below; or that of `x`."""
-    cells = [(leaf, cell) for leaf in range(FANOUT) for cell in range(SCHEMA.cells)]
-    total = float(pair.x[:FANOUT].sum())  # y has one person less
-    minus = weighted_sum(cells, [0.0] * len(cells), [-1.0] * len(cells))
-    return Event(minus, ThresholdRule(low=-total, high=1 - total))
+def total_of_first(pair: NeighborPair, leaves: int = FANOUT) -> Event:
+    """Return the event that the total of the first districts, by default those of a state, is that of `y`, not `x`."""
+    cells = [(leaf, cell) for leaf in range(leaves) for cell in range(SCHEMA.cells)]
+    before, after = (float(data[:leaves].sum()) for data in (pair.x, pair.y))
+    sign = after - before  # y has one person less, or one more
+    return Event(
+        weighted_sum(cells, [0.0] * len(cells), [sign] * len(cells)),
+        ThresholdRule(low=sign * before, high=sign * after),
+    )
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:

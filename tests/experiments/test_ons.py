@@ -1,13 +1,17 @@
-"""What the pilot's printed tables tell of the shares of its levels."""
+"""What the pilot's printed tables tell of the shares of its levels, and what cell keys are compared with."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from algorithms.benchmarks.cell_key import CellKey
+from algorithms.flaxman import GDPC
 from experiments.__main__ import FIGURES
+from experiments.audits import exact_law
 from experiments.experiment import load_numbers
 from experiments.ons import shares
+from experiments.ons.cell_keys import as_private, databases, excess
 from experiments.ons.printed import limits_of_spent
 
 
@@ -29,3 +33,13 @@ def test_a_larger_budget_of_table_7_is_noticed():
         del numbers["printed"]["7"][epsilon]
     failed = [check.words for check in shares.check(numbers) if not check.holds]
     assert any(words.startswith("Table 7: nearest at epsilon 0.5") for words in failed)
+
+
+def test_geometric_noise_as_private_is_the_one_with_the_least_error():
+    """Of its own law it is itself; of cell keys one percent more epsilon has a larger delta somewhere."""
+    for epsilon in (0.1, 2.5):
+        assert as_private(exact_law(GDPC(epsilon), databases("alone"))) == pytest.approx(epsilon, rel=1e-9)
+    law = exact_law(CellKey(3, 0.7), databases("among"))
+    best = as_private(law)
+    assert excess(law, best) <= 1e-12
+    assert excess(law, 1.01 * best) > 1e-4

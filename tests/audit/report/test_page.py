@@ -68,7 +68,7 @@ def test_the_verdict_comes_first_and_the_worst_audit():
     page = page_of([("a", audited()), ("b", BROKEN), ("c", IDLE)])
     assert page.index("broken promise") < page.index("All audits</h2>") < page.index("Each audit</h2>")
     assert page.index('<a href="#audit-1"><bdi>b</bdi></a>') < page.index('<a href="#audit-2"><bdi>c</bdi></a>')
-    assert "with a probability of up to 0.05" in page_of([("a", audited())])
+    assert "with probability 0.05 at most" in page_of([("a", audited())])
     with pytest.raises(ValueError, match="at least one result, got none"):
         page_of([])
 
@@ -353,8 +353,8 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     assert words.startswith(
         "1 of 2 audits shows that a promise of privacy is broken. The clearest violation is that of b. "
     )
-    assert "guesses it right at most 73.2 times in 100 from even odds." in words
-    assert "After some releases the guess is right at least 81.7 times in 100." in words
+    assert "and is right at most 73.2 times in 100." in words
+    assert "For certain outputs the guess is right at least 81.7 times in 100." in words
     assert words.endswith(
         f"{how} 95% to 99.9% confidence. The others did not refute their promises, which is no proof of them."
     )

@@ -59,9 +59,9 @@ def test_words_follow_the_result():
     assert "A loss below 1.250 (125.0% of the promise)" in unseen(audited())[0]
     assert "however large" in unseen(audited(detectable=math.inf))[0]
     assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
-    assert "within the promised 1" in meaning(audited())[1]
+    assert "does not refute the promised 1, and does not prove it" in meaning(audited())[1]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
-    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with some 9600 runs.", "")
+    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9600 runs in all.", "")
     assert "can only promise epsilon above" in actions(audited(verdict="violated", claim=PureDP(0.5)))[2][0]
     assert len(actions(unbounded)) == 2  # no promise is large enough
     assert len(actions(unbounded.redact())) == 1  # which has no event to look at
@@ -212,10 +212,10 @@ def test_text_that_hides_turns_or_covers_is_escaped():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "some 9600 runs (--size)"),  # 1.2 x 2000 x (2 / 1)^2; events of a group would be too rare
+        ({}, "about 9600 runs in all (--size)"),  # 1.2 x 2000 x (2 / 1)^2; events of a group would be too rare
         (
             {"claim": PureDP(0.25), "measured": PureDP(0.0), "detectable": 0.75},
-            "some 9600 runs (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
+            "about 9600 runs in all (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
         ),
         ({"unit": "record", "detectable": math.inf}, "more runs (--size), or databases that differ in several records"),
         (

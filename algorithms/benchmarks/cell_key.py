@@ -1,0 +1,124 @@
+"""Cell key perturbation, as statistical offices publish tables of counts with it: bounded noise without an epsilon.
+
+Every record has a random key for good. The key of a cell is the sum of its records' keys, modulo their range, so that
+the same records get the same noise in every table. A public table has the noise by count and key; its probabilities are
+those of the largest entropy with a given largest change, mean 0 and a given variance, and no count below 0.
+
+References
+----------
+.. [1] Fraser and Wooton, "A Proposed Method for Confidentialising Tabular Output to Protect Against Differencing",
+   2005: the method, of the Australian Bureau of Statistics.
+.. [2] Marley and Leaver, "A Method for Confidentialising User-Defined Tables: Statistical Properties and a Risk-Utility
+   Analysis", 2011; Giessing, "Computational Issues in the Design of Transition Probabilities and Disclosure Risk
+   Estimation for Additive Noise", 2016: the largest entropy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
+from scipy.special import log_softmax
+
+from algorithms.benchmarks.queries import check_generator, check_pair
+from algorithms.noise.counts import Pair, leaf_counts, log_likelihood_of_cells
+from audit.arguments import real_number, whole_number
+from audit.claims import PureDP
+from audit.exact import LossDistribution, compose_losses, loss_from_logs
+
+__all__ = ["CellKey"]
+
+Floats = NDArray[np.float64]
+LARGEST = 15  # change, in people: up to it the solver finds every table
+
+
+@dataclass(frozen=True)
+class CellKey:
+    """Cell key perturbation of a table of counts: noise of at most a few people, none on empty cells.
+
+    **Claim.** None by any office. What stands here is the epsilon of two-tailed geometric noise of the same variance,
+    to compare with.
+    **Bug.** Noise ends at `most`, and an empty cell stays empty, so that some outputs are possible with a person and
+    not without, or the reverse: the loss is infinite.
+    **Source.** Fraser and Wooton, 2005; the table is that of the R package ptable with ``mono=FALSE`` and ``js=0``.
+    Keys are drawn anew in each run, where an office draws them once.
+
+    Attributes
+    ----------
+    most : int
+        Largest change of a count, in people, from 1 to 15; D in ptable.
+    variance : float
+        Of the noise on every count but 0, in squared people, from 0.001 to 0.95 `most`; V in ptable.
+    """
+
+    entrywise: ClassVar[bool] = True
+
+    most: int = 2
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if whole_number("most", self.most, least=1) > LARGEST:
+            raise ValueError(f"most must be at most {LARGEST}, got {self.most}")
+        limit = 0.95 * self.most  # a count of 1 loses 1 at most: with mean 0 its variance stays below `most`
+        if not 0.001 <= real_number("variance", self.variance) <= limit:
+            raise ValueError(f"variance must be from 0.001 to 0.95 of most, {limit:g}, got {self.variance}")
+
+    @property
+    def claim(self) -> PureDP:
+        """What two-tailed geometric noise of the same variance would promise."""
+        return PureDP(math.acosh(1 + 1 / self.variance))
+
+    @cached_property
+    def table(self) -> Floats:
+        """Log probability of every change, from -most to most, by count from 0 to most, which stands for all above."""
+        table = np.full((self.most + 1, 2 * self.most + 1), -np.inf)
+        table[0, self.most] = 0
+        for count in range(1, self.most + 1):
+            change = np.arange(-count, self.most + 1.0)
+            moments = np.stack([change, change**2 - self.variance])  # both are to have mean 0
+
+            def means(tilts: Floats, moments: Floats = moments) -> tuple[Floats, Floats]:
+                p = np.exp(log_softmax(tilts @ moments))
+                mean = moments @ p
+                return mean, moments * p @ moments.T - np.outer(mean, mean)
+
+            tilts = optimize.root(means, np.zeros(2), jac=True, tol=1e-14).x
+            table[count, self.most - count :] = log_softmax(tilts @ moments)
+        return table
+
+    def __call__(self, counts: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Release `counts` of disjoint cells, shape (cells,), `size` times over: shape (size, cells)."""
+        exact = leaf_counts(counts)
+        # The sum of independent uniform keys, modulo their range, is uniform itself, however many they are.
+        keys = check_generator(rng).random((size, exact.size))
+        released = np.empty(keys.shape, np.int64)
+        for cell, row in enumerate(np.minimum(exact, self.most)):
+            shares = np.exp(self.table[row]).cumsum()
+            released[:, cell] = exact[cell] - self.most + shares[:-1].searchsorted(keys[:, cell], side="right")
+        return released
+
+    def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:
+        """Return the log probability of each release on the database with these counts, shape (runs,)."""
+        return log_likelihood_of_cells(outputs, counts, self._log_law, "cells")
+
+    def exact_loss(self, pair: Pair) -> LossDistribution:
+        """Return the law of the privacy loss of `pair`, exact up to rounding."""
+        x, y = (leaf_counts(counts) for counts in check_pair(pair))
+        parts = []
+        for counts in zip(x[x != y], y[x != y], strict=True):
+            possible = np.union1d(*(count + np.arange(-self.most, self.most + 1) for count in counts))
+            on_x, on_y = (self._log_law(possible[:, None], np.array([count]))[:, 0] for count in counts)
+            parts.append(loss_from_logs(on_x, on_y))
+        return compose_losses(parts)
+
+    def _log_law(self, outputs: NDArray[Any], counts: NDArray[np.int64]) -> Floats:
+        """Return the log probability of every cell of outputs, shape (runs, cells)."""
+        change = outputs - counts
+        possible = (np.abs(change) <= self.most) & (change == np.rint(change))
+        column = np.where(possible, change, 0).astype(np.int64) + self.most
+        return np.where(possible, self.table[np.minimum(counts, self.most), column], -np.inf)

@@ -1,0 +1,131 @@
+"""Cell keys: noise keeps its moments and limits, by its law and by records with keys, and loses without end."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from algorithms.benchmarks.cell_key import CellKey
+from algorithms.noise import TwoTailedGeometric
+from algorithms.noise.counts import Databases
+from audit import NeighborPair, PureDP, measure_loss
+from tests.helpers import chi_square, refuses
+
+SETTINGS = [(1, 0.5), (2, 1.0), (2, 0.15), (3, 0.7), (5, 3.0), (5, 0.001), (15, 0.001), (15, 7.0), (15, 14.25)]
+
+
+def law(mechanism, count):
+    """Probability of every output from 0 on, by the likelihood."""
+    outputs = np.arange(count + mechanism.most + 2)
+    return outputs, np.exp(mechanism.log_likelihood(outputs[:, None], [count]))
+
+
+def loss(mechanism, x, y):
+    return mechanism.exact_loss(Databases(np.array(x), np.array(y)))
+
+
+@pytest.mark.parametrize(("most", "variance"), SETTINGS)
+def test_noise_is_unbiased_bounded_and_of_its_variance_and_empty_cells_stay_empty(most, variance):
+    mechanism = CellKey(most, variance)
+    for count in (*range(1, most + 3), 1000):
+        outputs, p = law(mechanism, count)
+        assert p.sum() == pytest.approx(1, abs=1e-12)
+        assert p @ outputs == pytest.approx(count, rel=1e-12)
+        assert p @ (outputs - count) ** 2 == pytest.approx(variance, rel=1e-9)
+        assert not p[np.abs(outputs - count) > most].any()
+    assert law(mechanism, 0)[1].tolist() == [1.0] + [0.0] * (most + 1)
+
+
+def test_tables_are_those_that_can_be_worked_out_by_hand():
+    p = law(CellKey(1, 0.5), 7)[1]  # of three changes the moments leave no choice
+    assert p[6:9] == pytest.approx([0.25, 0.5, 0.25], abs=1e-12)
+    # Of a symmetric row the probability falls by the square of the change: with r the ratio of 1 to 0,
+    # 2 r (1 + 4 r^3) is the variance times 1 + 2 r + 2 r^4.
+    ratio = optimize.brentq(lambda r: 2 * r + 8 * r**4 - (1 + 2 * r + 2 * r**4), 0, 1)
+    assert law(CellKey(2, 1.0), 9)[1][9:12] == pytest.approx(
+        np.array([1, ratio, ratio**4]) / (1 + 2 * ratio + 2 * ratio**4), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_no_other_table_with_these_moments_has_a_larger_entropy(count):
+    """Steps along every direction that keeps the three moments, of which there are two or more."""
+    outputs, p = law(CellKey(3, 0.7), count)
+    outputs, p = outputs[p > 0], p[p > 0]
+    moments = np.stack([np.ones(outputs.size), outputs, outputs**2.0])
+    kept = np.linalg.svd(moments)[2][3:]
+    assert len(kept) >= 2
+    for direction in (*kept, *-kept):
+        other = p + 1e-4 * direction * p.min()
+        assert stats.entropy(other) < stats.entropy(p)
+
+
+def test_runs_follow_the_law_as_sums_of_record_keys_do():
+    """Records have keys of 16 bits, which are added up modulo 2^16: false alarm 1e-6 each."""
+    mechanism, counts, runs = CellKey(2, 1.0), np.array([0, 1, 2, 20]), 20_000
+    rng = np.random.default_rng(4)
+    released = mechanism(counts, runs, rng)
+    assert released.dtype == np.int64
+    assert not released[:, 0].any()
+    for cell, count in enumerate(counts[1:], start=1):
+        outputs, p = law(mechanism, count)
+        keys = rng.integers(2**16, size=(runs, count)).sum(axis=1) % 2**16 / 2**16
+        by_records = p.cumsum().searchsorted(keys, side="right")
+        for seen in (released[:, cell], by_records):
+            assert chi_square(np.bincount(seen, minlength=outputs.size), runs * p) > 1e-6
+        neighbor = runs * np.append(0, p[:-1])  # negative control: one person more
+        assert chi_square(np.bincount(by_records, minlength=outputs.size), neighbor) < 1e-12
+    lone, crowd = released[:, 1] - 1, released[:, 3] - 20
+    assert abs(np.corrcoef(lone, crowd)[0, 1]) < 4.9 / math.sqrt(runs)  # disjoint cells: false alarm 1e-6
+    np.testing.assert_array_equal(mechanism(counts, 9, np.random.default_rng(3)), mechanism(counts, 9, _rng()))
+
+
+def test_the_loss_is_infinite_with_the_probability_of_what_one_database_alone_can_give():
+    mechanism = CellKey(2, 1.0)
+    among, p = loss(mechanism, [20], [21]), law(mechanism, 20)[1]
+    assert (among.infinite_mass, among.missing_mass) == (pytest.approx(p[18]), pytest.approx(p[22]))
+    assert among.maximum == math.inf
+    alone, lone = loss(mechanism, [0], [1]), law(mechanism, 1)[1]
+    assert (alone.infinite_mass, alone.missing_mass) == (0, pytest.approx(1 - lone[0]))
+    assert alone.maximum == pytest.approx(-math.log(lone[0]))  # an empty cell says that nobody may be there
+    assert loss(mechanism, [20], [30]).infinite_mass == pytest.approx(1)  # no output in common
+    both = loss(mechanism, [20, 0, 5], [21, 1, 5])
+    assert both.missing_mass == pytest.approx(1 - (1 - p[22]) * lone[0])
+    assert loss(mechanism, [3, 4], [3, 4]).maximum == 0
+
+
+def test_the_promise_is_that_of_geometric_noise_of_the_same_variance():
+    for most, variance in SETTINGS:
+        promise = CellKey(most, variance).claim
+        assert promise == PureDP(promise.epsilon)
+        assert TwoTailedGeometric(promise.epsilon).variance == pytest.approx(variance, rel=1e-9)
+
+
+def test_an_audit_has_the_witness_and_a_finite_bound_from_its_runs():
+    pair = NeighborPair.add_people([0, 1, 20], 0)
+    result = measure_loss(CellKey(), pair, CellKey().claim, size=2_000, rng=1)
+    assert result.verdict == "violated"
+    assert result.support == {"order": "possible on y only", "probability": pytest.approx(0.601935, abs=1e-6)}
+    assert CellKey().claim.epsilon < result.measured.epsilon < math.inf
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "arguments"),
+    [
+        (ValueError, "most must be at least 1, got 0", {"most": 0}),
+        (ValueError, "most must be at most 15, got 16", {"most": 16}),
+        (TypeError, "most must be an integer, got 2.0", {"most": 2.0}),
+        (ValueError, "variance must be from 0.001 to 0.95 of most, 1.9, got 2.0", {"variance": 2.0}),
+        (ValueError, "variance must be from 0.001 to 0.95 of most, 1.9, got 0", {"variance": 0}),
+        (ValueError, "variance must be from 0.001 to 0.95 of most, 1.9, got nan", {"variance": math.nan}),
+    ],
+)
+def test_refusals(error, words, arguments):
+    refuses(error, words, CellKey, **arguments)
+
+
+def _rng():
+    return np.random.default_rng(3)
