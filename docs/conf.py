@@ -26,7 +26,7 @@ extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "view
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "reliability.json"]
 nitpicky = False
-source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # autosummary writes files of the first kind
 
 # Notebooks are text, and run anew by every build: what a page shows is what its code does today.
 nb_execution_mode = "force"
@@ -65,7 +65,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_center": ["version"],
     "footer_end": ["sphinx-version"],
-    "secondary_sidebar_items": ["page-toc"],
+    # Pages of wide tables have the room.
+    "secondary_sidebar_items": {"**": ["page-toc"], "papers": [], "reliability": [], "explanation/systems": []},
 }
 
 
@@ -81,7 +82,7 @@ def escaped(app, what, name, thing, options, lines):
 
     Citations get roles that readers of screens no longer know.
     """
-    lines[:] = [re.sub(r"^(\s*)\.\. \[(\d+)\] ", r"\1\2. ", line) for line in lines]
+    lines[:] = [re.sub(r"^(\s*)\.\. \[\d+\] ", r"\1#. ", line) for line in lines]
     lines[:] = [re.sub(r"\[(\d+)\]_", r"[\1]", line) for line in lines]
     lines[:] = [re.sub(r"(?<=, )\*(?=[a-z])", r"\\*", line) for line in lines]
     lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]

@@ -229,8 +229,8 @@ def experiment_of(part: str) -> Experiment:
 def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
     """Return experiments below the headings of the page of findings."""
     found: dict[str, list[Experiment]] = {subject: [] for subject in SUBJECTS.values()}
-    for name in names:
-        found[find(name).subject].append(find(name))
+    for experiment in map(find, names):
+        found[experiment.subject].append(experiment)
     return {subject: experiments for subject, experiments in found.items() if experiments}
 
 
