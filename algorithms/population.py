@@ -259,8 +259,8 @@ def _fanout(people: int, levels: int, people_per_leaf: float) -> int:
     if people >= LARGEST_EXACT:
         raise ValueError(f"people must be less than 2**53, got {people}")
     positive_number("people_per_leaf", people_per_leaf)
-    whole = isinstance(people_per_leaf, int | np.integer)
-    leaves = int(people) // Fraction(int(people_per_leaf) if whole else float(people_per_leaf))
+    is_number = isinstance(people_per_leaf, int | np.integer)
+    leaves = int(people) // Fraction(int(people_per_leaf) if is_number else float(people_per_leaf))
     fanout = 0  # the root of a whole number, bit by bit
     for bit in reversed(range(leaves.bit_length() // int(levels) + 1)):
         if (fanout | 1 << bit) ** int(levels) <= leaves:

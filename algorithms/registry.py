@@ -54,7 +54,7 @@ class System:
         The same system with other settings that have a name, and pairs that go with them. The usual ones are its own.
     own : callable, optional
         Returns the same system on persons of the user's own, from a file and keywords as ``plaudit release`` takes
-        them (areas, spec, geo, count, public, units, config, derive); `on` calls it.
+        them (areas, spec, geo, count, public, groups, units, config, derive, recode); `on` calls it.
     commands : mapping of str to str
         What ``plaudit release NAME`` and ``plaudit explore NAME`` run: functions with typed options, written
         ``"module:function"``.

@@ -178,21 +178,21 @@ class Schema:
         if self.cells > MOST_CELLS:
             raise ValueError(f"attributes must have at most {MOST_CELLS:,} cells together, got {self.cells:,}")
         if name == DETAILED:
-            wanted = {attribute: attribute for attribute in self.attributes}
+            chosen = {attribute: attribute for attribute in self.attributes}
         else:
-            wanted = {}
+            chosen = {}
             for word in [] if name == TOTAL else name.split(CROSS):
                 word = word.strip()
                 known = word in self.attributes or word in self.groupings
                 attribute = word if word in self.attributes else self.groupings[word].attribute if known else ""
-                if not known or attribute in wanted:
+                if not known or attribute in chosen:
                     names = ", ".join([*self.attributes, *self.groupings])
                     rule = "attribute once" if known else f"of {names}"
                     raise ValueError(f"query must be total, detailed, or name each {rule}, got {name!r}")
-                wanted[attribute] = word
+                chosen[attribute] = word
         groups, labels = np.zeros(1, np.int64), [""]
         for attribute, levels in self.attributes.items():
-            places, words = self._partition(attribute, levels, wanted.get(attribute))
+            places, words = self._partition(attribute, levels, chosen.get(attribute))
             groups = (groups[:, np.newaxis] * len(words) + places).reshape(-1)
             labels = [", ".join(filter(None, (before, label))) for before in labels for label in words]
         return Query(name, groups, tuple(label or TOTAL for label in labels))
@@ -217,11 +217,11 @@ class Schema:
         mask = np.ones(self.shape, np.bool_)
         for axis, (name, known) in enumerate(self.attributes.items()):
             if name in levels:
-                wanted = [levels[name]] if isinstance(levels[name], str) else list(levels[name])
-                if unknown := [level for level in wanted if level not in known]:
+                names = [levels[name]] if isinstance(levels[name], str) else list(levels[name])
+                if unknown := [level for level in names if level not in known]:
                     raise ValueError(f"level of {name} must be one of {', '.join(known)}, got {unknown[0]!r}")
                 along = [1] * axis + [-1] + [1] * (mask.ndim - axis - 1)
-                mask &= np.isin(known, wanted).reshape(along)
+                mask &= np.isin(known, names).reshape(along)
         if unknown := [name for name in levels if name not in self.attributes]:
             raise ValueError(f"attribute must be one of {', '.join(self.attributes)}, got {unknown[0]!r}")
         return mask.reshape(-1)

@@ -174,9 +174,11 @@ def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
     if kind.shape is None:
         return _texts([written(one) for one in _rows(batch)])
     numbers = as_numbers(batch, own=own)
+    listed = isinstance(batch, list | tuple)
+    alike = 1 if listed and numbers is not None and is_frame(batch[0]) else None  # tables of one form: see `_stacked`
     if numbers is None or numbers.shape[1:] != kind.shape:
         numbers = np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
-    if kind.form and isinstance(batch, list | tuple) and (others := _others(batch, kind.form)).any():
+    if kind.form and listed and (others := _others(batch[:alike], kind.form)).any():
         numbers = np.where(others.reshape(-1, *(1,) * len(kind.shape)), TYPE, numbers)
     return numbers
 
@@ -202,13 +204,17 @@ def _classes(output: Any) -> tuple[Any, ...]:
     if is_frame(output):
         axes = [getattr(output, name, ()) for name in ("columns", "index")]
         names = [  # a range is told by its ends
-            (type(axis), str(axis) if hasattr(axis, "step") else tuple(axis), tuple(getattr(axis, "names", ())))
+            (type(axis), _ends(axis) if hasattr(axis, "step") else tuple(axis), tuple(getattr(axis, "names", ())))
             for axis in axes
         ]
         return (type(output), *output.dtypes, *names)
     if isinstance(output, list | tuple):
         return (type(output), *map(type, output))
     return (type(output),) if type(output) in NUMBERS else (type(output), str(getattr(output, "dtype", "")))
+
+
+def _ends(axis: Any) -> tuple[int, int, int]:
+    return axis.start, axis.stop, axis.step
 
 
 def _floats(value: Any) -> Any:
@@ -289,13 +295,14 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     It is a copy, or, where the batch is `own`, an array that is not to be written into and may be the batch's.
     """
     mask = np.ma.getmaskarray(batch) if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf" else None
+    original = batch
     try:
         if isinstance(batch, list | tuple) and len(batch) and is_frame(batch[0]):
             batch = _stacked(batch)
         if isinstance(batch, list | tuple) and _hides(batch):
             return None
         array = batch if mask is None else batch.filled(0)
-        numbers = np.asarray(array) if own else np.array(array)
+        numbers = np.array(array) if array is original and not own else np.asarray(array)
     except MemoryError:  # says nothing of outputs
         raise
     except Exception:  # rows of varying length, or an object that is not made for numpy
@@ -325,7 +332,7 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
 def _stacked(frames: Sequence[Any]) -> Any:
     """Return the numbers of tables, shape (runs, rows, columns), or the tables if their names or types differ."""
     kinds = {_classes(one) if is_frame(one) else () for one in frames}
-    numbers = np.stack(list(map(np.asarray, frames))) if len(kinds) == 1 else None
+    numbers = np.stack([one.to_numpy() for one in frames]) if len(kinds) == 1 else None
     mixed = len(set(frames[0].dtypes)) > 1  # then whole numbers became floats
     return frames if numbers is None or (mixed and bool((np.abs(numbers) >= EXACT).any())) else numbers
 

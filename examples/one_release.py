@@ -9,7 +9,7 @@ areas = Canaries([100] * 100_000)
 result = measure_loss_one_run(GDPC(1.0), areas, PureDP(1.0), confidence=1 - 1e-6, rng=1)
 print(result)
 
-# Of tables that add up one release proves little: counts above an area hold many people in or out at once.
+# One release proves little about tables that add up: the count of a region depends on many people's coins at once.
 tree = Hierarchy.regular(10, 3)
 leaves = Canaries([100] * tree.n_leaves)
 print(measure_loss_one_run(RDPC(1.0, tree), leaves, PureDP(1.0), confidence=1 - 1e-6, rng=1))

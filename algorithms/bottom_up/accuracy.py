@@ -118,8 +118,8 @@ def accuracy(
         raise ValueError("accuracy needs a true count above 0, got zeros only")
     expected = _expected(counted, table, level) if counted.published is None else (None, None)
     norms = [
-        Norm(np.array(found), scale, mean, confidence)
-        for found, scale, mean in zip(zip(*errors, strict=True), scales, expected, strict=True)
+        Norm(np.array(errors_of_law), scale, mean, confidence)
+        for errors_of_law, scale, mean in zip(zip(*errors, strict=True), scales, expected, strict=True)
     ]
     return Accuracy(TwoTailedGeometric(mechanism.epsilon).epsilon, int(reported.sum()), *norms)
 

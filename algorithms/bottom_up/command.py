@@ -88,8 +88,8 @@ def release_bottom_up(
             if largest_weight is None
             else WeightedBottomUp(epsilon, largest_weight, counts.shape, **options)
         )
-        made = release(mechanism, counts, out=out, rng=rng, areas=columns, listed=geo is not None)
-    print(made.ledger)
-    rows = sum(map(len, made.tables))
-    print(f"\n{rows:,} rows in {len(made.tables)} levels, with {words}, written to {out}.")
+        tables = release(mechanism, counts, out=out, rng=rng, areas=columns, listed=geo is not None)
+    print(tables.ledger)
+    rows = sum(map(len, tables.tables))
+    print(f"\n{rows:,} rows in {len(tables.tables)} levels, with {words}, written to {out}.")
     return 0

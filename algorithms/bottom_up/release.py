@@ -52,15 +52,15 @@ class Release(Published):
     @cached_property
     def tables(self) -> list[Frame]:
         """All tables of each level, the root's first."""
-        margins, made = self.mechanism.of_counts.margins(self.cells), []
+        margins, tables = self.mechanism.of_counts.margins(self.cells), []
         for level in range(self.tree.depth + 1):
             nodes = self.tree.level(level)
             codes = np.array([self.tree.codes(node) for node in range(nodes.start, nodes.stop)], dtype=object)
             areas = dict(zip(self.areas, codes.T, strict=False))
-            made.append(
+            tables.append(
                 Frame.concatenate([_rows(self.schema, query, areas, table[nodes]) for query, table in margins.items()])
             )
-        return made
+        return tables
 
     @property
     def columns(self) -> Columns:

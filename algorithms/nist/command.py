@@ -45,6 +45,7 @@ def release_nist(
     """Release synthetic records of many categorical fields, by NistDp3."""
     from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
     from algorithms.nist.contest import read_contest
+    from algorithms.nist.groups import check_one_source
     from algorithms.nist.release import release
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_records
@@ -52,8 +53,7 @@ def release_nist(
     from audit.io.terminal import console
 
     rng, noise = commands.noise_of(seed)
-    if (public is None) == (groups is None):
-        raise ValueError("--public or --groups is needed, and not both: the data must have no say in the groups")
+    check_one_source(public, groups)
     if groups is not None and max_bins is not None:
         raise ValueError("--max-bins goes with --public, not with --groups")
     if public is not None and public.exists() and data.exists() and public.samefile(data):
@@ -62,8 +62,8 @@ def release_nist(
         raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
     schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
     persons = recoded("data", data, recode, schema.attributes)
-    given = {"factor": factor, "rows": rows}
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = {"factor": factor, "rows": rows}
+    settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.
     NistDp3(schema, chosen or Groups.single(schema), epsilon, **settings)
@@ -72,7 +72,7 @@ def release_nist(
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records", memory=memory), schema, **limits)
         nist = NistDp3(schema, chosen, epsilon, law="geometric", **settings)
-        made = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, as_counted=rows is None)
-    print(made.ledger)
-    print(f"{len(made.synthetic):,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
+        result = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, as_counted=rows is None)
+    print(result.ledger)
+    print(f"{len(result.synthetic):,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
     return 0

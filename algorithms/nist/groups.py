@@ -16,7 +16,16 @@ from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, produ
 from algorithms.schema import CROSS, Schema, read_named
 from audit.arguments import real_number, whole_number
 
-__all__ = ["LEAST", "MOST_BINS", "Decision", "Groups", "association", "choose_groups", "read_groups"]
+__all__ = [
+    "LEAST",
+    "MOST_BINS",
+    "Decision",
+    "Groups",
+    "association",
+    "check_one_source",
+    "choose_groups",
+    "read_groups",
+]
 
 LEAST = 0.3  # association from which fields are joined
 MOST_BINS = 2_000  # of a group: on public records of KDD Census-Income better than 300 and 5,000 from epsilon 0.3 to 8
@@ -169,6 +178,12 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
         return Groups(read_named(path, "groups")["groups"])
     except (KeyError, TypeError) as error:
         raise ValueError(f'groups must be JSON of the form {{"groups": [["age", "sex"]]}}, got {path}') from error
+
+
+def check_one_source(public: Any, groups: Any) -> None:
+    """Refuse both sources of groups, public records and a list, and none."""
+    if (public is None) == (groups is None):
+        raise ValueError("--public or --groups is needed, and not both: the data must have no say in the groups")
 
 
 def choose_groups(

@@ -177,16 +177,16 @@ class NistDp3(PureBudget):
         Rows are drawn by `rng` too; if it is ``"secure"``, by a generator that the operating system seeds.
         """
         exact = check_records(records, self.schema)
-        made = np.empty((size, self.rows, len(self.schema.attributes)), code_type(self.schema))
+        rows = np.empty((size, self.rows, len(self.schema.attributes)), code_type(self.schema))
         chance = np.random.default_rng() if isinstance(rng, str) else rng
         for group, columns in enumerate(self.columns):
             levels = [self.schema.shape[column] for column in columns]
             for part in chunks(size, max(self.bins[group], self.rows), AT_ONCE):
                 counts = self.cut(self.measure(exact, group, part.stop - part.start, rng), group)
-                drawn = draw_bins(counts, self.rows, chance)
-                for column, codes in zip(columns, np.unravel_index(drawn, levels), strict=True):
-                    made[part, :, column] = codes
-        return made
+                bins = draw_bins(counts, self.rows, chance)
+                for column, codes in zip(columns, np.unravel_index(bins, levels), strict=True):
+                    rows[part, :, column] = codes
+        return rows
 
     def fit(self, records: ArrayLike, rng: Rng) -> Fitted:
         """Measure every group of records, shape (n, fields), once, and cut: the release, from which rows are made."""
@@ -298,9 +298,9 @@ class CountedStage(HistogramStage):
         bins, chance = self.nist.bins[group], np.random.default_rng() if isinstance(rng, str) else rng
         histograms = np.empty((size, bins), np.int64)
         for part in chunks(size, max(bins, self.nist.rows), AT_ONCE):
-            drawn = draw_bins(super()._one(records, group, part.stop - part.start, rng), self.nist.rows, chance)
-            drawn += bins * np.arange(len(drawn))[:, np.newaxis]
-            histograms[part] = np.bincount(drawn.reshape(-1), minlength=len(drawn) * bins).reshape(-1, bins)
+            rows = draw_bins(super()._one(records, group, part.stop - part.start, rng), self.nist.rows, chance)
+            rows += bins * np.arange(len(rows))[:, np.newaxis]
+            histograms[part] = np.bincount(rows.reshape(-1), minlength=len(rows) * bins).reshape(-1, bins)
         return histograms
 
 

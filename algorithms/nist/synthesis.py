@@ -57,16 +57,16 @@ class Fitted:
         number = check_rows(self.rows if rows is None else rows, len(self.schema.attributes))
         chance = np.random.default_rng() if rng is None else rng
         place = {name: column for column, name in enumerate(self.schema.attributes)}
-        made = np.empty((number, len(place)), code_type(self.schema))
+        people = np.empty((number, len(place)), code_type(self.schema))
         for group, names in enumerate(self.groups.fields):
             bins, counts = self.bins[group], self.counts[group]
             if counts.size:
-                drawn = bins[draw_bins(counts[np.newaxis], number, chance)[0]]
+                chosen = bins[draw_bins(counts[np.newaxis], number, chance)[0]]
             else:
                 everything = int(np.prod([len(self.schema.attributes[name]) for name in names]))
-                drawn = chance.integers(0, everything, number)
-            made[:, [place[name] for name in names]] = self.codes(group, drawn)
-        return made
+                chosen = chance.integers(0, everything, number)
+            people[:, [place[name] for name in names]] = self.codes(group, chosen)
+        return people
 
 
 def check_rows(rows: int, fields: int) -> int:

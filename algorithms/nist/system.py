@@ -8,7 +8,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from algorithms.nist import Groups, NistDp3, choose_groups
+from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
+from algorithms.nist.groups import check_one_source
 from algorithms.population import halves, load_income
 from algorithms.registry import System, register
 from algorithms.schema import read_specification
@@ -40,16 +41,23 @@ def _joined() -> NeighborPair:
     return NeighborPair.add_record(protected[:PEOPLE], protected[PEOPLE], label="one person added")
 
 
-def _own(data: str, *, spec: str, public: str, recode: str | None = None) -> System:
-    """Describe the algorithm on records of the user's own, the last of which joins; public ones group the fields."""
+def _own(
+    data: str, *, spec: str, public: str | None = None, groups: str | None = None, recode: str | None = None
+) -> System:
+    """Describe the algorithm on records of the user's own, the last of which joins; fields grouped as for a release."""
+    check_one_source(public, groups)
     schema = read_specification(Path(spec))
-    groups = choose_groups(read_records(Path(public), schema, what="public records"), schema)
+    if groups is not None:
+        chosen = read_groups(groups)
+        chosen.check(schema)
+    else:
+        chosen = choose_groups(read_records(public, schema, what="public records"), schema)
     records = read_records(recoded("data", data, recode, schema.attributes), schema)
 
     def joined() -> NeighborPair:
         return NeighborPair.add_record(records[:-1], records[-1], label="the last person of the file added")
 
-    return replace(NIST, build=partial(USUAL, schema, groups), pairs={"joined": joined})
+    return replace(NIST, build=partial(USUAL, schema, chosen), pairs={"joined": joined})
 
 
 NIST = System(

@@ -88,7 +88,7 @@ class DiscreteGaussian(OnIntegers):
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
-        return losses_of_whole(shifts, lambda whole: losses_of_shifts(self, whole))
+        return losses_of_whole(shifts, lambda integers: losses_of_shifts(self, integers))
 
     def _tail(self, m: Floats) -> Floats:
         end = 40 * math.ceil(self.scale)  # float64 knows no probability this small

@@ -94,8 +94,8 @@ def gaussian_loss(mu: float) -> LossDistribution:
     step = np.diff(ends)
     over = np.clip(p - q - ends[:-1], 0.0, step)
     with np.errstate(divide="ignore"):
-        whole = p - np.log(-np.expm1(-step))
-        upper, lower = whole + np.log(-np.expm1(-over)), whole - over + np.log(-np.expm1(over - step))
+        log_ratio = p - np.log(-np.expm1(-step))
+        upper, lower = log_ratio + np.log(-np.expm1(-over)), log_ratio - over + np.log(-np.expm1(over - step))
     log_p = np.logaddexp(np.append(lower, -np.inf), np.append(-np.inf, upper))
     finite = np.isfinite(log_p)
     return LossDistribution(ends[finite], log_p[finite], supremum=math.inf, infimum=-math.inf)
@@ -103,8 +103,8 @@ def gaussian_loss(mu: float) -> LossDistribution:
 
 def _log_between(z: Floats) -> Floats:
     """Log of the normal probability between neighboring points, to all digits in either tail."""
-    left = z[1:] < 0
-    far, near = np.where(left, z[:-1], -z[1:]), np.where(left, z[1:], -z[:-1])
+    below = z[1:] < 0
+    far, near = np.where(below, z[:-1], -z[1:]), np.where(below, z[1:], -z[:-1])
     above = special.log_ndtr(near)
     between: Floats = above + np.log(-np.expm1(special.log_ndtr(far) - above))
     return between

@@ -90,7 +90,7 @@ class TwoTailedGeometric(OnIntegers):
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the loss of values that differ by `shifts`; see `algorithms.noise.losses`."""
         return losses_of_whole(
-            shifts, lambda whole: None if (loss := geometric_loss(self.epsilon, whole)) is None else [loss]
+            shifts, lambda integers: None if (loss := geometric_loss(self.epsilon, integers)) is None else [loss]
         )
 
     def _tail(self, m: Floats) -> Floats:

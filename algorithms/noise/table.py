@@ -32,16 +32,16 @@ class Table:
         k = np.arange(probabilities.size)[::-1]  # the least likely first, where sums in float64 are finest
         self.values = np.column_stack([k, -k]).reshape(-1)[:-1]  # 0 once
         chances = ENTRIES * probabilities[np.abs(self.values)]
-        whole = np.floor(chances).astype(np.int64)
+        integers = np.floor(chances).astype(np.int64)
         self.entries = np.full(ENTRIES, LEFT, np.int16)  # no value beyond 3,500 has an entry of its own
-        self.entries[: whole.sum()] = np.repeat(self.values, whole)
-        self.left = (chances - whole).cumsum()
+        self.entries[: integers.sum()] = np.repeat(self.values, integers)
+        self.left = (chances - integers).cumsum()
 
     def fill(self, rng: np.random.Generator, out: Integers) -> None:
         """Overwrite an array with independent draws."""
         bits = rng.integers(0, 1 << 64, -(-out.size // 4), np.uint64).view(np.uint16)[: out.size]
-        drawn = np.empty(out.size, np.int16)
-        np.take(self.entries, bits, out=drawn, mode="clip")  # no index is beyond the table, and numpy need not look
-        out[:] = drawn
-        others = np.flatnonzero(drawn == LEFT)
+        draws = np.empty(out.size, np.int16)
+        np.take(self.entries, bits, out=draws, mode="clip")  # no index is beyond the table, and numpy need not look
+        out[:] = draws
+        others = np.flatnonzero(draws == LEFT)
         out[others] = self.values[self.left.searchsorted(rng.random(others.size) * self.left[-1], side="right")]

@@ -96,14 +96,14 @@ def release_ons(
             tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
             mechanism = made_for(tree)
             counted = () if independent else tables or PILOT_TABLES * piloted
-            made = release(
+            result = release(
                 mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, listed=geo is not None
             )
         except ValueError as error:
             raise ValueError(_in_words(str(error), columns)) from error
-    print(made.ledger)
-    people = "" if made.people is None else f" and {int(made.people.sum()):,} synthetic people"
-    print(f"{len(made.tables)} table{'s' * (len(made.tables) != 1)}{people}, with {noise}, written to {out}.")
+    print(result.ledger)
+    people = "" if result.people is None else f" and {int(result.people.sum()):,} synthetic people"
+    print(f"{len(result.tables)} table{'s' * (len(result.tables) != 1)}{people}, with {noise}, written to {out}.")
     return 0
 
 

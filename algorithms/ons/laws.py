@@ -144,10 +144,10 @@ class CountNoise:
 
     def sample(self, size: tuple[int, ...], rng: Rng) -> Floats | NDArray[np.int64]:
         """Draw noise of that shape; whole numbers if rounded."""
-        drawn = self.noise.sample(size, rng)
-        if not self.rounded or drawn.dtype.kind == "i":
-            return drawn
-        return np.rint(drawn, out=drawn).astype(np.int64)
+        noise = self.noise.sample(size, rng)
+        if not self.rounded or noise.dtype.kind == "i":
+            return noise
+        return np.rint(noise, out=noise).astype(np.int64)
 
     def log_law(self, errors: Floats) -> Floats:
         """Return the log-probability, or log-density if not rounded, of errors: -inf where impossible, NaN of NaN."""
@@ -170,9 +170,9 @@ class CountNoise:
         """Return the log-probability of an error of at most that, both tails in full: what values raised to 0 share."""
         law = self.noise
         if isinstance(law, noise.TwoTailedGeometric):
-            whole = np.floor(errors)
-            tail = -self.epsilon * np.where(whole < 0, -whole, whole + 1) - math.log1p(math.exp(-self.epsilon))
-            return np.where(whole < 0, tail, np.log1p(-np.exp(tail)))
+            integers = np.floor(errors)
+            tail = -self.epsilon * np.where(integers < 0, -integers, integers + 1) - math.log1p(math.exp(-self.epsilon))
+            return np.where(integers < 0, tail, np.log1p(-np.exp(tail)))
         ends = np.asarray(errors, np.float64) + (0.5 if self.rounded else 0.0)
         return np.asarray(laplace_log_cdf(ends, law.scale) if self.law == "laplace" else log_ndtr(ends / law.scale))
 
@@ -206,7 +206,7 @@ class CountNoise:
             return law.losses_of(shifts)
         if (shifts != np.rint(shifts)).any():
             return None
-        return losses_of_whole(shifts, lambda whole: None if (loss := self.exact_loss(whole)) is None else [loss])
+        return losses_of_whole(shifts, lambda integers: None if (loss := self.exact_loss(integers)) is None else [loss])
 
     def _laplace_loss(self, shift: int) -> LossDistribution:
         """Loss of a count with rounded Laplace noise: all errors below 0 lose the same, and all above `shift`."""

@@ -58,10 +58,10 @@ class Release(Published):
             cells = math.prod(mechanism.domain.shape(table))
             lines.append(f"{name:<{width}}  {cells:>9,}  {share!s:>9}  {noise.epsilon:>9.4g}  {noise.variance:>10.4g}")
         what = "tables" if isinstance(mechanism, IndependentNoise) else "levels"
-        read = "read from the data. Which areas exist is taken as public, and no promise covers it"
+        source = "read from the data. Which areas exist is taken as public, and no promise covers it"
         lines += [
             f"total of all {what}: {mechanism.claim}, {mechanism.law} noise, one person added or removed",
-            f"areas: {'from a public list' if self.listed else read}",
+            f"areas: {'from a public list' if self.listed else source}",
         ]
         if self.people is None and self._nonnegative:
             lines.append("Negative counts were raised to 0: counts near 0 are too high on average.")

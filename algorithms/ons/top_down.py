@@ -190,15 +190,15 @@ class OnsTopDown:
             yield int(parent) - first, slice(int(start), int(stop))
 
     def _divided(
-        self, whole: NDArray[Any], values: Floats, place: int, ties: np.random.Generator | None
+        self, totals: NDArray[Any], values: Floats, place: int, ties: np.random.Generator | None
     ) -> NDArray[Any]:
         """Divide counts of one area, shape (size, groups above), as values, shape (size, areas, groups), divide."""
         members = self._members[place - 1]
         families = values[:, :, members].transpose(0, 2, 1, 3)  # (size, groups above, areas, parts)
-        flat = families.reshape(whole.size, -1)
-        parts: NDArray[Any] = adjusted(whole.reshape(-1), flat)
+        flat = families.reshape(totals.size, -1)
+        parts: NDArray[Any] = adjusted(totals.reshape(-1), flat)
         if ties is not None:
-            parts = maximum_remainder(whole.reshape(-1), parts, ties)
+            parts = maximum_remainder(totals.reshape(-1), parts, ties)
         divided = np.empty(values.shape, parts.dtype)
         divided[:, :, members] = parts.reshape(families.shape).transpose(0, 2, 1, 3)
         return divided
@@ -318,8 +318,8 @@ class PublishedStage:
 
     def exact(self, histogram: ArrayLike) -> NDArray[Any]:
         """Return what the stage would be without noise, shape (leaves, cells), or (counts of all tables,)."""
-        shown: NDArray[Any] = self._shown(self.top_down.exact(histogram)[None])[0]
-        return shown
+        tables: NDArray[Any] = self._shown(self.top_down.exact(histogram)[None])[0]
+        return tables
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Run the algorithm `size` times: shape (size, leaves, cells), or (size, counts of all tables)."""

@@ -132,11 +132,11 @@ def _drawn(people: int, rng: np.random.Generator, states: int, sex: bool) -> Ite
 
 def _sizes(people: int, sizes: Ints, shares: NDArray[np.float64], rng: np.random.Generator) -> Ints:
     """Draw sizes of units until they hold exactly so many people; the last is cut to fit."""
-    drawn = np.zeros(0, dtype=np.int64)
-    while (total := int(drawn.sum())) < people:
+    result = np.zeros(0, dtype=np.int64)
+    while (total := int(result.sum())) < people:
         count = int((people - total) * shares.sum() / (sizes @ shares)) + 1
-        drawn = np.append(drawn, sizes[draw(shares, count, rng)])
-    filled = np.minimum(np.cumsum(drawn), people)
+        result = np.append(result, sizes[draw(shares, count, rng)])
+    filled = np.minimum(np.cumsum(result), people)
     return np.diff(filled[: np.searchsorted(filled, people) + 1], prepend=0)
 
 

@@ -149,7 +149,7 @@ class DuckDB:
         try:
             yield
         except self._full as error:
-            limit = f" within {self._memory} of memory (--memory)" if self._memory else ""
+            limit = f" within {self._memory} of memory (--memory; of Spark, more partitions)" if self._memory else ""
             raise ValueError(f"{what}{limit}: {in_one_line(error)}") from error
         except (self._error, UnicodeError, csv.Error) as error:
             raise ValueError(f"{what}: {in_one_line(error)}") from error

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from algorithms.extras import check_extra, needing
 from algorithms.tables.files import FORMATS, in_one_line
@@ -50,8 +51,10 @@ class Spark:
 
         self._errors: tuple[type[Exception], ...] = (PySparkException, Py4JError)
         self._frames: dict[str, Any] = {}
+        if session is not None and not hasattr(session, "createDataFrame"):
+            raise TypeError(f"session must be a session of Spark, got {session!r}")
         with self._one_line_errors():
-            lent = session or _at_work(master)
+            lent = session if session is not None else _at_work(master)
             self._own = lent is None and SparkContext._active_spark_context is None  # which other threads may use
             self._session = lent or _new_session(master)
 
@@ -83,6 +86,8 @@ class Spark:
         return {column: KINDS.get(kind.split("(")[0], kind) for column, kind in frame.dtypes}
 
     def _frame(self, source: Any) -> Any:
+        if getattr(source, "empty", False) or (isinstance(source, Frame) and not len(source)):  # no value has a type
+            return self._session.createDataFrame([], ", ".join(f"{_quoted(name)} string" for name in source.columns))
         if isinstance(source, Frame):
             return self._session.createDataFrame(list(source.rows()), list(source.columns))
         for way in ("to_arrow_table", "to_arrow"):  # of a DuckDB relation, and of a polars frame
@@ -105,20 +110,36 @@ class Spark:
             parts = PARTS * (int(shuffles) if shuffles.isdigit() else 200)  # some clusters say "auto"
             pieces = []
             for name, columns in frames.items():
-                chosen = [
-                    f"cast({_quoted(source)} as {TYPES[kind]}) as {_quoted(column)}"
-                    for column, (source, kind) in columns.items()
-                ]
+                chosen = [f"{_cast(source, kind)} as {_quoted(column)}" for column, (source, kind) in columns.items()]
                 part = f"cast(coalesce(pmod(try_cast({_quoted(columns[key][0])} as bigint), {parts}), 0) as int)"
                 rows = self._frames[name].selectExpr(f"{part} as PART", *chosen)
                 cut = partial(_cut, name=name, columns=schemas[name])
                 pieces.append(rows.mapInArrow(cut, "PART int, FRAME string, ROWS binary"))
             together = reduce(lambda one, other: one.union(other), pieces).repartition("PART")
-            results = together.mapInArrow(partial(_worked, schemas=schemas, work=work), "RESULT binary").collect()
+            worked = together.mapInArrow(partial(_worked, schemas=schemas, work=work), "RESULT binary")
+            with self._job():
+                results = worked.collect()
         answers = [_serializer().loads(row.RESULT) for row in results]
         if refused := next((answer for answer in answers if isinstance(answer, ValueError)), None):
             raise refused
         return answers or [work({name: _schema(columns).empty_table() for name, columns in schemas.items()})]
+
+    @contextmanager
+    def _job(self) -> Iterator[None]:
+        """End what runs in here with whatever ends the wait for it: a session of the caller's would go on with it."""
+        context = getattr(self._session, "sparkContext", None)
+        if context is None:  # Spark Connect, whose client ends its jobs itself
+            yield
+            return
+        tag = f"plaudit-{uuid4()}"
+        context.addJobTag(tag)
+        try:
+            yield
+        except BaseException:
+            context.cancelJobsWithTag(tag)  # by its name alone: the interrupted thread has lost its own in Java
+            raise
+        finally:
+            context.removeJobTag(tag)
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
@@ -149,6 +170,13 @@ def _unwarned() -> Iterator[None]:
 
 def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
+
+
+def _cast(column: str, kind: str) -> str:
+    """Return the SQL of a column in its type; a decimal that a double would round to a whole number is none."""
+    name = _quoted(column)
+    cast = f"cast({name} as {TYPES[kind]})"
+    return cast if kind != "real" else f"if({name} % 1 <> 0 and {cast} % 1 = 0, double('NaN'), {cast})"
 
 
 def _schema(columns: Mapping[str, str]) -> Any:

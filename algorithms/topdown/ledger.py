@@ -90,8 +90,8 @@ class Ledger:
                 f"The promise is relative to the invariants, which are published exactly ({exact}): it covers a record "
                 "that is replaced by one that leaves them as they are, and none added or removed, which changes them"
             )
-        read = "" if self.listed else "; which areas there are was read from the data, and is taken as public"
-        return f"{text}{f'; bounds taken as public: {known}' * bool(known)}{read}."
+        areas = "" if self.listed else "; which areas there are was read from the data, and is taken as public"
+        return f"{text}{f'; bounds taken as public: {known}' * bool(known)}{areas}."
 
     def __str__(self) -> str:
         parameter = self.replaced.parameter

@@ -138,10 +138,10 @@ def _group_quarters(people: Ints, outpost: NDArray[np.bool_], rng: np.random.Gen
     kind = rng.integers(5, size=people.size)
     number[outpost] = np.eye(len(FACILITIES), dtype=np.int64)[kind[outpost]]
 
-    wanted = np.where(number, RESIDENTS * np.exp(SPREAD * rng.normal(size=shape)), 0)
+    sizes = np.where(number, RESIDENTS * np.exp(SPREAD * rng.normal(size=shape)), 0)
     most = np.where(outpost, people, people // 2)
-    share = most / np.maximum(wanted.sum(axis=1), most)
-    residents = np.maximum(np.floor(wanted * share[:, None]).astype(np.int64), number)
+    share = most / np.maximum(sizes.sum(axis=1), most)
+    residents = np.maximum(np.floor(sizes * share[:, None]).astype(np.int64), number)
     residents[outpost] = number[outpost] * people[outpost, None]
     at_home = people - residents.sum(axis=1)
     return np.column_stack([np.zeros_like(people), number]), np.column_stack([at_home, residents])

@@ -108,20 +108,20 @@ def _read(name: str, content: Any) -> Preset:
     if unknown := [key for key in content if key not in FORMS]:
         raise ValueError(f"keys of {name} must be of {', '.join(FORMS)}, got {unknown[0]!r}")
     schema = read_specification(content)
-    given = {key: value for key, value in content.items() if key != "attributes"}
-    for key, value in given.items():
+    settings = {key: value for key, value in content.items() if key != "attributes"}
+    for key, value in settings.items():
         if not _fits(value, FORMS[key]):
             form = json.dumps(FORMS[key])
             raise ValueError(f"{key} in {name} must have the form {form}, got {reprlib.repr(value)}")
-    groupings = {key: Grouping(*parts) for key, parts in given.pop("groupings", {}).items()}
+    groupings = {key: Grouping(*parts) for key, parts in settings.pop("groupings", {}).items()}
     schema = Schema(schema.attributes, groupings, schema.edges)
-    if "promise" in given:
-        given["promise"] = _promise(name, given["promise"])
-    if "levels" in given:
-        given["levels"] = exact_shares("the levels", given["levels"])
-    queries = given.pop("queries", {}).items()
-    given["queries"] = {level: exact_shares("the queries", shares, f" at {level}") for level, shares in queries}
-    return Preset(name, schema, **given)
+    if "promise" in settings:
+        settings["promise"] = _promise(name, settings["promise"])
+    if "levels" in settings:
+        settings["levels"] = exact_shares("the levels", settings["levels"])
+    queries = settings.pop("queries", {}).items()
+    settings["queries"] = {level: exact_shares("the queries", shares, f" at {level}") for level, shares in queries}
+    return Preset(name, schema, **settings)
 
 
 def _fits(value: Any, form: Any) -> bool:

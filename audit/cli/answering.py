@@ -23,7 +23,9 @@ __all__ = ["ELSEWHERE", "Question", "answer", "check_out", "command_of", "kept_i
 
 # Options that decide no count, and options that name a file.
 ELSEWHERE = set(["targets", "seed", "jobs", "backend", "address", "out", "name", "store", "timeout", "as_json"])
-FILES = set(["data", "spec", "geo", "public", "units", "config", "outputs_x", "outputs_y", "residuals"])
+FILES = set(
+    ["data", "spec", "geo", "public", "groups", "units", "config", "recode", "outputs_x", "outputs_y", "residuals"]
+)
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
 
 

@@ -15,7 +15,7 @@ SECTIONS = {
     OTHERS: "",
     "Neighboring databases": "cells people move_to add_row replace_row relation public_data",
     "Systems of `plaudit list`": "set rho preset stage pair",
-    "Files for systems": "areas count spec geo public units config derive recode",
+    "Files for systems": "areas count spec geo public groups units config derive recode",
     "Outputs of another program": "outputs_x outputs_y distance",
     "One run": "one_run share",
     "Time and machines": "jobs backend address store timeout",

@@ -224,7 +224,7 @@ def test_a_table_unlike_the_first_ones_is_a_value_of_its_own(other):
     kind = kind_of([[first, first]])
     assert read_outputs([first, other], kind)[0].tolist() == [[1], [2]]
     assert np.isin(read_outputs([first, other], kind)[1], (TYPE, SHAPE)).all()
-    assert np.isin(read_outputs([other], kind), (TYPE, SHAPE)).all()
+    assert np.isin(read_outputs([other, other], kind), (TYPE, SHAPE)).all()
 
 
 @pytest.mark.parametrize(

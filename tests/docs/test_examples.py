@@ -189,13 +189,14 @@ def test_the_demo_gives_the_table_of_the_readme(tmp_path: Path) -> None:
     assert shown == told
 
 
-def commands(page: Path) -> list[tuple[str, int]]:
-    """Return the commands that a page shows after ``$``, and the exit code that it says they have."""
+def commands(page: Path) -> list[tuple[str, int, str]]:
+    """Return the commands that a page shows after ``$``, the exit code that it says they have, and what they print."""
     found = []
-    for line in "".join(blocks(page, "console")).replace("\\\n", " ").splitlines():
-        if line.startswith("$ "):
-            words, expected = EXPECTED.sub("", line[2:]), EXPECTED.search(line)
-            found.append((words, int(expected[1]) if expected else 0))
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
+            line, _, shown = part.partition("\n")
+            words, expected = EXPECTED.sub("", line), EXPECTED.search(line)
+            found.append((words, int(expected[1]) if expected else 0, shown.rstrip()))
     return found
 
 
@@ -206,10 +207,11 @@ SHOWN = [page for page in PAGES if commands(page)]
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_pages_run(page: Path, desk: Path) -> None:
     """One after the other, in a folder like examples/, with a seed: at 95% a sound system is accused now and then."""
-    for words, expected in commands(page):
+    for words, expected, shown in commands(page):
         if shlex.split(words)[0] in ("git", "make", "pip", "cd"):
             continue  # of a checkout: `make dist` installs in a fresh environment
         if words.startswith(("plaudit audit ", "plaudit search ")) and "--seed" not in words:
             words = f"{words} --seed 1"
         found = run(["sh", "-c", words], desk)
         assert found.returncode == expected, f"{words}\n{found.stderr}{found.stdout}"
+        assert shown in found.stdout

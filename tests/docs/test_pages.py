@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from algorithms.phsafe.schema import RECODED, Codes, Digits, Whole
+from algorithms.systems import systems
 from audit.estimates.residuals import residual_loss
 from audit.report.limits import LIMITS
 from audit.report.page import build_report
@@ -120,6 +121,15 @@ def test_the_page_on_phsafe_has_every_column_and_code() -> None:
                 wanted = []
         assert merged((int(low), int(high or low)) for low, high in shown) == merged(wanted), text
     assert blocks(page, "json") == [(ROOT / "examples/recode.json").read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", ["bottom-up", "ons", "nist"])
+def test_the_page_of_a_system_has_every_option_of_its_release(name: str) -> None:
+    page = ROOT / f"docs/how-to/{name.replace('-', '_')}.md"
+    rows = "".join(re.findall(r"^\| `--.*$", page.read_text("utf-8"), re.MULTILINE))
+    shared = {"out", "data", "memory", "seed"}
+    options = {option.replace("_", "-") for option in inspect.signature(systems()[name].command("release")).parameters}
+    assert set(re.findall(r"`--([a-z-]+)`", rows)) - shared == options - shared
 
 
 def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 import venv
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from operator import itemgetter
 from pathlib import Path
 
@@ -17,8 +21,10 @@ import numpy as np
 import pytest
 
 from algorithms.phsafe import read_config, tabulate
+from algorithms.phsafe.schema import FRAMES
 from algorithms.phsafe.synthetic import write_synthetic_households
 from algorithms.phsafe.tabulation.derive import derive_units
+from algorithms.phsafe.tabulation.intake import each_part
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
@@ -297,3 +303,69 @@ def test_a_cluster_of_processes_that_loses_one_gives_the_same_tables(spark, tmp_
     )
     here = tabulate(*PATHS, tables=["PH2", "PH4"])
     assert done.stdout.splitlines() == [" ".join(map(str, row)) for row in here.rows()]
+
+
+def test_a_decimal_that_a_double_would_round_is_no_whole_number(spark):
+    pyarrow = pytest.importorskip("pyarrow")
+    damaged = columns(PERSONS)
+    ages = [Decimal(age) for age in damaged.pop("QAGE")]
+    ages[3] += Decimal("1e-25")
+    told = []
+    for age in (ages, [age.to_integral_value() for age in ages]):
+        table = pyarrow.table({**damaged, "QAGE": pyarrow.array(age, pyarrow.decimal128(38, 30))})
+        for engine in (Spark(spark), DuckDB(PATHS)):
+            try:
+                told.append(list(tabulate(table, *PATHS[1:], "PH2", engine=engine).rows()))
+            except ValueError as error:
+                told.append(str(error).partition(", such as")[0])
+            engine.close()
+    assert told[:2] == ["persons: QAGE must be 0 to 115; 1 row broke it"] * 2
+    assert told[2] == told[3] == list(tabulate(*PATHS, "PH2").rows())
+
+
+def test_an_interrupt_ends_the_job_and_no_other(spark):
+    """As in a program that has its own way with interrupts: Spark's would end all jobs."""
+    engine, kinds = Spark(spark), {"t": {"A": ("A", "whole")}}
+    engine.read("t", Frame({"A": [1]}))
+    jobs = spark.sparkContext.statusTracker().getActiveJobsIds
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            other = threads.submit(engine.each_part, kinds, "A", lambda _: time.sleep(15))
+            threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                engine.each_part(kinds, "A", lambda _: time.sleep(90))
+            assert other.result() == [None]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(jobs()) == 0
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "own", "duckdb"])
+def test_a_frame_without_rows_is_a_frame(spark, kind):
+    pandas, polars, pyarrow, duckdb = map(pytest.importorskip, ("pandas", "polars", "pyarrow", "duckdb"))
+    names = {"A": [], "B c": []}
+    text = pyarrow.table({name: pyarrow.array([], pyarrow.string()) for name in names})
+    with duckdb.connect() as connection:
+        frames = {"pandas": pandas.DataFrame(names), "polars": polars.from_arrow(text), "pyarrow": text}
+        frames |= {"own": Frame(names), "duckdb": connection.from_arrow(text)}
+        engine = Spark(spark)
+        assert engine.read("t", frames[kind]) == dict.fromkeys(names, "text")
+    assert engine.each_part({"t": {"A": ("A", "text")}}, "A", lambda parts: parts["t"].num_rows) == [0]
+
+
+def test_a_session_is_a_session():
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    for session in ("local[2]", "", 3):
+        with refused(TypeError, f"session must be a session of Spark, got {session!r}"):
+            Spark(session)
+
+
+def test_a_worker_keeps_to_a_limit_of_memory(spark):
+    """Which is no part of what a machine has."""
+    asked = "select current_setting('memory_limit') as most"
+    persons = Frame(columns(PERSONS))
+    parts = each_part(
+        Spark(spark), {"persons": persons}, FRAMES, lambda database, _: database.fetch(asked)["most"].tolist()
+    )
+    assert {most for part in parts for most in part} == {"953.6 MiB"}

@@ -59,15 +59,15 @@ class HouseholdPair:
             )
         if any(_differences(self.x[2], self.y[2])):
             raise ValueError("geo must be the same in both databases, got rows in one alone")
-        left, new = _differences(self.x[1], self.y[1])
+        removed, new = _differences(self.x[1], self.y[1])
         if self.model == "API":
-            rows, most = left.total() + new.total(), 2 * sum(changed)
+            rows, most = removed.total() + new.total(), 2 * sum(changed)
             if rows > most:
                 raise ValueError(f"at most {most} rows of units may differ under API, got {rows}")
             return
         touched, concerned = (
             {row[frame.columns.index("MAFID")] for row in (one + other)}
-            for frame, one, other in ((self.x[1], left, new), (self.x[0], gone, come))
+            for frame, one, other in ((self.x[1], removed, new), (self.x[0], gone, come))
         )
         if elsewhere := touched - concerned:
             raise ValueError(f"rows of units must differ only where the person is or was, got MAFID {min(elsewhere)}")

@@ -165,10 +165,10 @@ def _longest_move(cases: Sequence[Case], leaves: Changes, usa: Floats, state: Fl
                 place = np.unravel_index(int(sizes.argmax()), sizes.shape)
                 size, apart = float(sizes.max()), in_two
                 i, j = int(origin[start + place[0]]), int(last[place[1]])
-    left, joined = cases[i], cases[j]
+    leaving, joined = cases[i], cases[j]
     host = [home._replace(state=STATES[apart]) for home in (joined.after, joined.before)]
-    label = f"{left} and joins another as {joined.person}{', in another state' * apart}"
-    return Worst(size, (left.before, host[0]), (left.after, host[1]), label)
+    label = f"{leaving} and joins another as {joined.person}{', in another state' * apart}"
+    return Worst(size, (leaving.before, host[0]), (leaving.after, host[1]), label)
 
 
 def _distances(some: Floats, others: Floats, weights: Floats) -> Floats:

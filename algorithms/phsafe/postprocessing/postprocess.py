@@ -94,13 +94,13 @@ def _read(name: str, frame: Frame) -> dict[Key, dict[str, tuple[float, float]]]:
     groups: dict[Key, dict[str, tuple[float, float]]] = {}
     noisy = zip(counts.tolist(), np.maximum(variances, LEAST_VARIANCE).tolist(), strict=True)
     texts = zip(*([str(value) for value in frame[column]] for column in (cell_column, *keys)), strict=True)
-    for (cell, *key), given in zip(texts, noisy, strict=True):
+    for (cell, *key), row in zip(texts, noisy, strict=True):
         group = groups.setdefault(tuple(key), {})
         if cell not in MEASURED[name]:
             raise ValueError(f"cells of {name} must be among {', '.join(MEASURED[name])}, got {cell}")
         if cell in group:
             raise ValueError(f"{name} must have one row a cell, got two of cell {cell} for {' '.join(key)}")
-        group[cell] = given
+        group[cell] = row
     for place, group in groups.items():
         if len(group) < len(MEASURED[name]):
             cells = ", ".join(group)

@@ -54,8 +54,8 @@ class PublishedTables:
         phsafe = self.measurements
         runs = [lay_out(phsafe.measured(data, rng), phsafe.config) for _ in range(size)]
         tables = {name: Frame.concatenate([_named(run[name], at) for at, run in enumerate(runs)]) for name in runs[0]}
-        made = Release(config=phsafe.config, states=data.states, tables=tables).published()
-        return np.concatenate([_numbers(table, size) for table in made.values()], axis=1)
+        tables_of_run = Release(config=phsafe.config, states=data.states, tables=tables).published()
+        return np.concatenate([_numbers(table, size) for table in tables_of_run.values()], axis=1)
 
 
 def _named(table: Frame, run: int) -> Frame:

@@ -113,7 +113,7 @@ def _outer_law(
 
     def log_density(r: Floats) -> Floats:
         low, high, d, vd, y, v, z, w = (
-            np.broadcast_to(given, r.shape).reshape(-1, 1) for given in (*limits(r), *denominator, *outer, *inner)
+            np.broadcast_to(values, r.shape).reshape(-1, 1) for values in (*limits(r), *denominator, *outer, *inner)
         )
         part = r.reshape(-1, 1), y, v
         least, mode = _nearest((d, vd), part, (z, w), low, high)
@@ -234,10 +234,10 @@ def _minimum(function: Callable[[Floats], Floats], low: Floats, high: Floats) ->
     for _ in range(SECTIONS):
         falling = at_left > at_right
         low, high = np.where(falling, left, low), np.where(falling, high, right)
-        kept, value = np.where(falling, right, left), np.where(falling, at_right, at_left)
+        best, value = np.where(falling, right, left), np.where(falling, at_right, at_left)
         new = np.where(falling, low + golden * (high - low), high - golden * (high - low))
         at_new = function(new)
-        left, right = np.where(falling, kept, new), np.where(falling, new, kept)
+        left, right = np.where(falling, best, new), np.where(falling, new, best)
         at_left, at_right = np.where(falling, value, at_new), np.where(falling, at_new, value)
     return np.where(at_left < at_right, left, right)
 
@@ -253,10 +253,10 @@ def _panels(deficit: Callable[[Floats], Floats], mode: Floats, low: Floats, high
     ways = np.diff(grid), np.abs(np.diff(np.sqrt(np.maximum(deficit(grid), 0))))
     track = sum((way / np.maximum(way.sum(axis=1, keepdims=True), 1e-300) for way in ways), 1 / grid.shape[1])
     reached = np.hstack([np.zeros_like(mode), np.cumsum(track, axis=1)])
-    wanted = reached[:, -1:] * (np.arange(1, number) / number)
-    index = np.sum(reached[:, None, 1:-1] <= wanted[:, :, None], axis=2)
+    targets = reached[:, -1:] * (np.arange(1, number) / number)
+    index = np.sum(reached[:, None, 1:-1] <= targets[:, :, None], axis=2)
     start, way, size, known = (np.take_along_axis(a, index, 1) for a in (grid, ways[0], track, reached))
-    return np.hstack([grid[:, :1], start + way * (wanted - known) / size, grid[:, -1:]])
+    return np.hstack([grid[:, :1], start + way * (targets - known) / size, grid[:, -1:]])
 
 
 def _reach(deficit: Callable[[Floats], Floats], mode: Floats, end: Floats) -> Floats:

@@ -111,8 +111,8 @@ def count_cubes(
         database.keep("crowded", f"select MAFID from persons group by MAFID having count(*) > {least}")
         crowd = "exists (select 1 from crowded c where c.MAFID = p.MAFID)"
         ranked = _ranked(truncated, f"(select * from persons p where {crowd})")
-        kept = f"select {COLUMNS}, UNIVERSE from ({ranked}) r where RANK <= TAU"
-        rows = f"(select {COLUMNS}, -1 as UNIVERSE from persons p where not {crowd} union all {kept})"
+        within = f"select {COLUMNS}, UNIVERSE from ({ranked}) r where RANK <= TAU"
+        rows = f"(select {COLUMNS}, -1 as UNIVERSE from persons p where not {crowd} union all {within})"
     parts = [
         *([_collapsed(f"{rows} p join joinable h on h.MAFID = p.MAFID", persons, by)] if persons else []),
         *([_collapsed("households h", households, by)] if households else []),

@@ -19,6 +19,7 @@ from algorithms.tables.spark import Spark
 
 __all__ = ["Types", "each_part", "read_frame", "recoded_frames", "typed", "unread"]
 
+WORKER_MEMORY = "1GB"  # of DuckDB for one part: a machine has several workers, and each would take most of it
 Columns = Mapping[str, Domain]
 Types = Mapping[str, Mapping[str, str]]
 """Of each frame, the type of each column as it was given: text, whole or real."""
@@ -55,7 +56,7 @@ def each_part(
 def _on_worker(
     frames: Mapping[str, Any], *, columns: Mapping[str, Columns], work: Callable[[DuckDB, Types], Result]
 ) -> Result:
-    with closing(DuckDB(threads=1)) as database:
+    with closing(DuckDB(threads=1, memory=WORKER_MEMORY)) as database:
         return work(
             database, {name: read_frame(database, name, frame, columns[name]) for name, frame in frames.items()}
         )

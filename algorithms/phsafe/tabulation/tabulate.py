@@ -26,9 +26,9 @@ __all__ = ["Sizes", "Tabulation", "household_sizes", "tabulate", "tabulation"]
 Sizes = Mapping[str, Mapping[int, int]]
 """By query about persons: how many households have how many of them. Not private."""
 Counts = Mapping[tuple[str, str], NDArray[np.int64]]
-STATES = (
-    "select distinct cast(TABBLKST as string) as STATE from geo where RTYPE not in ('4', '5') and TABBLKST is not null"
-)
+STATES = """
+    select cast(TABBLKST as string) as STATE, coalesce(bool_or(RTYPE not in ('4', '5')), false) as HOUSED
+    from geo where TABBLKST is not null group by TABBLKST"""
 MOST_PARTS = 1_000  # each costs a pass over the files
 COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
 
@@ -154,11 +154,11 @@ def tabulation(
     with opened(engine, [persons, units, geo]) as opened_engine:
         parts = list(each_part(opened_engine, sources, FRAMES, work, parts=partitions))
     report = [fault for part in parts for fault in part.faults]
-    states = {state for part in parts for state in part.states}
+    states = {state for part in parts for state, _ in part.states}
     check_report(report)
     if PUERTO_RICO in states and len(states) > 1 and validation != "none":  # seen across parts only here
         raise ValueError(f"geo: Puerto Rico must be by itself, and there is {min(states)} besides")
-    ordered = tuple(sorted(states))
+    ordered = tuple(sorted({state for part in parts for state, housed in part.states if housed}))
     counts = {
         (name, level): array
         for name, query in queries.items()
@@ -187,10 +187,13 @@ def household_sizes(persons: Any, units: Any, geo: Any, config: Settings = "us")
 
 @dataclass(frozen=True)
 class _Part:
-    """What was found and counted in some of the households; nothing is counted where faults were found."""
+    """What was found and counted in some of the households; nothing is counted where faults were found.
+
+    States are those of all places, each with whether it has housing units.
+    """
 
     faults: Sequence[Finding]
-    states: frozenset[str] = frozenset()
+    states: Sequence[tuple[str, bool]] = ()
     cubes: Mapping[str, Frame] = field(default_factory=dict)
 
 
@@ -205,7 +208,7 @@ def _count(
 ) -> _Part:
     if faults := find_faults(database, types, allowed, validation):
         return _Part(faults)
-    states = frozenset(database.fetch(STATES)["STATE"])
+    states = list(database.fetch(STATES).rows())
     locate_households(database)
     return _Part((), states, count_cubes(database, queries, taus))
 

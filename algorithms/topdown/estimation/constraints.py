@@ -156,14 +156,14 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
     if len({constraint.query.name for constraint in constraints}) < 2:
         return tuple(constraints)
     names = " and ".join(dict.fromkeys(constraint.name for constraint in constraints))
-    left = Constraint(
+    rest = Constraint(
         f"totals that {names} leave", total, np.zeros((tree.n_nodes, 1)), np.full((tree.n_nodes, 1), np.inf)
     )
     others = [replace(bounds, lower=bounds.lower.copy(), upper=bounds.upper.copy()) for bounds in constraints]
     pairs = [
         (coarse, fine)
-        for coarse in (left, *others)
-        for fine in (left, *others)
+        for coarse in (rest, *others)
+        for fine in (rest, *others)
         if fine is not coarse and refines(fine.query.groups, coarse.query.groups)
     ]
     for _ in range(2):
@@ -179,8 +179,8 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
                     )
     implied = np.max([bounds.lower.sum(axis=1) for bounds in others], axis=0)[:, np.newaxis]
     enough = np.min([bounds.upper.sum(axis=1) for bounds in others], axis=0)[:, np.newaxis]
-    low, high = np.where(left.lower > implied, left.lower, 0), np.where(left.upper < enough, left.upper, np.inf)
-    return (*others, replace(left, lower=low, upper=high))
+    low, high = np.where(rest.lower > implied, rest.lower, 0), np.where(rest.upper < enough, rest.upper, np.inf)
+    return (*others, replace(rest, lower=low, upper=high))
 
 
 def _tighten(coarse: Constraint, fine: Constraint) -> None:

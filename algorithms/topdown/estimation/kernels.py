@@ -295,7 +295,7 @@ def _factor(
     size, done, scale, labels = len(overlap), 0, 0.0, np.empty(len(kinds), np.int64)
     distinct = _alike(kinds, strength, labels)
     inverses, corrections = np.empty((distinct, size, size)), np.empty((distinct, size, size))
-    total, left, single = np.zeros((1, size, size)), np.empty((size, size)), np.zeros(size, np.int64)
+    total, matrix, single = np.zeros((1, size, size)), np.empty((size, size)), np.zeros(size, np.int64)
     overlaps = overlap.reshape(1, size, size)
     for c in range(len(labels)):
         inverse = inverses[labels[c]]
@@ -307,29 +307,29 @@ def _factor(
                     for h in range(size):
                         if rows[b, g] == rows[b, h]:
                             inverse[g, h] += strength[c, rows[b, g]]
-            _clear(left)
-            _multiply(inverse, overlaps, single, 1.0, left)
+            _clear(matrix)
+            _multiply(inverse, overlaps, single, 1.0, matrix)
             for g in range(size):
-                left[g, g] += diagonal[c]
-            _solve(left, inverse)
+                matrix[g, g] += diagonal[c]
+            _solve(matrix, inverse)
         share = 1 / diagonal[c]
         scale += share
         for g in range(size):
             for h in range(size):
                 total[0, g, h] += share * inverse[g, h]
     if distinct > 1:
-        _clear(left)
-        _multiply(total[0], overlaps, single, -1.0, left)
+        _clear(matrix)
+        _multiply(total[0], overlaps, single, -1.0, matrix)
         for g in range(size):
-            left[g, g] += scale
-        _solve(left, total[0])
+            matrix[g, g] += scale
+        _solve(matrix, total[0])
         for label in range(distinct):
-            _clear(left)
-            _multiply(overlap, inverses[label].reshape(1, size, size), single, -1.0, left)
+            _clear(matrix)
+            _multiply(overlap, inverses[label].reshape(1, size, size), single, -1.0, matrix)
             for g in range(size):
                 for h in range(size):
                     corrections[label, g, h] = total[0, g, h] - inverses[label, g, h]
-            _multiply(total[0], left.reshape(1, size, size), single, 1.0, corrections[label])
+            _multiply(total[0], matrix.reshape(1, size, size), single, 1.0, corrections[label])
     return System(groups, overlap, diagonal, inverses, corrections, labels)
 
 
@@ -718,8 +718,8 @@ def solve_families(
         ours, weights, begin = squares.kinds[part], squares.curve[part], squares.penalty[part]
         before = active[:0].copy()
         together = joints.members[joints.starts[family] : joints.starts[family + 1], :children]
-        wanted = joints.totals[joints.starts[family] : joints.starts[family + 1]]
-        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) + len(wanted) == 0
+        totals = joints.totals[joints.starts[family] : joints.starts[family + 1]]
+        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) + len(totals) == 0
         for c in range(children):
             diagonal[c] = weights[c] + begin[c]
             closed &= weights[c] > 0
@@ -743,7 +743,7 @@ def solve_families(
                 largest = max(largest, parent[i])
             floor, ceiling = least[run % len(least), part], most[run % len(most), part]
             floors, ceilings = floor[:, before], ceiling[:, before]
-            met, allowed = True, max(tolerance, _PRECISION * largest)
+            solved, allowed = True, max(tolerance, _PRECISION * largest)
             if count and children == 1 and not root:
                 _copy(parent.reshape(1, count), z)
             elif count and closed:
@@ -755,12 +755,12 @@ def solve_families(
                 else:
                     _project(near, weights, parent, root, np.zeros(count), z)
             elif count:
-                met, dual[run, family], steps[run, family] = _solve_family(
+                solved, dual[run, family], steps[run, family] = _solve_family(
                     Squares(near, weights, pulls, small, ours, begin),
                     Limits(groups, places, low, high, floors, ceilings),
                     system,
                     together,
-                    wanted,
+                    totals,
                     parent,
                     root,
                     allowed,
@@ -769,16 +769,16 @@ def solve_families(
                 )
             for c in range(children):
                 for i in range(count):
-                    met &= z[c, i] >= 0  # not so for not-a-number
+                    solved &= z[c, i] >= 0  # not so for not-a-number
             for c in range(children):
                 for i in range(count):
                     out[c, before[i]] = z[c, i] if z[c, i] >= 0 else parent[i] / children
-            missed = _missed(basis, rows, out, low, high, together, wanted)
+            missed = _missed(basis, rows, out, low, high, together, totals)
             for c in range(len(floor)):
                 for i in range(cells):
                     missed = max(missed, floor[c, i] - out[c, i], out[c, i] - ceiling[c, i])
             primal[run, family] = missed
-            converged[run, family] = met and primal[run, family] <= allowed
+            converged[run, family] = solved and primal[run, family] <= allowed
 
 
 @once
@@ -797,10 +797,10 @@ def round_families(tables: Real, parents: Index, starts: Index, near: float, out
                 missing = parents[run, family, i]
                 for c in range(children):
                     value = tables[run, first + c, i]
-                    whole = np.floor(value + near)
-                    rest[c] = value - whole if value - whole > near else 0.0
-                    out[run, first + c, i] = np.int64(whole)
-                    missing -= np.int64(whole)
+                    floor = np.floor(value + near)
+                    rest[c] = value - floor if value - floor > near else 0.0
+                    out[run, first + c, i] = np.int64(floor)
+                    missing -= np.int64(floor)
                 while missing > 0:
                     best = 0
                     for c in range(1, children):

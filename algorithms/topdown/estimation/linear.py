@@ -195,14 +195,14 @@ def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *
     rules = system(small)
     rows, n = rules.matrix.shape
     answers = [tally(groups, small.parts) for groups in queries]
-    wanted = np.concatenate([np.zeros(0), *(values.ravel() for _, values in targets)])
-    free = np.full(wanted.size, np.inf)
-    distance = np.repeat([0.0, -1.0, 1.0], [rows, wanted.size, wanted.size])[:, None]
+    goals = np.concatenate([np.zeros(0), *(values.ravel() for _, values in targets)])
+    free = np.full(goals.size, np.inf)
+    distance = np.repeat([0.0, -1.0, 1.0], [rows, goals.size, goals.size])[:, None]
     solution = solve(
         np.append(np.zeros(n), 1.0),
         sparse.hstack([below(rules.matrix, *answers, *answers), sparse.csr_array(distance)], format="csr"),
-        np.concatenate([rules.lower, -free, wanted]),
-        np.concatenate([rules.upper, wanted, free]),
+        np.concatenate([rules.lower, -free, goals]),
+        np.concatenate([rules.upper, goals, free]),
         np.tile([0.0, np.inf], (n + 1, 1)),
     )
     if solution is None:

@@ -58,8 +58,8 @@ class _Rows:
     def add(self, right: Real, *entries: tuple[Index, Index, float]) -> None:
         """Add rows, given entries as row within the block, column and value; columns below 0 are left out."""
         for row, column, value in entries:
-            kept = column >= 0
-            self.entries.append((row[kept] + self.count, column[kept], np.full(np.count_nonzero(kept), value)))
+            free = column >= 0
+            self.entries.append((row[free] + self.count, column[free], np.full(np.count_nonzero(free), value)))
         self.right.append(right)
         self.count += right.size
 

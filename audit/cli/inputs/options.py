@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 DIGITS = 18  # of the largest number that is read: how many runs are too many is decided elsewhere
-PERSONS = "areas spec geo count public units config derive recode"  # options of systems that read persons
+PERSONS = "areas spec geo count public groups units config derive recode"  # options of systems that read persons
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,6 +130,7 @@ class TargetOptions:
     geo: Annotated[str | None, "Public list of every finest area. Default: those that the data name."] = None
     count: Annotated[str | None, "Column of the number of persons that a row of --data stands for."] = None
     public: Annotated[str | None, "Of nist: public records, by which fields are grouped."] = None
+    groups: Annotated[str | None, "Of nist: groups instead of public records, .json, as for `plaudit release`."] = None
     units: Annotated[
         str | None, "Of phsafe: housing units and group quarters of the persons in --data; --geo: places."
     ] = None

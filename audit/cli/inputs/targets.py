@@ -66,7 +66,7 @@ def select_targets(
     systems = {name: _system(name, options.preset) for name in names if ":" not in name}
     counts = all(system.of_counts for system in systems.values())
     if counts and options.areas is not None and options.spec is None:
-        refuse(context, "pair geo public units config derive", "is for persons: counts have --areas and --count")
+        refuse(context, "pair geo public groups units config derive", "is for persons: counts have --areas and --count")
     elif options.persons or (options.data and any(not one.of_counts and one.own for one in systems.values())):
         systems = {name: _on_persons(system, options) for name, system in systems.items()}
         refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")

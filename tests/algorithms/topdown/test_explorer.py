@@ -15,7 +15,7 @@ from tests.docs.pages import ROOT
 from tests.helpers import plaudit
 
 SHEET = sheet()
-SURVEY, MICRO = (ROOT / "examples" / f"{name}.json" for name in ("survey", "persons"))
+SURVEY, DEATHS = (ROOT / "examples" / f"{name}.json" for name in ("survey", "deaths"))
 
 
 @pytest.mark.parametrize("name", SHEET.presets)
@@ -119,8 +119,8 @@ def test_the_command_prints_the_tables(capsys, monkeypatch, options, words):
             ("--spec", SURVEY, "--rho", "1e7"),
             "topdown/all/all/budget must be a number from 0.001 to 1e+06, got 10000000.0",
         ),
-        (("--spec", MICRO), "--areas is needed: persons.json names no levels"),
-        (("--spec", MICRO, "--areas", "a,b"), "a budget is needed, --epsilon or --rho: persons.json has no promise"),
+        (("--spec", DEATHS), "--areas is needed: deaths.json names no levels"),
+        (("--spec", DEATHS, "--areas", "a,b"), "a budget is needed, --epsilon or --rho: deaths.json has no promise"),
         (("--rho", "-1"), "topdown/all/all/budget must be a number from 0.001 to 1e+06, got -1.0"),
     ],
 )

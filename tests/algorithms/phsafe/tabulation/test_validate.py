@@ -312,6 +312,21 @@ def test_puerto_rico_among_states(database):
     assert len(tabulate(*golden.frames(), "PH2", engine=database)) == 16
 
 
+def test_puerto_rico_has_no_more_than_group_quarters_in_a_part(database):
+    """The other part has housing of other states."""
+    golden = Golden()
+    odd = [unit for unit in golden.units["MAFID"] if int(unit) % 2]
+    quarters = {u for u, kind in zip(golden.geo["MAFID"], golden.geo["RTYPE"], strict=True) if kind in ("4", "5")}
+    for frame in (golden.persons, golden.units, golden.geo):
+        golden.remove(frame, [i for i, unit in enumerate(frame["MAFID"]) if unit in {*odd} - quarters])
+    golden.geo["TABBLKST"][:] = ["72" if unit in odd else "21" for unit in golden.geo["MAFID"]]
+    assert golden.geo["TABBLKST"].count("72") == 2
+    with pytest.raises(ValueError, match=f"^geo: {ALONE}, and there is 21 besides$"):
+        tabulate(*golden.frames(), "PH2", engine=database, partitions=2)
+    golden.geo["TABBLKST"][:] = ["11" if state == "72" else state for state in golden.geo["TABBLKST"]]
+    assert {*tabulate(*golden.frames(), "PH2", engine=database, partitions=2)["REGION_ID"]} == {"1", "21"}
+
+
 WRONG = [
     *(("FINAL_POP", {"FINAL_POP": before}, after) for before, after in (("5", "6"), ("0", "1"))),
     *(("NPF", where, after) for where, after in (({"FINAL_POP": "1"}, "2"), ({"HHT": "1"}, "97"))),

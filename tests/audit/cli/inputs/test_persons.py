@@ -16,6 +16,7 @@ AREAS, SPEC = ("--data", "persons.csv", "--areas", "state,county"), ("--spec", "
 @pytest.fixture(autouse=True)
 def files(desk: Path) -> None:
     save_persons()
+    Path("groups.json").write_text('{"groups": [["sex", "age"]]}')
 
 
 HOUSEHOLDS = ("--data", "homes/persons.csv", "--units", "homes/units.csv", "--geo", "homes/geo.csv")
@@ -81,6 +82,7 @@ def test_a_search_takes_households_too(plaudit: Command, homes: None) -> None:
         (("ons-top-down", *AREAS, *SPEC, "--relation", "add_remove", "--public-data"), "1 person added to cell ("),
         (("bottom-up", *AREAS, *SPEC, "--relation", "replace_one"), "1 person moved from cell ("),
         (("nist", "--data", "persons.csv", *SPEC, "--public", "public.csv"), "the last person of the file added"),
+        (("nist", "--data", "persons.csv", *SPEC, "--groups", "groups.json"), "the last person of the file added"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -91,6 +93,14 @@ def test_a_system_is_audited_on_persons(plaudit: Command, arguments: tuple[str, 
     (result,) = results(outcome).values()
     assert result.pair.startswith(pair)
     assert result.confidential == ("--public-data" not in arguments)
+
+
+def test_a_result_names_files_but_not_where_they_are(plaudit: Command, tmp_path: Path) -> None:
+    Path("groups.json").rename(tmp_path / "groups.json")
+    (tmp_path / "recode.json").write_text('{"sex": {"from": "sex"}}')
+    elsewhere = [word for name in ("groups", "recode") for word in (f"--{name}", tmp_path / f"{name}.json")]
+    (result,) = results(plaudit("audit", "nist", "--data", "persons.csv", *SPEC, *elsewhere, *FEW)).values()
+    assert "--spec spec.json --groups groups.json --recode recode.json" in result.provenance["command"]
 
 
 def test_the_other_commands_take_persons_too(plaudit: Command) -> None:
