@@ -12,8 +12,8 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from pydoc import locate
 
-import audit
 from experiments.experiment import NAMES, QUESTIONS, by_subject, load_numbers
 
 ROOT = Path(__file__).parent.parent
@@ -133,7 +133,7 @@ def write_findings(folder: Path) -> None:
         for experiment in experiments:
             name, numbered = experiment.name, list(experiment.of_parts(load_numbers(experiment.name, FIGURES)))
             lines.append(f"- [{experiment.question}]({name}.md) {numbered[0][0].first_sentence(numbered[0][1])}")
-            parts = [f"# {experiment.question}"]
+            parts = [f"# {name}", f"**{experiment.question}**"]
             for part, numbers in numbered:
                 figure, answer = experiment.figure_name(part), part.finding(numbers)
                 below = "##" if len(numbered) == 1 else "###"
@@ -158,7 +158,7 @@ def write_findings(folder: Path) -> None:
         "expected beforehand, and the command that makes them again.",
         "::::{grid} 1 1 2 2\n:gutter: 3\n\n" + "\n\n".join(cards) + "\n::::",
         *lists,
-        _list([f"{name.replace('_', ' ')} <{name}>" for name in NAMES], "", hidden=True),
+        _list(list(NAMES), "", hidden=True),
     )
 
 
@@ -200,9 +200,12 @@ def _help(words: tuple[str, ...]) -> str:
 
 def write_reference(folder: Path) -> None:
     """One table of the names of `audit`, with a page each, and one page a module for all others, from docstrings."""
+    first = "Python\n======\n\nThe names of ``audit``, which ``import plaudit`` has, too. Others are below, by module."
+    rows = [".. list-table::\n   :widths: 20 80\n"]
     described, tables, modules = set(), [], []
     for title, names in EVERYDAY.items():
-        described |= {id(getattr(audit, name.rpartition(".")[2])) for name in names}
+        rows.append(f"   * - {title}\n     - " + ", ".join(f":py:obj:`~audit.{name}`" for name in names))
+        described |= {id(locate(f"audit.{name}")) for name in names}
         listed = "\n".join(f"   ~audit.{name}" for name in names)
         tables.append(f".. rubric:: {title}\n\n.. autosummary::\n   :toctree: .\n   :nosignatures:\n\n{listed}")
     for title, names in MODULES.items():
@@ -212,8 +215,7 @@ def write_reference(folder: Path) -> None:
                 _write(folder / "api" / f"{module}.rst", *parts)
                 written.append(module)
         modules.append(f".. toctree::\n   :maxdepth: 1\n   :caption: {title}\n\n   " + "\n   ".join(written))
-    first = "Python\n======\n\nThe names of ``audit``, which ``import plaudit`` has, too. Others are below, by module."
-    _write(folder / "api" / "index.rst", first, *tables, *modules)
+    _write(folder / "api" / "index.rst", first, "\n".join(rows), *tables, *modules)
 
 
 def _described(module: str, described: set[int]) -> list[str]:
