@@ -155,20 +155,24 @@ class Hierarchy:
         lengths = {len(column) for column in columns}
         if len(lengths) > 1:
             raise ValueError(f"columns of codes must have one length, got {sorted(lengths)}")
-        parents, labels = [-1], ["total"]
-        known: dict[tuple[int, str], int] = {}
-        for row, codes in enumerate(zip(*columns, strict=True)):
-            node, new = 0, False
-            for code in map(str, codes):
-                new = (node, code) not in known
-                if new:
-                    known[node, code] = len(parents)
-                    parents.append(node)
-                    labels.append(code)
-                node = known[node, code]
-            if not new:
-                raise ValueError(f"row {row} repeats the leaf {' / '.join(map(str, codes))}")
-        return cls.from_parents(parents, labels)
+        parents, labels, offsets = [np.array([-1])], ["total"], [0, 1]
+        nodes = first = np.zeros(
+            lengths.pop(), np.int64
+        )  # of each row, and a row of each node, the level above's first
+        for column in columns:
+            known: dict[str, int] = {}
+            codes = np.fromiter((known.setdefault(str(code), len(known)) for code in column), np.int64, nodes.size)
+            _, first, which = np.unique(nodes * len(known) + codes, return_index=True, return_inverse=True)
+            order = np.lexsort([first, nodes[first]])  # siblings side by side, as they appear
+            words, first = list(known), first[order]
+            labels += [words[code] for code in codes[first].tolist()]
+            parents.append(nodes[first])
+            nodes = np.argsort(order)[which] + offsets[-1]
+            offsets.append(offsets[-1] + order.size)
+        if first.size < nodes.size:
+            row = int(np.setdiff1d(np.arange(nodes.size), first)[0])
+            raise ValueError(f"row {row} repeats the leaf {' / '.join(str(column[row]) for column in columns)}")
+        return cls(np.concatenate(parents), np.array(offsets), nodes, tuple(labels))
 
     @classmethod
     def regular(cls, fanout: int, depth: int) -> Hierarchy:

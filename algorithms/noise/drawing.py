@@ -15,7 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise.secure import block, count, drawn_by
 
-__all__ = ["CHUNK", "Floats", "Integers", "Law", "Rng", "Size", "Watcher", "add_noise", "draw", "signs", "watched"]
+__all__ = [
+    "CHUNK",
+    "Floats",
+    "Integers",
+    "Law",
+    "Rng",
+    "Size",
+    "Watcher",
+    "add_noise",
+    "draw",
+    "draws_at_a_time",
+    "signs",
+    "watched",
+]
 
 Rng = np.random.Generator | Literal["secure"]
 Size = int | tuple[int, ...]
@@ -130,6 +143,17 @@ def _sampled(law: Law, shape: tuple[int, ...], rng: Rng, n_jobs: int) -> NDArray
                 np.copyto(blocks[place], values)
             return noise
     return law.sample(shape, rng)
+
+
+def draws_at_a_time(rng: Rng, n_jobs: int) -> int:
+    """Return how many draws are made at a time: a seeded generator gives pieces of `CHUNK` as it gives the whole.
+
+    Of secure draws each worker gets a few blocks, so that none waits long for the last.
+    """
+    from joblib import effective_n_jobs  # not at the top, as above
+
+    workers = 1 if isinstance(rng, np.random.Generator) else int(effective_n_jobs(n_jobs))
+    return CHUNK if workers == 1 else 4 * CHUNK * workers
 
 
 @contextmanager

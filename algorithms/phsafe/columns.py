@@ -1,4 +1,7 @@
-"""What the columns of a release hold, and what the codes of its cells, regions and population groups mean."""
+"""What the columns of a release hold, and what the codes of its cells, regions and population groups mean.
+
+They are those of the production release: areas have a type and a code, not a column for each level.
+"""
 
 from __future__ import annotations
 

@@ -53,8 +53,9 @@ def release_phsafe(
     """Release the S-DHC tables from persons, units and places, by PHSafe."""
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.release import release
+    from algorithms.phsafe.schema import FRAMES, UNDERIVED
     from algorithms.phsafe.tabulation.derive import derive_units
-    from algorithms.phsafe.tabulation.intake import recoded_frames
+    from algorithms.phsafe.tabulation.intake import name_unused, recoded_frames
     from algorithms.phsafe.tabulation.validate import InvalidHouseholds
     from algorithms.tables.opening import opened
     from audit.io.terminal import console
@@ -75,6 +76,8 @@ def release_phsafe(
     try:
         status = console(stderr=True).status("validating, counting, drawing noise")
         with status, opened(engine, frames, memory=memory, master=master) as database:
+            if not bundled:
+                name_unused(database, frames, UNDERIVED if derive else FRAMES)
             if derive:
                 frames[1] = derive_units(frames[0], frames[1], engine=database)
             options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}

@@ -23,6 +23,7 @@ __all__ = [
     "RELATIVES",
     "SEX",
     "STATES",
+    "UNDERIVED",
     "UNITS",
     "Codes",
     "Digits",
@@ -113,6 +114,11 @@ FRAMES: Mapping[str, Mapping[str, Domain]] = {"persons": PERSONS, "units": UNITS
 SEX: Mapping[str, Domain] = {"QSEX": Codes(("1", "2"))}
 """Male, female: not in the production layout, but household types cannot be derived without it."""
 RECODED: Mapping[str, Mapping[str, Domain]] = {**FRAMES, "persons": {**PERSONS, **SEX}}  # what a recode may make
+UNDERIVED: Mapping[str, Mapping[str, Domain]] = {
+    **RECODED,
+    "units": {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")},
+}
+"""What is read where the units' other columns are derived from the persons."""
 
 HOUSEHOLDER = "20"
 OWN_CHILDREN = ("25", "26", "27")  # biological, adopted, step

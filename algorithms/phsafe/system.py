@@ -25,8 +25,13 @@ FEW = 300  # runs of published tables
 MODELS: tuple[Model, ...] = ("VAL", "DER", "API")
 
 
-def _phsafe(settings: Settings, *, config: Settings = "", only: Sequence[tuple[str, str]] | None = None) -> PHSafe:
-    return PHSafe(read_config(config or settings), only)
+def _phsafe(
+    settings: Settings, *, config: Settings = "", only: Sequence[tuple[str, str]] | None = None, times: float = 1.0
+) -> PHSafe:
+    """Build PHSafe by settings, with `times` as much of every budget."""
+    chosen = read_config(config or settings)
+    budgets = {table: {level: times * one for level, one in of.items()} for table, of in chosen.privacy_budget.items()}
+    return PHSafe(replace(chosen, privacy_budget=budgets), only)
 
 
 def _published(settings: Settings, *, config: Settings = "") -> PublishedTables:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from algorithms.schema import Schema
 
-__all__ = ["AREA", "COUNT", "Columns", "TableColumn", "attribute_columns", "code_columns"]
+__all__ = ["COUNT", "Columns", "TableColumn", "attribute_columns", "code_columns"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,6 @@ class TableColumn:
 
 
 Columns = Mapping[str, Sequence[TableColumn]]  # of each table, in their order, by its file
-AREA = TableColumn("AREA", "codes of the area and of those around it, the outermost first, with / between")
 COUNT = TableColumn("COUNT", "number of records, with noise", "records", noisy=True)
 
 
@@ -34,6 +33,8 @@ def attribute_columns(schema: Schema, *, noisy: bool = False, more: str = "") ->
     ]
 
 
-def code_columns(areas: Sequence[str], *, noisy: bool = False) -> list[TableColumn]:
+def code_columns(areas: Sequence[str], *, noisy: bool = False, more: str = "") -> list[TableColumn]:
     """Return a column of codes for each level of areas."""
-    return [TableColumn(name, "code of the area, unique within the area around it", noisy=noisy) for name in areas]
+    return [
+        TableColumn(name, f"code of the area, unique within the area around it{more}", noisy=noisy) for name in areas
+    ]

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from algorithms.extras import needing
 from algorithms.tables.files import FORMATS, SPILLED, in_one_line, temporary_folder
 from algorithms.tables.frames import Frame
-from algorithms.tables.recoding import Recoded
+from algorithms.tables.recoding import MARK, Recoded, in_sql
 
 __all__ = ["DuckDB"]
 
@@ -29,7 +30,9 @@ WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "U
 class DuckDB:
     """DuckDB inside this process: no server, no network, no extension, and no file but those it is given."""
 
-    def __init__(self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None) -> None:
+    def __init__(
+        self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None, ordered: bool = False
+    ) -> None:
         with needing("census", "reading files and frames"):
             import duckdb  # not at the top: a large, optional dependency
 
@@ -38,12 +41,13 @@ class DuckDB:
         self._memory = memory
         self._frames: dict[str, Any] = {}  # DuckDB does not keep what a view reads alive
         self._held = ExitStack()
+        self._number = count()  # of spilled files
         self._spill = str(self._held.enter_context(temporary_folder(SPILLED)))
         settings: dict[str, Any] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "pandas_analyze_sample": 0,  # or numbers in a column of objects are rounded to the type of those sampled
-            "preserve_insertion_order": False,
+            "preserve_insertion_order": ordered,
             "temp_directory": self._spill,
         }
         settings |= {"memory_limit": memory} if memory else {}
@@ -132,6 +136,20 @@ class DuckDB:
     def keep(self, name: str, query: str) -> None:
         """Name the rows of a query, computed once."""
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def spill(self, numbers: NDArray[np.int64]) -> str:
+        """Write whole numbers into a Parquet file of the private folder, and return its path."""
+        path = f"{self._spill}/{next(self._number)}.parquet"
+        self._connection.register("rows_to_spill", {"n": numbers})
+        with self._one_line_errors("what does not fit into memory cannot be written"):
+            self._connection.execute(f"COPY (SELECT n FROM rows_to_spill) TO {in_sql(path, MARK)} (FORMAT parquet)")
+        self._connection.unregister("rows_to_spill")
+        return path
+
+    def spilled(self, paths: Sequence[str]) -> NDArray[np.int64]:
+        """Return the numbers of files that `spill` wrote, one behind the other where the database is ordered."""
+        files = ", ".join(in_sql(path, MARK) for path in paths)
+        return self.fetch(f"SELECT n FROM read_parquet([{files}])")["n"]
 
     def fetch(self, query: str) -> Frame:
         """Return the rows of a query, what is missing as None."""

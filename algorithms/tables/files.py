@@ -73,7 +73,7 @@ def writing_rows(
 
 def row_writer(file: TextIO, *, separator: str = ",") -> Callable[[Iterable[Row]], None]:
     """Return what writes rows into a file that is open, as they are in a CSV file; see `CELLS`."""
-    cell = lru_cache(2**16)(in_cell)  # a file has millions of rows, and few words
+    cell = lru_cache(2**12)(in_cell)  # a file has millions of rows, and few words side by side
     writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
 
     def write(rows: Iterable[Row]) -> None:

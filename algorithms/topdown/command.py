@@ -72,8 +72,9 @@ def release_topdown(
 ) -> int:
     """Release consistent tables and microdata from persons, by TopDown."""
     from algorithms.hierarchy import Hierarchy
-    from algorithms.tables.intake import read_facilities, read_histogram
+    from algorithms.tables.intake import read_facilities, store_histogram
     from algorithms.tables.recoding import recoded
+    from algorithms.tables.spilled import Spilled
     from algorithms.topdown import presets
     from algorithms.topdown.population import synthetic_1940
     from algorithms.topdown.release import release
@@ -103,7 +104,8 @@ def release_topdown(
     options["levels"] = settings.levels_of(columns)
     presets.preset(settings, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
     try:
-        with console(stderr=True).status("counting, drawing noise, estimating"):
+        with console(stderr=True).status("counting, drawing noise, estimating"), Spilled() as spilled:
+            histogram: Any = spilled
             if data is None:
                 population = synthetic_1940(0, states=2, counties=3, districts=5)
                 tree, histogram = population.tree, population.histogram
@@ -111,7 +113,7 @@ def release_topdown(
             else:
                 schema = settings.schema
                 persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
-                tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
+                tree = store_histogram(spilled, persons, schema, columns, count=count, places=geo, memory=memory)
                 if facilities is not None:
                     options["facilities"] = read_facilities(facilities, schema, columns, tree)
             topdown = presets.preset(settings, tree, **options)

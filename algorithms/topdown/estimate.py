@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,21 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.tables.spilled import Spilled
 from algorithms.topdown.estimation import batched
 from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, broken
 from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Joint, answer
 from algorithms.topdown.estimation.splitting import Options, Split, split
-from algorithms.topdown.measure import Key, Measurement, Measurements
+from algorithms.topdown.measure import Key, Measured, Measurements
 from algorithms.topdown.plan import Known, Plan
 from audit.io.workers import Workers
 
-__all__ = ["Estimate", "Failure", "Outcome", "Part", "check_kept", "estimate", "estimated", "settle"]
+__all__ = ["Estimate", "Failure", "Outcome", "Part", "check_kept", "estimate", "estimated", "settle", "stored_tables"]
 
 Counts = NDArray[np.int64]
 Real = NDArray[np.float64]
+Above = Callable[[slice], Counts]  # tables of some areas of the level above, shape (runs, areas, cells)
 EXACT = 1e-6  # variances below are as good as none, and weights as far apart as theirs would stall a solver
-PART = 2**21
-"""Counts that are estimated at a time, of families side by side: 16 MiB, which a solver holds some ten times."""
+PARTS = {"piqp": 2**21, "batched": 2**18}
+"""Counts that are estimated at a time, of families side by side: 16 MiB, divided among workers one by one; or 2 MiB, of
+which a solver of all holds some ten times as much."""
+TABLES = "tables"
+"""Of a level, tables by this name and the level, where they are stored."""
 
 
 @dataclass(frozen=True)
@@ -130,27 +136,42 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
 
 
 def estimated(
-    plan: Plan, known: Known, levels: Iterable[Mapping[Key, Measurement]], *, runs: int = 1
+    plan: Plan, known: Known, levels: Iterable[Mapping[Key, Measured]], *, runs: int = 1, spilled: Spilled | None = None
 ) -> Iterator[Part]:
     """Estimate level by level, from the root down, some families at a time, with the errors of `estimate`.
 
-    `levels` are the measurements of each level, drawn when their turn comes; only the tables of the last level are
-    held.
+    `levels` are the measurements of each level, drawn when their turn comes. The tables of the last level are held; of
+    one run they may be `spilled`, and are there at the end, those of the finest level left out.
     """
     tight = plan.tightened(known)
-    above: Counts | None = None
+    above: Above | None = None
     for level, noisy in enumerate(levels):
         tables = []
         for families in _families(plan, known, tight, level, noisy, above, runs):
             part = _estimated(families, runs)
-            if level < plan.tree.depth:
+            if level < plan.tree.depth and spilled is None:
                 tables.append(part.tables)
+            elif level < plan.tree.depth and spilled is not None:
+                spilled.append((TABLES, level), part.tables)
             yield part
-        above = np.concatenate(tables, axis=1) if tables else None
+        if spilled is not None:
+            above = partial(stored_tables, plan, spilled, level)
+        elif tables:
+            above = partial(_of_areas, np.concatenate(tables, axis=1))
 
 
-def settle(tree: Hierarchy, tables: Counts, part: Part) -> None:
-    """Make every area above a failsafe what its parts became, in tables of shape (runs, nodes, cells), in place."""
+def stored_tables(plan: Plan, spilled: Spilled, level: int, areas: slice) -> Counts:
+    """Return tables of some areas of a level, as they were estimated, shape (1, areas, cells)."""
+    cells = plan.schema.cells
+    return spilled.read((TABLES, level), areas.start * cells, areas.stop * cells).reshape(1, -1, cells)
+
+
+def _of_areas(tables: Counts, areas: slice) -> Counts:
+    return tables[:, areas]
+
+
+def settle(tree: Hierarchy, tables: Counts | MutableMapping[tuple[int, int], Counts], part: Part) -> None:
+    """Add to every area above a failsafe what its parts have more, in tables by run and node, in place."""
     for run, parent, gap in part.gaps:
         node = parent
         while node >= 0:
@@ -191,36 +212,39 @@ def _families(
     known: Known,
     constraints: Sequence[Constraint],
     j: int,
-    noisy: Mapping[Key, Measurement],
-    above: Counts | None,
+    noisy: Mapping[Key, Measured],
+    above: Above | None,
     runs: int,
 ) -> Iterator[_Families]:
-    """Divide a level into families side by side, as many as `PART` allows, one at least."""
+    """Divide a level into families side by side, as many as `PARTS` allow, one at least."""
     nodes = plan.tree.level(j)
     parents, starts = np.array([-1]), np.array([0, 1])
     if above is not None:
         parents = np.unique(plan.tree.parent[nodes])
         starts = np.append(plan.tree.starts[parents], nodes.stop) - nodes.start
-        above = above[:, parents - plan.tree.level(j - 1).start]
+        places = parents - plan.tree.level(j - 1).start
     measurements = [(query, noisy[j, query.name]) for query in plan.queries[j]]
     weights = {query.name: 1 / np.maximum(measured.variance, EXACT) for query, measured in measurements}
     heaviest = {name: float(weight.max()) for name, weight in weights.items()}
     boxes = [box for constraint in constraints if (box := constraint.box(nodes)) is not None]
-    cuts = 1 + np.flatnonzero(np.diff(starts[:-1] * runs * plan.schema.cells // PART))
+    cuts = 1 + np.flatnonzero(np.diff(starts[:-1] * runs * plan.schema.cells // PARTS[plan.solver]))
     for first, stop in pairwise([0, *cuts.tolist(), parents.size]):
-        areas = slice(int(starts[first]), int(starts[stop]))
+        areas, of_parents = slice(int(starts[first]), int(starts[stop])), None
+        if above is not None:  # areas between them may have no parts
+            span = slice(int(places[first]), int(places[stop - 1]) + 1)
+            of_parents = above(span)[:, places[first:stop] - span.start]
         yield _Families(
             plan,
             j,
             nodes.start + areas.start,
             parents[first:stop],
             (starts[first : stop + 1] - areas.start).astype(np.int64),
-            None if above is None else above[:, first:stop],
+            of_parents,
             tuple(
                 Fit(
                     query.name,
                     query.groups,
-                    measured.answers.reshape(runs, -1, query.size)[:, areas].astype(np.float64),
+                    measured.of(areas).reshape(runs, -1, query.size).astype(np.float64),
                     weights[query.name][areas],
                 )
                 for query, measured in measurements

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng, add_noise
-from algorithms.schema import DETAILED
+from algorithms.schema import DETAILED, Query
 from algorithms.topdown.estimation.constraints import GroupedTotal, broken
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan
 from audit.neighbors import NeighborPair
 
-__all__ = ["Key", "Measurement", "Measurements", "check_covered", "exact_answers", "measured", "vector"]
+__all__ = [
+    "Key",
+    "Measured",
+    "Measurement",
+    "Measurements",
+    "check_covered",
+    "exact_answers",
+    "known_answers",
+    "measured",
+    "noise_options",
+    "vector",
+]
 
 Key = tuple[int, str]
 """Level and query."""
+
+
+class Measured(Protocol):
+    """Noisy answers of a query in all areas of a level, wherever they are."""
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """Of the noise, squared people, shape (areas,); infinite where nothing is measured."""
+        ...
+
+    def of(self, areas: slice, /) -> NDArray[np.int64]:
+        """Return the answers in some areas, shape (..., areas, groups), runs first: 0 where unmeasured."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -28,7 +53,11 @@ class Measurement:
     """Noisy answers of a query in all areas of a level, shape (..., areas, groups), runs first: 0 where unmeasured."""
 
     answers: NDArray[np.int64]
-    variance: NDArray[np.float64]  # of the noise, squared people, shape (areas,); infinite where nothing is measured
+    variance: NDArray[np.float64]
+
+    def of(self, areas: slice) -> NDArray[np.int64]:
+        """Return the answers in some areas."""
+        return self.answers[..., areas, :]
 
 
 @dataclass(frozen=True)
@@ -47,27 +76,33 @@ def measured(
     The histogram, shape (leaves, cells), is checked at once; `only` names levels and queries, all by default.
     """
     leaves = plan.check_histogram(histogram)
-    known = _known(plan, leaves)
-    for constraint in plan.constraints(known):
-        if words := broken(constraint, plan.tables(answer(constraint.query.groups, leaves)), plan.tree):
-            raise ValueError(f"the data must keep every constraint before any noise, and break {words}")
+    known = known_answers(plan, partial(_of_query, leaves))
     return known, _measured(plan, leaves, rng, size, only)
+
+
+def known_answers(plan: Plan, answers: Callable[[Query], NDArray[np.int64]]) -> Known:
+    """Return the answers of the invariants from those of the leaves; data that break a constraint are refused."""
+    known = _known(plan, answers)
+    for constraint in plan.constraints(known):
+        if words := broken(constraint, plan.tables(answers(constraint.query)), plan.tree):
+            raise ValueError(f"the data must keep every constraint before any noise, and break {words}")
+    return known
+
+
+def noise_options(plan: Plan, level: int, query: str) -> dict[str, Any]:
+    """Return what `algorithms.noise.add_noise` is told of a query."""
+    changed = 1 if plan.budget.promise.relation == "add_remove" else 2  # answers of a query, by 1
+    return {"query": f"{query} at level {level}", "sensitivity": (changed, math.sqrt(changed)), "n_jobs": plan.n_jobs}
 
 
 def _measured(
     plan: Plan, leaves: NDArray[np.int64], rng: Rng, size: int | None, only: Sequence[Key] | None
 ) -> Iterator[dict[Key, Measurement]]:
     runs = () if size is None else (size,)
-    changed = 1 if plan.budget.promise.relation == "add_remove" else 2  # answers of a query, by 1
     for level in range(plan.tree.depth + 1):
         noisy = {}
         for name, exact in _answers(plan, leaves, level, only):
-            laws = plan.laws(level, name)
-            options: dict[str, Any] = {
-                "query": f"{name} at level {level}",
-                "sensitivity": (changed, math.sqrt(changed)),
-                "n_jobs": plan.n_jobs,
-            }
+            laws, options = plan.laws(level, name), noise_options(plan, level, name)
             if len(laws) == 1 and laws[0][0].size == len(exact):  # a level may fill the memory: nothing is copied
                 answers = add_noise(exact, laws[0][1], size, rng, **options)
             else:
@@ -86,7 +121,7 @@ def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[n
 
 def check_covered(plan: Plan, pair: NeighborPair) -> None:
     """Refuse a pair of databases that disagree on an invariant."""
-    x, y = (_known(plan, plan.check_histogram(data)) for data in (pair.x, pair.y))
+    x, y = (_known(plan, partial(_of_query, plan.check_histogram(data))) for data in (pair.x, pair.y))
     for name in x:
         if (wrong := np.argwhere(x[name] != y[name])).size:
             place = tuple(wrong[0])
@@ -113,12 +148,16 @@ def _answers(
             yield query.name, areas if query.name == DETAILED else answer(query.groups, areas)
 
 
-def _known(plan: Plan, leaves: NDArray[np.int64]) -> Known:
+def _of_query(leaves: NDArray[np.int64], query: Query) -> NDArray[np.int64]:
+    return answer(query.groups, leaves)
+
+
+def _known(plan: Plan, answers: Callable[[Query], NDArray[np.int64]]) -> Known:
     known = {}
     for invariant in plan.invariants:
         query = plan.schema.query("total" if isinstance(invariant, GroupedTotal) else invariant.query)
-        answers = plan.tables(answer(query.groups, leaves))[plan.tree.cut(invariant.level)]
+        values = plan.tables(answers(query))[plan.tree.cut(invariant.level)]
         if isinstance(invariant, GroupedTotal):
-            answers = np.bincount(np.asarray(invariant.groups), answers[:, 0]).astype(np.int64)
-        known[str(invariant)] = answers
+            values = np.bincount(np.asarray(invariant.groups), values[:, 0]).astype(np.int64)
+        known[str(invariant)] = values
     return known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -40,8 +41,11 @@ def _topdown(
     epsilon: float | None = None,
     rho: float | None = None,
     relation: Relation = "replace_one",
+    shares: Sequence[Fraction] = (),
 ) -> TopDown:
-    return preset(settings, tree, levels=levels, relation=relation, epsilon=epsilon, rho=rho)
+    """Build TopDown by settings; `shares` of the levels, the outermost first, are others than theirs."""
+    made = preset(settings, tree, levels=levels, relation=relation, epsilon=epsilon, rho=rho)
+    return replace(made, budget=replace(made.budget, levels=shares)) if shares else made
 
 
 def _replaced(name: str) -> NeighborPair:

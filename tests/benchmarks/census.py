@@ -6,6 +6,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -18,6 +19,7 @@ from rich.table import Table
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
+from algorithms.tables.spilled import LEAVES, Spilled
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation import quadratic
@@ -28,6 +30,7 @@ from audit.claims import PureDP
 from tests.benchmarks.measuring import in_a_process, paired
 
 SCHEMAS = {63: (7, 3, 3), 252: (7, 6, 6), 2016: (8, 12, 21)}
+SIZES = {"c": 100, "t": 10, "b": 1}  # blocks of a county, of a tract, of a block
 QUERIES = ("total", "a", "b", "c", "detailed")
 GIVEN = ("", "bounds on cells", "totals of two halves")
 GROWTH = ((63, 1000), (63, 10_000), (63, 100_000), (2016, 500), (2016, 5000))
@@ -96,7 +99,7 @@ def together(problems: list[Family]) -> NDArray[np.float64]:
 
 def blocks(number: int) -> Hierarchy:
     """Return a tree of counties of ten tracts of ten blocks."""
-    return Hierarchy.from_codes(*zip(*((f"c{i // 100}", f"t{i // 10}", f"b{i}") for i in range(number)), strict=True))
+    return Hierarchy.from_codes(*([f"{name}{i // size}" for i in range(number)] for name, size in SIZES.items()))
 
 
 def releases_a_minute(cells: int, number: int, rng: np.random.Generator, workers: int) -> tuple[float, float]:
@@ -119,31 +122,32 @@ def releases_a_minute(cells: int, number: int, rng: np.random.Generator, workers
         return 60 * workers * runs / spent, worked / (workers * runs)
 
 
-def people(number: int, cells: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw a histogram of 60 people a block, most of whom share few cells."""
-    histogram, law = np.empty((number, cells), np.int64), rng.gamma(0.05, size=cells)
+def people(number: int, cells: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Draw a histogram of 60 people a block, most of whom share few cells, some blocks at a time."""
+    law = rng.gamma(0.05, size=cells)
     for start in range(0, number, DRAWN):
-        part = histogram[start : start + DRAWN]
-        local = law * rng.gamma(0.3, size=part.shape)
-        part[:] = rng.multinomial(rng.poisson(60, len(part)), local / local.sum(axis=1, keepdims=True))
-    return histogram
+        local = law * rng.gamma(0.3, size=(min(DRAWN, number - start), cells))
+        yield rng.multinomial(rng.poisson(60, len(local)), local / local.sum(axis=1, keepdims=True))
 
 
 def one_release(cells: int, number: int, folder: str, jobs: int = 1, secure: bool = False) -> dict[str, float]:
-    """Make one release, in memory or into a folder; only the release is timed, and the processes it starts."""
+    """Make one release, in memory or from a store into a folder; only it is timed, and the processes it starts."""
     rng, tree = np.random.default_rng(1), blocks(number)
     if cells == 2016:
         topdown = preset("pl94-2020", tree, n_jobs=jobs)
     else:
         budget = Budget(PureDP(4.0, "replace_one"), ["1/4"] * 4, [dict.fromkeys(QUERIES, "1/5")] * 4)
         topdown = TopDown(schema_of(cells), tree, budget, solver="batched", tolerance=TOLERANCE)
-    histogram = people(number, cells, rng)
-    begun, work = time.perf_counter(), time.process_time()
-    if folder:
-        release(topdown, histogram, out=Path(folder) / "out", rng="secure" if secure else rng)
-    else:
-        topdown.estimate(topdown.measure(histogram, rng))
-    times = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
+    with Spilled() as spilled:
+        for part in people(number, cells, rng):
+            spilled.append(LEAVES, part)
+        histogram = None if folder else spilled.read(LEAVES, 0, number * cells).reshape(number, cells)
+        begun, work = time.perf_counter(), time.process_time()
+        if histogram is None:
+            release(topdown, spilled, out=Path(folder) / "out", rng="secure" if secure else rng)
+        else:
+            topdown.estimate(topdown.measure(histogram, rng))
+        times = {"seconds": time.perf_counter() - begun, "processor": time.process_time() - work}
     if jobs > 1:
         get_reusable_executor().shutdown(wait=True)  # processes that ended are counted
         times["workers"] = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])

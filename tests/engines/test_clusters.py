@@ -15,15 +15,22 @@ import joblib
 import numpy as np
 import pytest
 
+from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, add_noise, counted
 from algorithms.noise.drawing import LEAST
-from audit.claims import PureDP
+from algorithms.schema import Schema
+from algorithms.topdown import TopDown
+from algorithms.topdown.budget import Budget
+from algorithms.topdown.estimation.constraints import Invariant
+from algorithms.topdown.estimation.splitting import split
+from algorithms.topdown.release import release
+from audit.claims import ZCDP, PureDP
 from audit.io.backends import on_backend
 from audit.io.workers import OnDask, Workers, packed
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.audit.cli.desk import QUICK, Outcome, results
-from tests.helpers import refused, refused_like
+from tests.helpers import contents, refused, refused_like
 
 pytestmark = pytest.mark.slow
 
@@ -103,6 +110,30 @@ def test_noise_that_workers_draw_is_counted_as_theirs(cluster):
     assert (draws.source, draws._secure) == ("secure: exact, on the operating system's entropy", 2 * LEAST)
     assert len(np.unique(noise.reshape(-1, 2), axis=0)) == LEAST
     assert abs(noise.std() / law.scale - 1) < 0.05  # six standard errors: 2e-9
+
+
+@pytest.mark.reliability(13)
+def test_a_release_of_topdown_is_that_of_one_process_though_a_worker_is_killed(cluster, tmp_path, monkeypatch):
+    """Seeded noise; the first family that any worker gets kills it."""
+    schema, tree = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")}), Hierarchy.regular(3, 3)
+    budget = Budget(ZCDP(0.5, "replace_one"), ["1/4"] * 4, [{"total": "1/2", "detailed": "1/2"}] * 4)
+    topdown = TopDown(schema, tree, budget, n_jobs=2, invariants=[Invariant("total", 1)])
+    histogram, caller, flag = np.random.default_rng(1).poisson(5, (27, 6)), os.getpid(), tmp_path / "killed"
+    with joblib.parallel_config(backend="sequential"):
+        release(topdown, histogram, out=tmp_path / "alone", rng=np.random.default_rng(2))
+
+    def deadly_once(task):
+        try:
+            flag.touch(exist_ok=False)
+        except FileExistsError:
+            return split(*task)
+        assert os.getpid() != caller
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(sys.modules["algorithms.topdown.estimate"], "_split_apart", deadly_once)
+    release(topdown, histogram, out=tmp_path / "together", rng=np.random.default_rng(2))
+    assert flag.exists()
+    assert contents(tmp_path / "together") == contents(tmp_path / "alone")
 
 
 def test_work_that_kills_its_workers_ends_in_an_error(cluster):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, PERSONS, RELATIVES, SEX, UNITS
+from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, RELATIVES, UNDERIVED, UNITS
 from algorithms.phsafe.tables import among
 from algorithms.phsafe.tabulation.intake import Types, each_part
 from algorithms.tables.duck import DuckDB
@@ -72,12 +72,11 @@ def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -
     ``RTYPE``, ``MAFID`` and ``TEN``. Where several partners are recorded, the spouse goes before the unmarried partner.
     Units without persons, and group quarters, get the codes for "not in universe".
     """
-    columns = {"persons": {**PERSONS, **SEX}, "units": {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")}}
     with opened(engine, [persons, units]) as opened_engine:
-        parts = list(each_part(opened_engine, {"persons": persons, "units": units}, columns, _derive))
+        parts = list(each_part(opened_engine, {"persons": persons, "units": units}, UNDERIVED, _derive))
     for frame, column in (("persons", "QSEX"), ("units", "MAFID")):
         if rows := sum(unknown[column] for unknown, _ in parts):
-            raise ValueError(f"{frame}: {column} must be {columns[frame][column]}; {rows:,} rows broke it")
+            raise ValueError(f"{frame}: {column} must be {UNDERIVED[frame][column]}; {rows:,} rows broke it")
     derived = Frame.concatenate([part for _, part in parts])
     order = np.argsort(derived["MAFID"], kind="stable")
     return Frame({name: values[order] for name, values in derived.to_dict().items()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import reprlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -16,8 +17,9 @@ from algorithms.tables.duck import DuckDB
 from algorithms.tables.opening import Engine
 from algorithms.tables.recoding import Recoded
 from algorithms.tables.spark import Spark
+from audit.io.text import printable
 
-__all__ = ["Types", "each_part", "read_frame", "recoded_frames", "typed", "unread"]
+__all__ = ["Types", "each_part", "name_unused", "read_frame", "recoded_frames", "typed", "unread"]
 
 WORKER_MEMORY = "1GB"  # of DuckDB for one part: a machine has several workers, and each would take most of it
 Columns = Mapping[str, Domain]
@@ -125,6 +127,26 @@ def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) 
         Recoded(name, os.fspath(file), made[name], known) if name in made else file
         for (name, known), file in zip(RECODED.items(), files, strict=True)
     ]
+
+
+def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[str, Columns]) -> None:
+    """Name on stderr what persons and units have besides the columns that are read: it is not released.
+
+    One file may be several frames. Where one lacks a column nothing is named: it is refused when it is read.
+    """
+    given: dict[str, list[str]] = {}
+    used: dict[str, set[str]] = {}
+    paths = [os.fspath(file) for file in files]
+    for (name, columns), file, path in zip(read.items(), files, paths, strict=True):
+        given[path] = list(engine.read(f"given_{name}", path))
+        made = file.columns if isinstance(file, Recoded) else {}
+        names = [made[column].get("from", "") if column in made else column for column in columns]
+        used.setdefault(path, set()).update(map(str.upper, filter(None, names)))
+    if any(used[path] - set(map(str.upper, given[path])) for path in given):
+        return
+    rest = [column for path in paths[:2] for column in given[path] if column.upper() not in used[path]]
+    if rest:
+        print(f"not released: {', '.join(map(printable, dict.fromkeys(rest)))}", file=sys.stderr)
 
 
 def unread(name: str) -> str:

@@ -6,7 +6,7 @@ import os
 import re
 import reprlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from algorithms.tables.intake.expressions import (
 )
 from algorithms.tables.opening import GIVEN, in_sql, reading
 from algorithms.tables.recoding import Recoded
+from algorithms.tables.spilled import LEAVES, Spilled, pieces
 from audit.io.text import printable
 
 __all__ = [
@@ -43,10 +44,14 @@ __all__ = [
     "read_facilities",
     "read_histogram",
     "read_records",
+    "store_histogram",
 ]
 
 LARGEST_HISTOGRAM = 2**30
 """Most counts of a histogram: 8 GiB. Whoever asks for more has given an attribute too many levels by mistake."""
+
+LARGEST_STORED = 2**35
+"""Most counts of one that is on disk: twice those of the blocks of the 2020 US Census in the redistricting data."""
 
 LARGEST_RECORDS = 2**27
 """Most levels of records, rows x attributes: 1 GB while they are read. A kilobyte of Parquet can hold as many rows."""
@@ -58,6 +63,8 @@ MOST_AREAS = 2**24
 """Twice the blocks of the 2020 US Census: the code of each is kept as text."""
 
 PERSONS, LIST = "data", "the list of areas"  # what is read, in messages
+RULE = f"{PERSONS} must be in areas of {LIST}"
+RANKED = "ranked_groups"  # a table: leaves by their numbers, places of levels and counts
 
 Leaf = tuple[str, ...]  # codes, the outermost first
 
@@ -90,15 +97,42 @@ def read_histogram(
     leaves, histogram = _counted(PERSONS, source, schema, areas, count, memory)
     if listed is None:
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
-    histogram = _placed(f"data must be in areas of {LIST}", leaves, histogram, listed)
+    histogram = _placed(RULE, leaves, histogram, listed)
     return Hierarchy.from_codes(*zip(*listed, strict=True)), histogram
 
 
-def check_histogram(leaves: int, schema: Schema) -> None:
-    """Refuse a histogram that would not fit into memory, before it is made."""
-    if leaves * schema.cells > LARGEST_HISTOGRAM:
+def store_histogram(
+    spilled: Spilled,
+    source: Any,
+    schema: Schema,
+    areas: Sequence[str],
+    *,
+    count: str | None = None,
+    places: Any = None,
+    memory: str = MEMORY,
+) -> Hierarchy:
+    """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
+    check_histogram(1, schema)
+    order = None if places is None else _listed(places, areas, memory)
+    check_histogram(1 if order is None else len(order), schema, LARGEST_STORED)
+    with _counting(PERSONS, source, schema, areas, Count.whole(count), memory, LARGEST_STORED) as (leaves, counts_of):
+        order = leaves if order is None else order
+        known = _places(RULE, leaves, order)
+        for piece in pieces(len(order), schema.cells):
+            first, stop = np.searchsorted(known, (piece.start, piece.stop)).tolist()
+            leaf, cell, number = counts_of(first, stop)
+            counts = np.zeros((piece.stop - piece.start, schema.cells), np.int64)
+            np.add.at(counts, (known[leaf] - piece.start, cell), number)
+            spilled.append(LEAVES, counts)
+    return Hierarchy.from_codes(*zip(*order, strict=True))
+
+
+def check_histogram(leaves: int, schema: Schema, most: int = 0) -> None:
+    """Refuse a histogram that would not fit into memory, or of more than so many counts, before it is made."""
+    limit = most or LARGEST_HISTOGRAM
+    if leaves * schema.cells > limit:
         got = f"{leaves:,} x {schema.cells:,}"
-        raise ValueError(f"a histogram must have at most {LARGEST_HISTOGRAM:,} counts, areas x cells, got {got}")
+        raise ValueError(f"a histogram must have at most {limit:,} counts, areas x cells, got {got}")
 
 
 def read_facilities(
@@ -152,13 +186,20 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
 
 def _placed(rule: str, leaves: list[Leaf], histogram: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
     """Return the counts of known areas, in their order; those that were not found have none."""
+    counts = np.zeros((len(known), histogram.shape[1]), np.int64)
+    counts[_places(rule, leaves, known)] = histogram
+    return counts
+
+
+def _places(rule: str, leaves: list[Leaf], known: Sequence[Leaf]) -> NDArray[np.int64]:
+    """Return where each area is among known ones."""
+    if leaves is known:
+        return np.arange(len(leaves))
     place = {leaf: number for number, leaf in enumerate(known)}
     if unknown := [leaf for leaf in leaves if leaf not in place]:
         others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}"
         raise ValueError(f"{rule}; got {others}, such as {reprlib.repr(' / '.join(unknown[0]))}")
-    counts = np.zeros((len(known), histogram.shape[1]), np.int64)
-    counts[[place[leaf] for leaf in leaves]] = histogram
-    return counts
+    return np.array([place[leaf] for leaf in leaves])
 
 
 def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
@@ -181,24 +222,41 @@ def _counted(
     what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | Count | None, memory: str = MEMORY
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
-    _check_areas(areas)
     number = count if isinstance(count, Count) else Count.whole(count)
+    with _counting(what, source, schema, areas, number, memory, LARGEST_HISTOGRAM) as (leaves, counts_of):
+        leaf, cell, counts = counts_of(0, len(leaves))
+    histogram = np.zeros((len(leaves), schema.cells), np.int64)
+    np.add.at(histogram, (leaf, cell), counts)
+    return leaves, histogram
+
+
+@contextmanager
+def _counting(
+    what: str, source: Any, schema: Schema, areas: Sequence[str], number: Count, memory: str, most: int
+) -> Iterator[tuple[list[Leaf], Callable[[int, int], tuple[NDArray[np.int64], ...]]]]:
+    """Lend the codes of the leaves, in their order, and what returns leaves, cells and counts of some of them."""
+    _check_areas(areas)
     names = [*areas, *schema.attributes, *([] if number.name is None else [number.name])]
     with _read(what, source, names, memory) as (database, columns):
         _group(database, columns, list(areas), schema, number)
         _check_groups(what, database, list(areas), schema, number)
-        check_histogram(_check_areas_of(what, database, areas), schema)
+        check_histogram(_check_areas_of(what, database, areas), schema, most)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         shape = enumerate(schema.shape)
         places = ", ".join(f"coalesce(p{j}, 0) % {levels} as p{j}" for j, levels in shape)  # null where nobody is
-        frame = database.fetch(
-            f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
-        )
-    cells = np.ravel_multi_index([frame[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
-    histogram = np.zeros((len(leaves), schema.cells), np.int64)
-    np.add.at(histogram, (frame["leaf"], cells), frame["n"])
-    return leaves, histogram
+        ranked = f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
+        if most > LARGEST_HISTOGRAM:  # asked for again and again
+            database.keep(RANKED, f"{ranked} order by leaf")
+        else:
+            database.view(RANKED, ranked)
+
+        def counts_of(first: int, stop: int) -> tuple[NDArray[np.int64], ...]:
+            frame = database.fetch(f"select * from {RANKED} where leaf >= {first} and leaf < {stop}")
+            cells = np.ravel_multi_index([frame[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
+            return frame["leaf"], cells, frame["n"]
+
+        yield leaves, counts_of
 
 
 def _check_areas(areas: Sequence[str]) -> None:

@@ -97,6 +97,27 @@ def test_types_are_derived_on_request(phsafe):
     assert not Path("third").exists()
 
 
+def test_columns_that_are_not_released_are_named_once(phsafe):
+    """A file may be units and places: what either reads is used."""
+    homes = synthetic_households(60, rng=3, states=2, sex=True)
+    Frame({**homes.persons.to_dict(), "income": homes.persons["QAGE"], "citi\tzen": homes.persons["QAGE"]}).to_csv(
+        "p.csv"
+    )
+    state = dict(zip(homes.geo["MAFID"], homes.geo["TABBLKST"], strict=True))
+    places = {name: [state[number] if name == "TABBLKST" else "2" for number in homes.units["MAFID"]] for name in GEO}
+    Frame({**places, **homes.units.to_dict(), "income": homes.units["MAFID"], "value": homes.units["MAFID"]}).to_csv(
+        "u.csv"
+    )
+    given = {"persons": "p.csv", "units": "u.csv", "geo": "u.csv", "config": "us"}
+    told = "not released: QSEX, income, citi zen, value\n"
+    assert phsafe(*command(**given))[::2] == (DONE, told)
+    told = "not released: income, citi zen, FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT, value\n"
+    assert phsafe(*command("--derive", "--partitions", "2", **given, out="other"))[::2] == (DONE, told)
+    Path("recode.json").write_text('{"persons": {"QAGE": {"from": "income"}, "QSEX": {"from": "CITI\\tzen"}}}')
+    told = "not released: QAGE, QSEX, citi zen, income, value\n"
+    assert phsafe(*command("--recode", "recode.json", **given, out="third"))[::2] == (DONE, told)
+
+
 RELATED = {f"{code}": word for code, word in enumerate(RELATIONSHIPS, 20)}
 IN_QUARTERS = [word for code, word in RELATED.items() if code in GROUP_QUARTERS]
 NUMBERED = {"from": "home", "add": 10**8}

@@ -15,7 +15,8 @@ from algorithms.schema import Schema, read_named
 from algorithms.systems import run
 from algorithms.tables import duck, intake
 from algorithms.tables.frames import Frame
-from algorithms.tables.intake import read_histogram, read_records
+from algorithms.tables.intake import read_histogram, read_records, store_histogram
+from algorithms.tables.spilled import Spilled
 from audit.io import files
 from tests.helpers import refuses
 
@@ -63,6 +64,12 @@ def test_areas_are_as_many_as_fit(given, monkeypatch):
     monkeypatch.setattr(intake, "LARGEST_HISTOGRAM", 5)
     with pytest.raises(ValueError, match=r"^a histogram must have at most 5 counts, areas x cells, got 3 x 2$"):
         read_histogram(source, SCHEMA, ["area"])
+    with Spilled() as store:
+        assert store_histogram(store, source, SCHEMA, ["area"]).n_leaves == 3  # on disk more of them fit
+        monkeypatch.setattr(intake, "MOST_AREAS", 4)
+        monkeypatch.setattr(intake, "LARGEST_STORED", 6)
+        more, listed = "a histogram must have at most 6 counts, areas x cells, got 4 x 2", Frame({"area": list("1234")})
+        refuses(ValueError, more, store_histogram, store, source, SCHEMA, ["area"], places=listed)
 
 
 def test_columns_are_those_asked_for_once_and_of_their_kind(given):

@@ -8,6 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from algorithms.systems import systems
@@ -71,7 +72,8 @@ def test_every_system_is_the_same_where_its_defaults_are_set() -> None:
         assert system.mechanism(**found[name]).claim == system.claim
     assert found["adpc"] == {"parts": 4}
     assert found["SVT1"] == {"threshold": 0.5, "positives": 1}
-    assert found["gdpc"] == found["topdown"] == found["phsafe"] == {}
+    assert found["phsafe"] == {"times": 1.0}
+    assert found["gdpc"] == found["topdown"] == {}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,24 @@ def test_the_promise_is_that_of_the_parameters_and_the_result_says_them(
     assert result.claim.delta_at(0.0) == pytest.approx(claim.delta_at(0.0), abs=1e-3)
     assert parameters.items() <= result.provenance["parameters"]["mechanism"].items()
     assert f"plaudit audit {words} " in result.provenance["command"]
+
+
+def test_parameters_of_the_census_systems_set_their_noise(plaudit: Command) -> None:
+    """Half of the budget for the root, in place of a third; twice the budget of every query."""
+    usual, other = (
+        systems()["topdown"].mechanism(),
+        systems()["topdown"].mechanism(shares=[Fraction(1, 2), "1/4", "1/4"]),
+    )
+    noise = [[made.laws(j, "detailed")[0][1].epsilon * 2 for j in range(3)] for made in (usual, other)]
+    assert noise == pytest.approx(np.array([[1 / 3] * 3, [1 / 2, 1 / 4, 1 / 4]]))
+    assert other.claim == usual.claim
+    usual, other = systems()["phsafe"].mechanism(), systems()["phsafe"].mechanism(times=2)
+    assert other.claim.rho == pytest.approx(2 * usual.claim.rho)
+    assert [usual.laws[key].variance / law.variance for key, law in other.laws.items()] == pytest.approx(
+        [2.0] * len(usual.laws)
+    )
+    result = audited(plaudit, "topdown", "--stage", "measurements", "--set", "shares=1/2,1/2,0")
+    assert "plaudit audit topdown --set shares=1/2,1/2,0 " in result.provenance["command"]
 
 
 def test_two_audits_have_names_of_their_own_and_can_be_made_again(plaudit: Command) -> None:
