@@ -151,7 +151,8 @@ def _draw(name: str, folder: Path) -> list[Path]:
 
 def _write_page(folder: Path) -> None:
     """Write the page of findings: every number in it comes from the saved numbers."""
-    first, rest = [], []
+    first: list[str] = []
+    rest: list[str] = []
     for subject, experiments in by_subject(name for name in NAMES if (folder / f"{name}.json").exists()).items():
         rest.append(f"## {subject}")
         for experiment in experiments:

@@ -206,7 +206,7 @@ class Experiment:
     @property
     def subject(self) -> str:
         """What the experiment is of: the heading that the page of findings has it below."""
-        return SUBJECTS[next((key for key in SUBJECTS if self.parts[0].module.startswith(key)), "")]
+        return SUBJECTS[next(key for key in SUBJECTS if self.parts[0].module.startswith(key))]
 
     def figure_name(self, part: Part) -> str:
         """Return the name of a part's figure, without an ending."""
