@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import metadata
@@ -20,10 +21,12 @@ copyright = "The plaudit authors, Apache-2.0"
 release = version = metadata.version("plaudit")
 language = "en"
 
-extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx_design"]
+extensions = ["myst_nb", "numpydoc", "sphinx_design"]
+extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "viewcode")]
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "reliability.json"]
 nitpicky = False
-source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # autosummary writes files of the first kind
 
 # Notebooks are text, and run anew by every build: what a page shows is what its code does today.
 nb_execution_mode = "force"
@@ -46,17 +49,24 @@ html_title = "plaudit"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_sidebars = {"index": []}
 html_show_sourcelink = False
 html_copy_source = False
+# Where GitHub builds the site, it says of which repository.
+repository = "/".join(os.environ.get(f"GITHUB_{part}", "") for part in ("SERVER_URL", "REPOSITORY")).strip("/")
+links = {"Source": repository, "Issues": f"{repository}/issues"} if repository else {}
 html_theme_options = {
     "logo": {"text": "plaudit"},
+    "external_links": [{"name": name, "url": url} for name, url in links.items()],
     "navbar_align": "left",
     "show_toc_level": 2,
     "show_prev_next": True,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
+    "footer_center": ["version"],
     "footer_end": ["sphinx-version"],
-    "secondary_sidebar_items": ["page-toc"],
+    # Pages of wide tables have the room.
+    "secondary_sidebar_items": {"**": ["page-toc"], "papers": [], "reliability": [], "explanation/systems": []},
 }
 
 
@@ -72,7 +82,7 @@ def escaped(app, what, name, thing, options, lines):
 
     Citations get roles that readers of screens no longer know.
     """
-    lines[:] = [re.sub(r"^(\s*)\.\. \[(\d+)\] ", r"\1\2. ", line) for line in lines]
+    lines[:] = [re.sub(r"^(\s*)\.\. \[\d+\] ", r"\1#. ", line) for line in lines]
     lines[:] = [re.sub(r"\[(\d+)\]_", r"[\1]", line) for line in lines]
     lines[:] = [re.sub(r"(?<=, )\*(?=[a-z])", r"\\*", line) for line in lines]
     lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]

@@ -12,8 +12,9 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from pydoc import locate
 
-from experiments.experiment import NAMES, QUESTIONS, find, load_numbers
+from experiments.experiment import NAMES, QUESTIONS, by_subject, load_numbers
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "figures"
@@ -37,7 +38,23 @@ SITE = {
 # The page of each finding, by the name of an experiment or of a part of one.
 PAGES = {part: name for name in NAMES for part in (name, *QUESTIONS[name]["parts"])}
 
-# Whose names the reference describes, in which order; a name that several offer stands where it comes first.
+# The names of `audit` in the order in which they are needed.
+EVERYDAY = {
+    "Run an audit": (
+        *("measure_loss", "measure_loss_from_outputs", "measure_loss_one_run", "search_loss", "replay.replay"),
+    ),
+    "Promise": ("PureDP", "ApproxDP", "ZCDP", "GaussianDP", "compose"),
+    "Neighbors": ("NeighborPair", "neighbors_within", "Canaries", "RecordCanaries"),
+    "Result": ("AuditResult",),
+    "Plan": ("plan_size", "plan_power", "plan_violation", "plan_table", "explore"),
+    "Mechanism": ("Mechanism", "per_run"),
+    "Where to look": ("Attack", "Event", "Statistic"),
+    "Estimates and exact losses": (
+        *("residual_loss", "direct_loss", "LossEstimate", "loss_distribution", "LossDistribution"),
+    ),
+}
+
+# Whose names the reference describes besides, in which order; a name that several offer stands where it comes first.
 MODULES = {
     "Measure": ("audit", "audit.neighbors", "audit.claims", "audit.events", "audit.exact", "audit.testing"),
     "Saved results, plans, replay": ("audit.results", "audit.planning", "audit.replay"),
@@ -110,33 +127,37 @@ def write_project(folder: Path) -> None:
 def write_findings(folder: Path) -> None:
     """One page an experiment: each part's answer, figure, numbers and expectation, and how to have it again."""
     (folder / "findings").mkdir(parents=True, exist_ok=True)
-    cards = []
-    for name in NAMES:
-        experiment = find(name)
-        parts, answers = [f"# {experiment.question}"], []
-        for part, numbers in experiment.of_parts(load_numbers(name, FIGURES)):
-            figure, answer = experiment.figure_name(part), part.finding(numbers)
-            answers.append((figure, answer))
-            below = "##" if len(experiment.parts) == 1 else "###"
-            parts += [f"## {part.question}"] if below == "###" else []
-            parts += [answer, f"![Figure of {part.name}: {_in_brackets(answer)}]({figure}.svg)"]
-            parts += [f"{below} The numbers", str(part.table(numbers))]
-            parts += [f"{below} What was expected", part.expectation]
-            shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
-        parts += ["## Have it again", f"```\npython -m experiments run {name}\npython -m experiments check {name}\n```"]
-        _write(folder / "findings" / f"{name}.md", *parts, f"All numbers are in {{download}}`{name}.json`.")
-        shutil.copy(FIGURES / f"{name}.json", folder / "findings")
-        figure, answer = answers[0]
-        cards.append(
-            f":::{{grid-item-card}} {experiment.question}\n:link: {name}\n:link-type: doc\n:img-bottom: {figure}.svg\n"
-            f":img-alt: Figure of {name}\n\n{answer}\n:::"
-        )
+    cards, lists = [], []
+    for subject, experiments in by_subject(NAMES).items():
+        lines = []
+        for experiment in experiments:
+            name, numbered = experiment.name, list(experiment.of_parts(load_numbers(experiment.name, FIGURES)))
+            lines.append(f"- [{experiment.question}]({name}.md) {numbered[0][0].first_sentence(numbered[0][1])}")
+            parts = [f"# {name}", f"**{experiment.question}**"]
+            for part, numbers in numbered:
+                figure, answer = experiment.figure_name(part), part.finding(numbers)
+                below = "##" if len(numbered) == 1 else "###"
+                parts += [f"## {part.question}"] if below == "###" else []
+                parts += [answer, f"![Figure of {part.name}: {_in_brackets(answer)}]({figure}.svg)"]
+                parts += [f"{below} The numbers", str(part.table(numbers))]
+                parts += [f"{below} What was expected", part.expectation]
+                shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
+                if part.title:
+                    options = f":link: {name}\n:link-type: doc\n:img-top: {figure}.svg\n:img-alt: {part.question}"
+                    card = f":::{{grid-item-card}} {part.title}\n{options}\n\n{part.first_sentence(numbers)}\n:::"
+                    cards.append(card)
+            commands = f"python -m experiments run {name}\npython -m experiments check {name}"
+            parts += ["## Run it again", f"```\n{commands}\n```", f"All numbers are in {{download}}`{name}.json`."]
+            _write(folder / "findings" / f"{name}.md", *parts)
+            shutil.copy(FIGURES / f"{name}.json", folder / "findings")
+        lists += [f"## {subject}", "\n".join(lines)]
     _write(
         folder / "findings" / "index.md",
         "# What was found",
-        "Every question that plaudit was asked, with its answer and its figure. Each has a page of its own: the "
-        "numbers, what was expected beforehand, and the command that makes them again.",
+        "Ten findings that everybody should know, then all of them by system. Each page has the numbers, what was "
+        "expected beforehand, and the command that makes them again.",
         "::::{grid} 1 1 2 2\n:gutter: 3\n\n" + "\n\n".join(cards) + "\n::::",
+        *lists,
         _list(list(NAMES), "", hidden=True),
     )
 
@@ -178,14 +199,23 @@ def _help(words: tuple[str, ...]) -> str:
 
 
 def write_reference(folder: Path) -> None:
-    """One page a module: its public functions, classes and values, from their docstrings."""
-    described: set[int] = set()
-    parts = []
-    for title, modules in MODULES.items():
-        for module in modules:
-            _write(folder / "api" / f"{module}.rst", *_described(module, described))
-        parts.append(_list(list(modules), title))
-    _write(folder / "api" / "index.md", "# Python", "The public names, by module.", *parts)
+    """One table of the names of `audit`, with a page each, and one page a module for all others, from docstrings."""
+    first = "Python\n======\n\nThe names of ``audit``, which ``import plaudit`` has, too. Others are below, by module."
+    rows = [".. list-table::\n   :widths: 20 80\n"]
+    described, tables, modules = set(), [], []
+    for title, names in EVERYDAY.items():
+        rows.append(f"   * - {title}\n     - " + ", ".join(f":py:obj:`~audit.{name}`" for name in names))
+        described |= {id(locate(f"audit.{name}")) for name in names}
+        listed = "\n".join(f"   ~audit.{name}" for name in names)
+        tables.append(f".. rubric:: {title}\n\n.. autosummary::\n   :toctree: .\n   :nosignatures:\n\n{listed}")
+    for title, names in MODULES.items():
+        written = []
+        for module in names:
+            if parts := _described(module, described):
+                _write(folder / "api" / f"{module}.rst", *parts)
+                written.append(module)
+        modules.append(f".. toctree::\n   :maxdepth: 1\n   :caption: {title}\n\n   " + "\n   ".join(written))
+    _write(folder / "api" / "index.rst", first, "\n".join(rows), *tables, *modules)
 
 
 def _described(module: str, described: set[int]) -> list[str]:
@@ -204,7 +234,7 @@ def _described(module: str, described: set[int]) -> list[str]:
         else:
             continue
         described.add(id(thing))
-    return parts
+    return parts if len(parts) > 2 else []
 
 
 def write_theorems(folder: Path) -> None:

@@ -14,7 +14,7 @@ from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import check_writable, write_atomically
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, find, find_part, load_numbers, load_part, run_experiment
+from experiments.experiment import NAMES, by_subject, find, find_part, load_numbers, load_part, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
@@ -151,25 +151,30 @@ def _draw(name: str, folder: Path) -> list[Path]:
 
 def _write_page(folder: Path) -> None:
     """Write the page of findings: every number in it comes from the saved numbers."""
-    lines = ["# What was found", "Written by `python -m experiments draw all` from the numbers beside it; do not edit."]
-    for name in NAMES:
-        if (folder / f"{name}.json").exists():
-            experiment = find(name)
-            lines += [f'<a id="{name}"></a>', f"## {experiment.question}"]
-            for part, numbers in experiment.of_parts(load_numbers(name, folder)):
+    first: list[str] = []
+    rest: list[str] = []
+    for subject, experiments in by_subject(name for name in NAMES if (folder / f"{name}.json").exists()).items():
+        rest.append(f"## {subject}")
+        for experiment in experiments:
+            rest += [f'<a id="{experiment.name}"></a>', f"### {experiment.question}"]
+            for part, numbers in experiment.of_parts(load_numbers(experiment.name, folder)):
+                if part.title:
+                    first.append(f"- **[{part.title}](#{part.name})**: {part.first_sentence(numbers)}")
                 if len(experiment.parts) > 1:
-                    lines += [f'<a id="{part.name}"></a>', f"### {part.question}"]
-                lines += [part.finding(numbers), f"![{part.name}]({experiment.figure_name(part)}.svg)"]
-                lines += [str(part.table(numbers)), f"Expected: {part.expectation}"]
-            lines[-1] += f" Numbers: [{name}.json]({name}.json)."
+                    rest += [f'<a id="{part.name}"></a>', f"#### {part.question}"]
+                rest += [part.finding(numbers), f"![{part.question}]({experiment.figure_name(part)}.svg)"]
+                rest += [str(part.table(numbers)), f"Expected: {part.expectation}"]
+            rest[-1] += f" Numbers: [{experiment.name}.json]({experiment.name}.json)."
+    lines = ["# What was found", *(["## What everybody should know", "\n".join(first)] if first else []), *rest]
+    lines.append("`python -m experiments draw all` writes this page from the numbers beside it: edits are lost.")
     write_atomically(folder / "README.md", "\n\n".join(lines) + "\n")
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
         from experiments.systems import ways_of_asking  # it imports every system
 
         numbers = load_part("ways_of_asking", folder)
         for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, find_part("ways_of_asking").table)):
-            before, _, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
-            _, _, after = rest.partition(TABLE_ENDS)
+            before, _, text = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+            _, _, after = text.partition(TABLE_ENDS)
             write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}")
         _write_papers()
         write_atomically(LIMITATIONS, limitations())
@@ -181,7 +186,7 @@ def limitations() -> str:
 
     lines = [
         "# What an audit cannot tell",
-        "Written by `python -m experiments draw`; do not edit. Every report has the same list. What plaudit protects, "
+        "Every report has the same list. What plaudit protects, "
         "and from whom, stands in [THREAT_MODEL.md](THREAT_MODEL.md).",
     ]
     for limit in LIMITS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,16 @@ def load_data(name: str) -> dict[str, Any]:
 
 QUESTIONS = load_data("questions.toml")
 NAMES = tuple(QUESTIONS)
+SUBJECTS = {  # by the beginning of a module's name; the last one has what is of no system
+    "flaxman.": "GDPC, RDPC and ADPC (Flaxman 2019)",
+    "phsafe.": "PHSafe",
+    "topdown.": "TopDown",
+    "ons.": "The pilot of the ONS",
+    "bottom_up": "The bottom-up mechanism",
+    "nist.": "NistDp3",
+    "others.": "Libraries and other auditors",
+    "": "Bounds, plans and all systems",
+}
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,7 @@ class Part:
     answer: str  # this and the next two are templates
     heads: str  # with " | " between them
     note: str = ""
+    title: str = ""  # of a finding that everybody should know
 
     @cached_property
     def functions(self) -> Any:
@@ -133,6 +145,10 @@ class Part:
         if words := self.changed(numbers):
             return f"With {words}: see the table and the figure. Answer and expectation are for other settings."
         return worded(self.answer, self._named(numbers))
+
+    def first_sentence(self, numbers: Numbers) -> str:
+        """Return how the finding begins."""
+        return re.split(r"(?<=[.]) (?=[A-Z0-9])", self.finding(numbers))[0]
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         """Return the numbers behind the finding."""
@@ -187,6 +203,11 @@ class Experiment:
         for part, own in self.of_parts(numbers):
             yield self.figure_name(part), part.functions.draw(own)
 
+    @property
+    def subject(self) -> str:
+        """What the experiment is of: the heading that the page of findings has it below."""
+        return SUBJECTS[next(key for key in SUBJECTS if self.parts[0].module.startswith(key))]
+
     def figure_name(self, part: Part) -> str:
         """Return the name of a part's figure, without an ending."""
         return f"{self.name}-{part.name}" if len(self.parts) > 1 else self.name
@@ -203,6 +224,14 @@ def find(name: str) -> Experiment:
 def experiment_of(part: str) -> Experiment:
     """Return the experiment that a part is of."""
     return find(next(name for name in NAMES if part in QUESTIONS[name]["parts"]))
+
+
+def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
+    """Return experiments below the headings of the page of findings."""
+    found: dict[str, list[Experiment]] = {subject: [] for subject in SUBJECTS.values()}
+    for experiment in map(find, names):
+        found[experiment.subject].append(experiment)
+    return {subject: experiments for subject, experiments in found.items() if experiments}
 
 
 def find_part(name: str) -> Part:

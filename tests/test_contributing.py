@@ -1,23 +1,30 @@
-"""What CONTRIBUTING.md shows is what the tests run."""
+"""What CONTRIBUTING.md shows is what the tests run, and runs as it is printed."""
 
 from __future__ import annotations
 
 import ast
-import re
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.docs.pages import ROOT, blocks
+
 SHOWN = {
     "tests/audit/attacks/test_own_attack.py": ["Rounding"],
     "tests/algorithms/test_own_system.py": ["Toy", "release_toy"],
     "tests/audit/methods/test_own_family.py": ["TotalVariation", "Difference"],
 }
+KNOWN = [  # what the last line of each has made known
+    "from audit.attacks import attack_names\nassert 'fractional_bits' in attack_names()",
+    "from algorithms.systems import systems\nassert systems()['toy'].claim == PureDP(1.0)",
+    "from audit.claims import parse_claim\nassert parse_claim('variation:0.25') == TotalVariation(0.25)",
+]
+BLOCKS = blocks(ROOT / "CONTRIBUTING.md", "python")
 
 
-@pytest.mark.parametrize("file", SHOWN)
-def test_the_code_is_that_of_the_tests(file):
+@pytest.mark.parametrize(("file", "block"), [*zip(SHOWN, BLOCKS, strict=True)])
+def test_the_code_is_that_of_the_tests(file, block):
     source = (ROOT / file).read_text("utf-8")
     nodes = {node.name: node for node in ast.parse(source).body if hasattr(node, "name")}
 
@@ -25,9 +32,13 @@ def test_the_code_is_that_of_the_tests(file):
         first = min(part.lineno for part in (node, *node.decorator_list))
         return "\n".join(source.splitlines()[first - 1 : node.end_lineno])
 
-    parts = [text(nodes[name]) for name in SHOWN[file]]
-    blocks = re.findall(r"```python\n(.*?)\n```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
-    assert "\n\n\n".join(parts) in blocks
+    assert "\n\n\n".join(text(nodes[name]) for name in SHOWN[file]) in block
+
+
+@pytest.mark.parametrize(("block", "known"), [*zip(BLOCKS, KNOWN, strict=True)])
+def test_the_code_runs_as_it_is_printed(block, known, tmp_path):
+    done = subprocess.run([sys.executable, "-"], input=block + known, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_attack_is_small():

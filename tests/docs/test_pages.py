@@ -80,7 +80,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^):\s]+)\)", page.read_text(encoding="utf-8"))
     for target in (target for target in targets if not target.startswith("/generated/")):  # those the build checks
         path, _, place = target.partition("#")
-        there = page.parent / path
+        there = page.parent / path if path else page
         assert there.exists(), f"{page.name} links to {target}"
         assert not place or f'<a id="{place}"></a>' in there.read_text(encoding="utf-8"), f"{page.name}: {target}"
 

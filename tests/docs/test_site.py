@@ -60,9 +60,9 @@ async def started():
 
 def test_every_finding_every_command_and_every_public_name_has_a_place(site: Path) -> None:
     assert {path.stem for path in (site / "generated" / "findings").glob("*.html")} == {"index", *NAMES}
-    reference = (site / "generated" / "api" / "audit.html").read_text("utf-8")
-    assert [name for name in public if f'id="audit.{name}"' not in reference] == ["replay"]  # a module, too
-    assert 'id="audit.replay.replay"' in (site / "generated" / "api" / "audit.replay.html").read_text("utf-8")
+    pages = {path.stem for path in (site / "generated" / "api").glob("*.html")}
+    assert {f"audit.{name}" for name in public} - pages == {"audit.replay"}  # a module, too
+    assert "audit.replay.replay" in pages
     commands = {path.stem for path in (site / "generated" / "commands").glob("*.html")}
     assert {"audit", "report", "release_phsafe", "explore_topdown"} <= commands
 
