@@ -353,7 +353,7 @@ class LossDistribution:
         Examples
         --------
         >>> from audit.exact import loss_distribution
-        >>> loss_distribution([0.1, 0.8, 0.1], [0.3, 0.6, 0.1]).trimmed(0.3).infinite_mass
+        >>> round(loss_distribution([0.1, 0.8, 0.1], [0.3, 0.6, 0.1]).trimmed(0.3).infinite_mass, 9)
         0.1
         """
         fraction("mass", mass, zero=True)

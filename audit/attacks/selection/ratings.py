@@ -25,6 +25,7 @@ Places = NDArray[np.intp]
 
 DOUBT = 1.5  # standard errors taken off a rate on runs that did not choose the rule
 WIDENED = 0.5  # standard errors of the difference within which a wider rule is no worse
+LEAST_RATIO = 3 / 14  # of runs that rate to runs that count: else chance in few hits outweighs a sure loss
 TIE = 1e-9  # of a rating for each place that makes a rule wider without a run that says so
 RESAMPLES, SEED = 16, 20  # times that selection runs are drawn again
 RIVALS = 8  # choices that others may make, those that promise most
@@ -140,7 +141,7 @@ class Guessing:
         Of rare events it is the rate that counts, however seldom they come.
         """
         z = 0.0 if rare else max(float(special.ndtri(self.confidence)), 0.0)
-        off = z / 2 * np.sqrt(runs / self.counting / (guesses + 0.75))
+        off = z / 2 * np.sqrt(np.maximum(runs / self.counting, LEAST_RATIO) / (guesses + 0.75))
         rate = np.square(np.sin(np.maximum(angle - off, 0.0)))
         if self.forgiven:
             lost = np.minimum(self.forgiven * runs / np.maximum(guesses, 1e-9), 1.0)

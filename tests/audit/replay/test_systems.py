@@ -96,7 +96,6 @@ def test_bugs_of_topdown_show_in_the_published_tables(kind, pair, promise, expec
     pairs = 20 if kind is PrunedByTruth else 1
     found = replay(topdown(kind, promise), pair, rng=3, size=pairs, released=True)
     assert kinds(found) == [expected]
-    assert found.seconds < 10 * pairs
     assert replay(topdown(promise=promise), pair, released=True).verdict == "not refuted"
 
 
