@@ -302,7 +302,7 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
         if isinstance(batch, list | tuple) and _hides(batch):
             return None
         array = batch if mask is None else batch.filled(0)
-        numbers = np.array(array) if array is original and not own else np.asarray(array)
+        numbers = np.array(array) if batch is original and not own else np.asarray(array)
     except MemoryError:  # says nothing of outputs
         raise
     except Exception:  # rows of varying length, or an object that is not made for numpy

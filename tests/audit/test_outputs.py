@@ -308,6 +308,11 @@ def test_numbers_are_a_copy(given):
     assert not np.shares_memory(numbers, given)
 
 
+def test_an_array_that_could_have_a_mask_is_copied_too():
+    batch = np.ma.MaskedArray([1.0, 2.0])
+    assert not np.shares_memory(as_numbers(batch), batch.data)
+
+
 @pytest.mark.parametrize(
     ("batch", "written_as"),
     [
