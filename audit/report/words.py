@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from audit.methods.method import NAMED, Method
 from audit.report.figures import excess
 from audit.results import AuditResult, Verdict
-from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, texts
+from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, row, texts
 
 __all__ = [
     "actions",
@@ -115,7 +115,7 @@ def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
         one = "The promise of privacy is broken."
         return one if every == "1 audit" else f"{broken} of {every} {_show(broken)} a broken promise of privacy."
     if every == "1 audit":
-        return "No verdict: there were too few runs." if idle else "No violation found."
+        return "No power: there were too few runs." if idle else "No violation found."
     return f"No violation found, but {idle} of {every} had too few runs." if idle else f"No violation found in {every}."
 
 
@@ -128,8 +128,9 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
                 ("Look at the event that was counted: it says which outputs tell the two databases apart.", "")
             )
         if result.support is None:
-            bound = f"{result.claim.parameter} above {texts(result.summary())['measured']}"
-            only = f"If the algorithm is as you intended, it can only promise {bound}; no audit says how far above."
+            cells = row(result.summary())
+            least = f"{result.claim.parameter} above {cells['measured']}, at {cells['confidence']} confidence"
+            only = f"If the algorithm is as you intended, it can only promise {least}; no audit says how far above."
             advice.append((only, ""))
         return advice
     if result.verdict == "no power":

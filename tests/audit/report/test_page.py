@@ -49,7 +49,7 @@ FAULTY = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on
     [
         ({"audits": [audited(), BROKEN, IDLE]}, "1 of 3 audits shows a broken promise of privacy."),
         ({"audits": [audited()]}, "No violation found."),
-        ({"audits": [IDLE]}, "No verdict: there were too few runs."),
+        ({"audits": [IDLE]}, "No power: there were too few runs."),
         ({"audits": [audited(), IDLE]}, "No violation found, but 1 of 2 audits had too few runs."),
         ({"audits": [audited()], "replays": [FAULTY, replayed()]}, "1 of 2 replays shows a violation."),
         ({"audits": [BROKEN], "replays": [FAULTY]}, "The promise of privacy is broken."),
