@@ -27,7 +27,8 @@ class Sectioned(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options."""
-        arguments, sections = [], {title: [] for title in SECTIONS}  # type: ignore[var-annotated]
+        arguments: list[tuple[str, str]] = []
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
         titles = {name: title for title, names in SECTIONS.items() for name in names.split()}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is None:

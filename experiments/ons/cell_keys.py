@@ -25,7 +25,7 @@ SETTINGS = {  # largest change and variance: as many counts change as in Census 
     "first example": (2, 1.0),
     "second example": (5, 3.0),
 }
-PAIRS = {"alone": 0, "among": 20}  # people in the cell besides her
+PAIRS = {"alone": 0, "among": 20}  # other people in the cell
 GEOMETRIC = "geometric noise"
 SIZES, AUDITS, RELEASES = (300, 1_000, 3_000, 10_000, 30_000, 100_000), 100, 200_000
 SURE = 1 - 1e-5  # of the limits of measured probabilities, on either side
@@ -53,12 +53,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def databases(pair: str) -> NeighborPair:
-    """Return one cell without her, and with her."""
+    """Return one cell without a person, and with her."""
     return NeighborPair.add_people([PAIRS[pair]], 0)
 
 
 def _about(setting: str, pair: str, releases: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return what the exact laws say of a pair, and how often its releases are impossible without her."""
+    """Return what the exact laws say of a pair, and how often its releases are impossible without the person."""
     mechanism, two = CellKey(*SETTINGS[setting]), databases(pair)
     law = exact_law(mechanism, two).reverse()  # of what is released with her, over what is without
     impossible = int(np.isneginf(mechanism.log_likelihood(mechanism(two.y, releases, rng), two.x)).sum())
@@ -183,7 +183,9 @@ def _draw_proofs(ax: Axes, numbers: Numbers) -> None:
     name_rows(ax, names, size=8)
     ax.set_xscale("log")
     ax.set_xlim(3e-6, 1.3)
-    ax.set_xlabel("outputs that are impossible without her, of all (log scale;\nD: largest change, V: variance)")
+    ax.set_xlabel(
+        "share of outputs that are impossible without the person (log scale;\nD: largest change, V: variance)"
+    )
     measured = line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE)
     handles = [measured, line_key("exact", **EXACT)]
     head(ax, "(a) one noisy count may prove that a person is in it", handles, x=-0.36)

@@ -48,12 +48,12 @@ EPSILON, SHARES = 1.0, ("1/10", "9/20", "9/20")
 TOTALS = {0: "no exact totals", 1: "exact totals of states", 2: "exact totals of districts"}  # by level of the areas
 LEAVES = {1: 3, 2: 1}  # districts in the first area of a level
 HOME, NEXT, FAR, KIND = 0, 1, TREE.n_leaves - 1, SCHEMA.cells - 1
-CASES = {  # what may be true of her; half the share of every count that changes; the finest exact totals that stay
-    "kind": ("she is of another kind", 1.0, 2),
-    "district": ("she lives in another district", 0.45, 1),
-    "state": ("she lives in another state", 0.9, 0),
-    "exchange": ("she does, and one of another kind moves back", 1.8, 2),
-    "added": ("she is not in the data", 0.5, 0),
+CASES = {  # of one person in the second database; half the share of every count that changes; finest totals that stay
+    "kind": ("is of another kind", 1.0, 2),
+    "district": ("lives in another district", 0.45, 1),
+    "state": ("lives in another state", 0.9, 0),
+    "exchange": ("lives in another state, and one of another kind moves back", 1.8, 2),
+    "added": ("is not in the data", 0.5, 0),
 }
 SIZE, FEW, AUDITS = 100_000, 200, 10
 LIMIT = 2.8  # of the axis, in promises
@@ -223,7 +223,9 @@ def _draw_pairs(ax: Axes, rows: list[dict[str, Any]]) -> None:
         *keys(exact="exact loss", promise="promise"),
         line_key("exact loss infinite, in every release", **INFINITE),
     ]
-    head(ax, "(a) who keeps the exact totals loses what is promised, who does not is known", handles, ncols=2, x=-0.36)
+    head(
+        ax, "(a) exact totals cost nothing if both databases have them, and else everything", handles, ncols=2, x=-0.36
+    )
 
 
 def _draw_estimates(ax: Axes, rows: dict[str, Any]) -> None:
