@@ -29,10 +29,10 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
     Parameters
     ----------
     name : str
-        Of a sheet: ``"phsafe"``, ``"topdown"``, ``"counts"`` or ``"audit"``.
+        The sheet: ``"phsafe"``, ``"topdown"``, ``"counts"`` or ``"audit"``.
     state : mapping of str to number, str, bool or None
-        Inputs that differ, by the keys that the page has: ``system/query/level/quantity``. None, where an input may be
-        empty: it is computed.
+        Inputs that differ from the published ones, by the keys of the page: ``system/query/level/quantity``. None
+        empties an input, which is then computed.
 
     Returns
     -------
