@@ -162,7 +162,7 @@ def _write_page(folder: Path) -> None:
                     first.append(f"- **[{part.title}](#{part.name})**: {part.first_sentence(numbers)}")
                 if len(experiment.parts) > 1:
                     rest += [f'<a id="{part.name}"></a>', f"#### {part.question}"]
-                rest += [part.finding(numbers), f"![{part.question}]({experiment.figure_name(part)}.svg)"]
+                rest += [part.finding(numbers), f"![{part.figure_title(numbers)}]({experiment.figure_name(part)}.svg)"]
                 rest += [str(part.table(numbers)), f"Expected: {part.expectation}"]
             rest[-1] += f" Numbers: [{experiment.name}.json]({experiment.name}.json)."
     lines = ["# What was found", *(["## What everybody should know", "\n".join(first)] if first else []), *rest]
