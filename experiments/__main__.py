@@ -162,8 +162,8 @@ def _write_page(folder: Path) -> None:
                     first.append(f"- **[{part.title}](#{part.name})**: {part.first_sentence(numbers)}")
                 rest.append("".join(f'<a id="{name}"></a>' for name in dict.fromkeys([*names, part.name])))
                 rest += [f"### {part.title}", part.finding(numbers)]
-                rest += [f"![{part.title}]({experiment.figure_name(part)}.svg)", str(part.table(numbers))]
-                rest.append(f"Expected: {part.expectation}")
+                rest.append(f"![{part.figure_title(numbers)}]({experiment.figure_name(part)}.svg)")
+                rest += [str(part.table(numbers)), f"Expected: {part.expectation}"]
                 names = []
             rest[-1] += f" Numbers: [{experiment.name}.json]({experiment.name}.json)."
     lines = ["<!-- python -m experiments draw all writes this page: edits are lost -->", "# What was found"]
