@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.io.files import replacing
+from audit.io.files import make_folder, replacing
 from audit.io.text import printable
 from audit.results.formatting import percent, texts
 
@@ -102,7 +102,7 @@ def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
     `private` lets nobody but its owner read it.
     """
     ending = path.suffix.lower()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with replacing(path, private=private) as file, house_style():
         figure.savefig(file, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
 

@@ -42,7 +42,7 @@ def measure(
     numbers = [row.number for row in ROWS]
     wanted = rows or numbers
     if unknown := [number for number in wanted if number not in numbers]:
-        raise ValueError(f"rows must be of 1 to {len(ROWS)}, got {unknown[0]}")
+        raise ValueError(f"rows must be of 1 to {numbers[-1]}, got {unknown[0]}")
     LOG.parent.mkdir(parents=True, exist_ok=True)
     if again:
         kept = [line for line in logged(LOG) if line["row"] not in wanted]
