@@ -74,7 +74,7 @@ class Making:
     def again(self, folder: Path) -> None:
         """Run the command where another run of it was cut short: what it leaves is whole, and is what it would be."""
         left = {path for path in visible(tree(folder)) if KILLED.search(path)}
-        once = any(word in self.command for word in (" release ", " --save "))
+        once = any(word in self.command for word in (" release ", " --save ", " --xlsx "))
         whole = once and (folder / self.new[0]).exists()
         before = tree(folder / "out") if whole else {}
         again = run(self.command, folder)
