@@ -1,4 +1,4 @@
-"""The twenty rows: what each asks, and what others publish of it."""
+"""The rows: what each asks, and what others publish of it."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_what_failed_is_said_first_and_by_name():
 
 
 def test_rows_are_numbered_and_every_one_has_a_test():
-    assert [row.number for row in ROWS] == list(range(1, 21))
+    assert [row.number for row in ROWS] == list(range(1, len(ROWS) + 1))
     found = set()
     for path in Path(ROOT / "tests").rglob("*.py"):
         text = path.read_text("utf-8")
