@@ -236,8 +236,12 @@ def _sources(result: AuditResult) -> tuple[str, ...]:
 def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     """Return counts as a table: its head, and a row for every kind of count."""
     kinds = {kind for side in result.counts.values() for kind in side}
-    first = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))[:KINDS]  # bins in their order
+    ordered = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))  # bins in their order
+    first, rest = ordered[:KINDS], ordered[KINDS:]
     table = [[kind.replace("_", " "), *(f"{side.get(kind, 0):,}" for side in result.counts.values())] for kind in first]
+    if rest:
+        more = [sum(side.get(kind, 0) for kind in rest) for side in result.counts.values()]
+        table.append([f"{len(rest)} more, together", *(f"{count:,}" for count in more)])
     return ["counted", *(f"on {name}" for name in result.counts)], table
 
 

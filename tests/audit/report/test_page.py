@@ -283,6 +283,8 @@ def test_counts_of_many_kinds_are_cut():
     bins = {f"bin {k}": k for k in range(500)}
     page = page_of([("a", audited(counts={"x": bins | {"runs": 5}, "y": {"runs": 7}}))])
     assert page.count('<th scope="row">bin ') == KINDS - 1
+    rest = sum(range(KINDS - 1, 500))
+    assert f'<th scope="row">{500 - KINDS + 1} more, together</th><td>{rest:,}</td><td>0</td>' in page
 
 
 @pytest.mark.slow
@@ -343,11 +345,12 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     )
     end = "A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
     assert quotable([("a", audited())]) == (
-        f"The audit did not refute the promise of privacy. {how} 95% confidence. {end}"
+        "The audit did not refute the promise of privacy. It proves a loss of at least 0.8750, where epsilon 1 is "
+        f"promised. {how} 95% confidence. {end}"
     )
     assert quotable([("a", audited()), ("b", IDLE)]) == (
-        f"None of 2 audits refuted a promise of privacy. 1 of them had too few runs to refute one. {how} 95% "
-        f"confidence. {end}"
+        "None of 2 audits refuted a promise of privacy. a proves most of its promise: a loss of at least 0.8750, where "
+        f"epsilon 1 is promised. 1 of them had too few runs to refute one. {how} 95% confidence. {end}"
     )
     words = quotable([("b", broken), ("a", audited())])
     assert words.startswith(
