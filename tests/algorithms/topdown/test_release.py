@@ -739,6 +739,7 @@ AGES = "17 and under, 18 and over, or 0 to 1"
 BAD = [
     ({"age": ["0", "", "1", "1"]}, {}, f"data: age must be one of {AGES}; 1 row broke it, such as a missing"),
     ({"sex": ["Female", "MALE", "male", "0"]}, {}, "female, male, or 0 to 1; 2 rows broke it"),
+    ({"county": ["1", "1 ", "1", "1"]}, {}, "data: codes of county must not begin or end with a space; 1 row broke it"),
     ({"county": ["1", "", "", "1"]}, {}, "data: county must have a code; 2 rows broke it, such as a missing"),
     (
         {"sex": ["female", "1", "male", "0"]},
