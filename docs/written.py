@@ -142,7 +142,7 @@ def write_findings(folder: Path) -> None:
                 parts += [f"{below} The numbers", str(part.table(numbers))]
                 parts += [f"{below} What was expected", part.expectation]
                 shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
-                if part.title:
+                if part.first:
                     options = f":link: {name}\n:link-type: doc\n:img-top: {figure}.svg\n:img-alt: {title}"
                     card = f":::{{grid-item-card}} {part.title}\n{options}\n\n{part.first_sentence(numbers)}\n:::"
                     cards.append(card)

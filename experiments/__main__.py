@@ -111,7 +111,7 @@ def check(
     names: Annotated[list[str] | None, typer.Argument(help="Names from the list; default all.")] = None,
     out: Folder = None,
 ) -> int:
-    """Hold saved numbers against what the experiments expect."""
+    """Compare saved numbers with what the experiments expect."""
     outcomes = [_report(name, out or FIGURES) for name in _known(names or ["all"])]
     return HOLDS if all(outcomes) else FAILS
 
@@ -156,18 +156,23 @@ def _write_page(folder: Path) -> None:
     for subject, experiments in by_subject(name for name in NAMES if (folder / f"{name}.json").exists()).items():
         rest.append(f"## {subject}")
         for experiment in experiments:
-            rest += [f'<a id="{experiment.name}"></a>', f"### {experiment.question}"]
+            names = [experiment.name]  # places that links lead to
             for part, numbers in experiment.of_parts(load_numbers(experiment.name, folder)):
-                if part.title:
+                if part.first:
                     first.append(f"- **[{part.title}](#{part.name})**: {part.first_sentence(numbers)}")
-                if len(experiment.parts) > 1:
-                    rest += [f'<a id="{part.name}"></a>', f"#### {part.question}"]
-                rest += [part.finding(numbers), f"![{part.figure_title(numbers)}]({experiment.figure_name(part)}.svg)"]
+                rest.append("".join(f'<a id="{name}"></a>' for name in dict.fromkeys([*names, part.name])))
+                rest += [f"### {part.title}", part.finding(numbers)]
+                rest.append(f"![{part.figure_title(numbers)}]({experiment.figure_name(part)}.svg)")
                 rest += [str(part.table(numbers)), f"Expected: {part.expectation}"]
+                names = []
             rest[-1] += f" Numbers: [{experiment.name}.json]({experiment.name}.json)."
-    lines = ["# What was found", *(["## What everybody should know", "\n".join(first)] if first else []), *rest]
-    lines.append("`python -m experiments draw all` writes this page from the numbers beside it: edits are lost.")
-    write_atomically(folder / "README.md", "\n\n".join(lines) + "\n")
+    lines = ["<!-- python -m experiments draw all writes this page: edits are lost -->", "# What was found"]
+    lines.append(
+        "Each finding has an answer, a figure, a table, and what was expected before the run. "
+        "`python -m experiments check` compares every expectation with the numbers."
+    )
+    lines += ["## What everybody should know", "\n".join(first)] if first else []
+    write_atomically(folder / "README.md", "\n\n".join([*lines, *rest]) + "\n")
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
         from experiments.systems import ways_of_asking  # it imports every system
 

@@ -124,8 +124,9 @@ class Part:
     expectation: str
     answer: str
     heads: str  # with " | " between them
+    title: str
     note: str = ""
-    title: str = ""  # of a finding that everybody should know
+    first: bool = False  # a finding that everybody should know
 
     @cached_property
     def functions(self) -> Any:

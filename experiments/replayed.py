@@ -262,13 +262,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
             f"{system['name']}: {system['pair']}",
             f"{system['verdict']}, {len(system['queries'])} queries",
             f"{system['milliseconds'] / 1e3:.2g} s",
-            f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}, exact",
+            f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}",
         )
         for system in systems
     ]
     known, by_name = list(numbers["known"].values()), {bug["name"]: bug for bug in bugs}
     for bug in (by_name[name] for name in PUBLISHED):
-        bound = f"at least {down(float(bug['sampled'][0]['lower_bound']))} of 1, {SAMPLES:,} runs"
+        bound = f"at least {down(float(bug['sampled'][0]['lower_bound']))} of 1"
         rows.append((bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", bound))
     others, shown_once = len(detected) - len(once), known.count(1)
     return locals()

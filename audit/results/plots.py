@@ -13,7 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.io.files import replacing
+from audit.io.files import make_folder, replacing
 from audit.io.text import printable
 from audit.results.formatting import missing_power, percent, texts
 
@@ -108,7 +108,7 @@ def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
     `private` lets nobody but its owner read it.
     """
     ending, drawn = path.suffix.lower(), io.BytesIO()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with house_style():
         figure.savefig(drawn, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
     data = drawn.getvalue()

@@ -62,17 +62,16 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     valid = [row for row in at_95 if row["group"] != MISTAKES]
     wrong = [row["misses"] / row["audits"] for row in at_95 if row["group"] == MISTAKES]
     above = sum(row["misses"] > allowed(row) for row in valid)
-    nearest = max(valid, key=lambda row: row["misses"] / allowed(row))
     levels, rows = (LEVELS[1], LEVELS[0], STRICT), []
     for group in dict.fromkeys(case.group for case in CASES if case.group != MISTAKES):
         own, cells = [row for row in numbers["rows"] if row["group"] == group], []
         for level in levels:
             at_level = (row for row in own if row["confidence"] == level)
             worst = max(at_level, key=lambda row: row["misses"] / allowed(row), default=None)
-            cells.append(f"{worst['misses']} of {worst['audits']:,} ({allowed(worst)})" if worst else "")
+            rates = [misses / worst["audits"] for misses in (worst["misses"], allowed(worst))] if worst else []
+            cells.append("{:.1%} ({:.1%})".format(*rates) if rates else "")
         rows.append((group, str(len({row["case"] for row in own})), *cells))
     mistakes = ", ".join(case.words for case in CASES if case.group == MISTAKES)
-    limit = allowed(nearest)
     return locals()
 
 

@@ -204,8 +204,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         for row in numbers["rows"]
         if row["violation"] == 1
     )
-    note = "Power is 0.8, confidence 95%, selection included. Of audits of mechanisms that lose just what they promise "
-    note = f"{note}{alarms} report a violation." if alarms else ""  # the quick form has none
+    note = "Runs of selection are included."
+    if alarms:  # the quick form has none
+        note += f" Audits of mechanisms that lose just what they promise report a violation in {alarms} of cases."
     return locals()
 
 

@@ -139,23 +139,20 @@ def label(row: dict[str, Any]) -> str:
 def facts(numbers: Numbers) -> dict[str, Any]:
     large, quick = [numbers["rows"][place] for place in (0, 1, 2, 5)], numbers["quick"]
     own = [down(middle(row, OURS)) for row in large]
-    wrong, audits = map(sum, zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
     answer = (
-        f"Ours proves {own[0]} of epsilon {large[0]['truth']:g} and {own[1]} of {large[1]['truth']:g} (geometric "
-        f"noise), {own[2]} of mu (Gaussian noise), and {own[3]} of mu from one run"
+        f"plaudit proves {own[0]} of epsilon {large[0]['truth']:g} and {own[1]} of {large[1]['truth']:g} (geometric "
+        f"noise), {own[2]} of mu (Gaussian noise) and {own[3]} of mu from one run"
     )
-    kind = f"medians at 95%, one person added; {wrong} of {audits:,} of our bounds are above the truth"
-    if quick:
-        answer = f"{answer}: {kind}."
-    else:
+    if not quick:
         *theirs, last = (down(best(row)[1]) for row in large)
-        answer = f"{answer}; the best of the others {', '.join(theirs)} and {last}. These are {kind}."
+        answer = f"{answer}; the best of the others {', '.join(theirs)} and {last}"
     rows = []
     for row in (row for row in numbers["rows"] if row["truth"]):
         peer, most = ("", 0.0) if quick else best(row)
         took = " and ".join(f"{np.median(row['auditors'][who]['seconds']):.2g}" for who in (OURS, peer) if who)
         rows.append((label(row), down(middle(row, OURS)), down(most) if peer else "", peer, took))
-    return {"answer": answer, "others": "" if quick else _of_others(numbers), "rows": rows}
+    answer, others = f"{answer} (medians at 95%, one person added).", "" if quick else _of_others(numbers)
+    return {"answer": answer, "others": others, "rows": rows}
 
 
 def _of_others(numbers: Numbers) -> str:
@@ -165,13 +162,14 @@ def _of_others(numbers: Numbers) -> str:
         for who, entry in row["auditors"].items():
             if not is_ours(who):
                 counted[entry["kind"] == BOUND].append(above(row, who))
+    own, audits = map(sum, zip(*(above(row, OURS) for row in numbers["rows"]), strict=True))
     (misses, bounds), (wrong, estimates) = (map(sum, zip(*counted[bound], strict=True)) for bound in (True, False))
     besides = [entry for row in numbers["rows"] for entry in row["besides"]]
     ended = dict.fromkeys(entry["what"] for entry in besides if isinstance(entry["answer"], str))
     return (
-        f"Above the truth are {misses} of {bounds:,} of their bounds, and {wrong:,} of {estimates:,} of their "
-        f"estimates, which carry no guarantee. {'; '.join(ended)} ended in an error; DP-Auditorium, StatDP, DP-Sniper "
-        "and Delta-Siege were not installed: their bounds are cited."
+        f"{own} of {audits:,} of our bounds are above the truth, {misses} of {bounds:,} of theirs, and {wrong:,} of "
+        f"{estimates:,} of their estimates, which carry no guarantee. {'; '.join(ended)} ended in an error. "
+        "DP-Auditorium, StatDP, DP-Sniper and Delta-Siege were not installed: their bounds are cited."
     )
 
 

@@ -13,12 +13,12 @@ from experiments.experiment import NAMES, MarkdownTable, load_data, worded
 from experiments.papers.values import Saved, values
 
 STATUSES = {
-    "same": "the printed number, table, formula or rule, to its last digit",
-    "close": "a printed number, within what is said",
+    "same": "the printed number, table, formula or rule, to the last digit",
+    "close": "the printed number, within a tolerance",
     "direction": "the same signs, growth and order (rank correlation 0.8 or more); the data behind are not public",
-    "shown": "done, drawn or tested here; no number is printed",
-    "differs": "measured or proved to be otherwise, or to hold only with a condition that is not printed",
-    "not to be had": "and why",
+    "shown": "done, drawn or tested here; the paper prints no number",
+    "differs": "otherwise here, or so only with a condition that is not printed",
+    "not available": "the paper's data or details are not public",
 }
 
 
@@ -38,16 +38,16 @@ class Item:
         """Refuse an item without a status or a place here, and names that do not exist."""
         if "{" not in self.how and self.how not in STATUSES:
             raise ValueError(f"how must be one of {', '.join(STATUSES)}, got {self.how!r} of {self.place}")
-        if self.how == "not to be had" and not self.why:
-            raise ValueError(f"what is not to be had must say why, got nothing of {self.place}")
-        if self.how != "not to be had" and not self.where:
+        if self.how == "not available" and not self.why:
+            raise ValueError(f"what is not available must say why, got nothing of {self.place}")
+        if self.how != "not available" and not self.where:
             raise ValueError(f"an item must be somewhere, got nothing of {self.place}")
         experiments = [name for name in self.where if ":" not in name]
         if self.how in ("close", "direction") or (experiments and self.how == "same"):
             raise ValueError(f"how must be computed from saved numbers, got {self.how!r} of {self.place}")
         if self.how == "same" and self.why:
             raise ValueError(f"what is the same must have no condition, got {self.why!r} of {self.place}")
-        if experiments and "{" not in self.ours and self.how not in ("shown", "not to be had"):
+        if experiments and "{" not in self.ours and self.how not in ("shown", "not available"):
             raise ValueError(f"numbers of an experiment must come from its file, got a text of {self.place}")
         for name in self.where:
             if ":" not in name and name not in NAMES:
@@ -61,19 +61,38 @@ class Item:
         return worded(self.how, named)
 
     def cells(self, named: dict[str, Any]) -> list[str]:
-        """Return the item as a row of the page."""
-        where = [
-            f"[{name}](../figures/README.md#{name})" if ":" not in name else f"`{_short(name)}`" for name in self.where
-        ]
-        how, printed, ours = (worded(template, named) for template in (self.how, self.printed, self.ours))
-        how += f": {self.why}" * bool(self.why)
-        return [self.place, self.says, ", ".join(where), printed, ours, how]
+        """Return the item as a row of what differs."""
+        return [self.place, self._there(named), "; ".join(self._here(named)), self._links]
+
+    def line(self, named: dict[str, Any]) -> str:
+        """Return the item as a line of the rest."""
+        words = self._there(named)
+        if here := "; ".join(self._here(named)):
+            words += f"{'. Here: ' if self.ours else '; '}{here}"
+        return f"- **{self.place}** ({self.status(named)}): {words}. {self._links}".rstrip()
+
+    def _there(self, named: dict[str, Any]) -> str:
+        """Return what the paper says, with the number that it prints unless it is the same here."""
+        printed = worded(self.printed, named)
+        return f"{self.says}: {printed}" if printed and self.status(named) != "same" else self.says
+
+    def _here(self, named: dict[str, Any]) -> list[str]:
+        """Return what comes out here, if that is said, and the condition or reason, if there is one."""
+        return [words for words in (worded(self.ours, named), self.why) if words]
+
+    @property
+    def _links(self) -> str:
+        return ", ".join(dict.fromkeys(map(_link, self.where)))
 
 
-def _short(name: str) -> str:
-    """Return a function by its name, a test by its file and name."""
+def _link(name: str) -> str:
+    """Return an experiment with its finding, a test by its file, anything else by its name."""
     module, _, inside = name.partition(":")
-    return f"{module.rpartition('.')[2]}: {inside}" if module.startswith("tests.") else f"{module}.{inside}"
+    if not inside:
+        return f"[{name}](../figures/README.md#{name})"
+    if module.startswith("tests."):
+        return f"[{module.rpartition('.')[2]}](../{module.replace('.', '/')}.py)"
+    return f"`{module}.{inside}`"
 
 
 @dataclass(frozen=True)
@@ -98,18 +117,20 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
     counts = Counter(item.status(named) for paper in papers for item in paper.items)
     statuses = [(how, words, str(counts[how])) for how, words in STATUSES.items()]
     parts = [
+        "<!-- python -m experiments papers writes this page: edits are lost -->",
         "# The five papers, item by item",
-        "Written by `python -m experiments papers`; do not edit. Every table, figure, equation and claim of the five "
-        "papers, with the function, experiment or test that has it here, what is printed, what comes out here, and how "
-        "close that is; first what differs. Numbers of ours, and the statuses that follow from them, are those of the "
-        "saved files in [figures/](../figures/README.md). TopDown is in none of the five: what is compared with its "
-        "own publications is in the same folder.",
-        str(MarkdownTable(("how close", "means", "items"), statuses)),
+        "Every table, figure, equation and claim of the five papers, by paper: first what differs, then the rest. The "
+        "numbers come from [figures/](../figures/README.md), which also compares TopDown, in none of the five, with "
+        "its own publications.",
+        str(MarkdownTable(("status", "what it means", "items"), statuses)),
     ]
-    heads = ("where", "what it says", "here", "printed", "ours", "how close")
+    heads = ("where", "what the paper says", "what comes out here", "shown by")
     for paper in papers:
         parts.append(f"## {paper.title}")
-        for title, differ in (("### What differs", True), ("### The rest", False)):
-            items = [item for item in paper.items if (item.status(named) == "differs") == differ]
-            parts += [title, str(MarkdownTable(heads, [item.cells(named) for item in items]))] if items else []
+        differ = [item for item in paper.items if item.status(named) == "differs"]
+        rest = [item for item in paper.items if item.status(named) != "differs"]
+        if differ:
+            parts += ["### What differs", str(MarkdownTable(heads, [item.cells(named) for item in differ]))]
+        if rest:
+            parts += ["### The rest", "\n".join(item.line(named) for item in rest)]
     return "\n\n".join(parts) + "\n"

@@ -34,10 +34,9 @@ def _listed(numbers: Iterable[Any], form: str) -> str:
 def _flaxman(n: Numbers) -> dict[str, Any]:
     moved = next(row for row in n["neighbor_relation"]["rows"] if row["case"] == "moved")
     one_person, sweep = n["flaxman_direct"]["one_person"], n["flaxman_sweep"]["rows"]
-    words = "exact loss {:g} of epsilon 1, one person added or removed"
     return {
         "moved": moved["exact"] / moved["epsilon"],
-        "exact": {row["system"]: words.format(float(row["exact"])) for row in n["seeds_audited"]["rows"]},
+        "exact": {row["system"]: float(row["exact"]) for row in n["seeds_audited"]["rows"]},
         "one_person": {
             "runs": opened(one_person["GDPC"]).size,
             "bounds": ", ".join(down(share(audit)) for audit in one_person.values()),
@@ -72,8 +71,8 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
         },
         "phsafe_published_share": {"least": down(min(shares)), "most": down(max(shares))},
         "phsafe_joint": {
-            model: f"{model}: {joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of it, "
-            f"{joint[f'{model} replace_one']['rho'] / ledger['bounded']:.1%} for a person replaced"
+            model: f"{model}: {joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho, "
+            f"{joint[f'{model} replace_one']['rho'] / ledger['bounded']:.1%} of 2 rho if replaced"
             for model in ("VAL", "DER", "API")
         },
         "coverage_of": {
@@ -138,9 +137,8 @@ def _ons(n: Numbers) -> dict[str, Any]:
     }
     for number, method in product(printed.CELLS, ("laplace", "printed", "best")):
         epsilon, apart = shares.nearest(fit, number, method)
-        ways = {"printed": "top-down, printed shares", "best": f"shares {named['best_shares']}"}
-        where = f"{ways.get(method, method)}, at epsilon {epsilon:g}"
-        named["nearest"][f"{number}, {method}"] = f"{where}: {apart:.2f} of cells in other classes"
+        ways = {"printed": "printed shares", "best": f"shares {named['best_shares']}", "laplace": "method 1"}
+        named["nearest"][f"{number}, {method}"] = f"{apart:.2f} with {ways[method]}, epsilon {epsilon:g}"
     for words, number in (("with", 8), ("without", 10)):
         _, there, here = printed.beside(fit["printed"], number)
         for place, region in enumerate(printed.NAMES):

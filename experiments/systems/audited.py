@@ -139,7 +139,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
                 loss,
                 f"{down(audit['lower_bound'])} ({audit['class']})",
                 verdict,
-                " ".join(filter(None, (about["lesson"], about.get("assumed", "").format(**deltas)))),
+                about.get("assumed", "").format(**deltas),
             )
         )
     return locals()

@@ -138,8 +138,12 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     reasons: list[str] = []
     for row in numbers["rows"]:
         audit = row["audit"]
-        cells = [*promised_and_lost(row), f"{audit['class']}, {audit['size']:,} runs"]
-        for estimate in row["ways"].values():
+        *cells, bound = promised_and_lost(row)
+        cells.append(f"{bound} ({audit['class']}, {audit['size']:,})")
+        shown, slope = {way: row["ways"][way] for way in WAYS if way != "slope"}, row["ways"]["slope"]
+        if "value" in slope:  # only Gaussian noise has one, and no lag tail
+            shown["lag_tail"] = slope
+        for estimate in shown.values():
             if "why" in estimate and estimate["why"] not in reasons:
                 reasons.append(estimate["why"])
             cells.append(

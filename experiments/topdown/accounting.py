@@ -188,7 +188,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     return {
         "rows": rows,
         "total": total,
-        "exact": _outward(*total["exact"]),
         "all_levels": _spread([total], "tight"),
         "a_level": _spread(persons, "tight"),
         "claim": " to ".join(setting["variance"]),

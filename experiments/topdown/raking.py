@@ -119,7 +119,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         *((f"lower bound from {words}", *(down(share(row[words])) for row in systems)) for words in WAYS),
     ]
     size = opened(systems[0]["one area"]).size
-    words = f"Of {counts.size} areas, a fifth of them empty; bounds are from {size:,} runs."
+    words = f"The tree has {counts.size} areas, a fifth of them empty. Bounds are from {size:,} runs."
     rdpc_error, topdown_error = rdpc["rmse"][-1], topdown["rmse"][-1]
     return locals()
 

@@ -22,7 +22,7 @@ from experiments.others import libraries
 SHORT = ("neighbor_relation", "phsafe_table10")  # the quick forms of the others take seconds
 QUICK = [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 PARTS = [part for name in NAMES for part in QUESTIONS[name]["parts"]]
-ANSWER, ROWS, COLUMNS = 60, 10, 5  # the most words of an answer, and the most of a table
+ANSWER, EXPECTED, ROWS, COLUMNS = 60, 95, 10, 5  # the most words of an answer and an expectation; of a table
 LINES = 2  # the most of a figure's title
 TABLES_ARE_THE_POINT = {"seeds_audited", "ways_of_asking"}  # a row a system
 
@@ -50,6 +50,7 @@ def finding_is_short(part, numbers):
     """Hold a finding to one page: a short answer, a small table whose cells are whole, few words below it."""
     answer, table = find_part(part).finding(numbers), find_part(part).table(numbers)
     assert len(answer.split()) <= ANSWER
+    assert len(find_part(part).expectation.split()) <= EXPECTED
     assert len(wrap(find_part(part).figure_title(numbers), 80)) <= LINES
     assert "\n" not in answer
     assert {len(row) for row in table.rows} == {len(table.heads)}

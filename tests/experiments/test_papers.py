@@ -33,6 +33,7 @@ def test_every_item_has_a_status_and_a_place_that_exists(item):
     assert item.place
     assert item.says
     assert not any("|" in cell for cell in item.cells(named())), "a cell must not hold the mark between cells"
+    assert "\n" not in item.line(named())
 
 
 def numbered(word, last):
@@ -76,29 +77,31 @@ def test_what_does_not_hold_differs():
 
 def test_what_differs_stands_first():
     for paper in page(FIVE, saved).split("\n## ")[1:]:
-        differs, rest = paper.split("### The rest")
-        assert all(
-            line.split(" | ")[-1].startswith("differs") for line in differs.splitlines()[6:] if line.startswith("|")
-        )
-        assert "| differs" not in rest
+        title, *lines = paper.splitlines()
+        (own,) = [paper for paper in FIVE if paper.title == title]
+        rest = lines.index("### The rest")
+        for item in own.items:
+            differs = item.status(named()) == "differs"
+            written = f"| {' | '.join(item.cells(named()))} |" if differs else item.line(named())
+            assert (lines.index(written) < rest) == differs
 
 
 def test_statuses_are_counted():
-    paper = Paper("one", (Item("a", "b", "same", ("audit.claims:PureDP",)), Item("c", "d", "not to be had", why="e")))
+    paper = Paper("one", (Item("a", "b", "same", ("audit.claims:PureDP",)), Item("c", "d", "not available", why="e")))
     direction = Item(
         "f", "g", "{agreement[8][how]}", ("ons_regions",), "{agreement[8][words]}"
     )  # a status by its check
     shown = page([paper, Paper("two", (direction,))], saved)
-    assert "to its last digit | 1 |" in shown
+    assert "to the last digit | 1 |" in shown
     assert "the data behind are not public | 1 |" in shown
-    assert "| c | d |  |  |  | not to be had: e |" in shown
+    assert "- **c** (not available): d; e." in shown
 
 
 @pytest.mark.parametrize(
     ("item", "words"),
     [
         (Item("a", "b", "guessed"), "how must be one of same, close"),
-        (Item("a", "b", "not to be had"), "what is not to be had must say why, got nothing of a"),
+        (Item("a", "b", "not available"), "what is not available must say why, got nothing of a"),
         (Item("a", "b", "same"), "an item must be somewhere, got nothing of a"),
         (
             Item("a", "b", "differs", ("one_run",), "0.5"),
