@@ -123,8 +123,6 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
         with temporary_folder(STAGED, target.parent) as staged:
             yield staged
             staged.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
-            for inner, *_ in os.walk(staged):  # which files are in it, before it is the release
-                sync(Path(inner))
             os.replace(staged, target)
             sync(target.parent)
     except BaseException:

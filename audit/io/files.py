@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -37,6 +38,8 @@ DEEPEST = 100
 TOO_DEEP = f"it is nested too deeply, on more than {DEEPEST} levels"
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
+UNSYNCED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
+"""Of folders that may not be read, or whose names a system cannot be told to write."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -104,8 +107,8 @@ def sync(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-    except OSError:
-        if not path.is_dir():  # whose names not every system can wait for
+    except OSError as error:
+        if error.errno not in UNSYNCED or not path.is_dir():
             raise
 
 

@@ -142,6 +142,21 @@ def test_a_link_is_replaced_and_never_followed(tmp_path, monkeypatch):
     assert victim.read_text() == "kept"
 
 
+def test_where_no_folder_can_be_synced_files_are(tmp_path, monkeypatch):
+    """Some systems, and some file systems, have no such thing."""
+    fsync, synced = os.fsync, []
+
+    def only_files(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        synced.append(handle)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", only_files)
+    write_atomically(tmp_path / "new" / "a", "text")
+    assert ((tmp_path / "new" / "a").read_text(), len(synced)) == ("text", 1)
+
+
 def test_of_several_writers_one_gets_a_name(tmp_path):
     gate, won, lost = threading.Barrier(8), [], []
 
