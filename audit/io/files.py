@@ -160,15 +160,15 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     return content
 
 
-def parsed_json(content: bytes, *, once: bool = False) -> Any:
+def parsed_json(content: bytes) -> Any:
     """Return what JSON in UTF-8 says, if it fits into memory and is not nested without end.
 
-    It may have 2,097,152 commas and brackets, in strings too; `once` refuses a name that stands twice in an object.
+    It may have 2,097,152 commas and brackets, in strings too, and no name twice in an object: readers differ there.
     """
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
     try:
-        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once if once else None)
+        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
         if HALF.search(content):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:

@@ -34,7 +34,8 @@ PEOPLE = ("microdata.csv", "synthetic.csv")
 def command_of(arguments: tuple[str, ...]) -> str:
     """Return the command of a line, or nothing; nothing is run for who asks for help."""
     first = next((word for word in arguments if not word.startswith("-")), "")
-    return "" if {"--help", "--version"} & {*arguments} else first
+    printing = any(word in ("--help", "--version") or word.startswith("--print") for word in arguments)
+    return "" if printing else first
 
 
 @cache
