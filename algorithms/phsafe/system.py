@@ -48,7 +48,7 @@ def _own(
 ) -> System:
     """Describe PHSafe on households of the user's own, to which those of a pair are added."""
     if preset and config:
-        raise ValueError(f"one of --preset and --config must be given at most, got {preset} and {config}")
+        raise ValueError(f"--preset and --config exclude each other, got {preset} and {config}")
     chosen = read_config(config or preset or USUAL)
     persons, homes, places = recoded_frames((data, units, geo), recode)
     own = tabulation(persons, derive_units(persons, homes) if derive else homes, places, config=chosen)

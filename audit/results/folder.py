@@ -111,7 +111,7 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise ValueError(f"{path} must be a folder of saved audits or one of them, and there is none")
+        raise ValueError(f"{path}: no such file or folder of saved audits")
     files = sorted(file for file in path.glob("*.json") if not file.name.startswith("."))
     if not files:
         raise ValueError(f"{path} must hold saved audits (*.json), got none")

@@ -780,7 +780,7 @@ def test_data_that_are_wrong(tmp_path, columns, options, rule):
         (arguments("--geo", "geo.txt"), "the list of areas must be a .csv or .parquet file, got geo.txt"),
         (arguments(preset="h1x"), "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'h1x'"),
         (arguments(seed="-1"), "seed must be 0 or more, got -1"),
-        (arguments("--epsilon", "1", "--rho", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
+        (arguments("--epsilon", "1", "--rho", "1"), "epsilon and rho exclude each other, got 1.0 and 1.0"),
         (arguments("--epsilon", "-1"), "epsilon must be 0 or more, got -1.0"),
         (arguments("--rho", "0"), "rho must be positive and finite, got 0.0"),
         (arguments("--rho", "1e-30"), "rho 1e-30 leaves detailed at level 0 3.33e-31, "),
