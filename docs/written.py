@@ -132,12 +132,12 @@ def write_findings(folder: Path) -> None:
         lines = []
         for experiment in experiments:
             name, numbered = experiment.name, list(experiment.of_parts(load_numbers(experiment.name, FIGURES)))
-            lines.append(f"- [{experiment.question}]({name}.md) {numbered[0][0].first_sentence(numbered[0][1])}")
             parts = [f"# {name}", f"**{experiment.question}**"]
             for part, numbers in numbered:
+                lines.append(f"- [{part.title}]({name}.md): {part.first_sentence(numbers)}")
                 figure, title = experiment.figure_name(part), part.figure_title(numbers)
                 below = "##" if len(numbered) == 1 else "###"
-                parts += [f"## {part.question}"] if below == "###" else []
+                parts += [f"## {part.title}"] if below == "###" else []
                 parts += [part.finding(numbers), f"![{title}]({figure}.svg)"]
                 parts += [f"{below} The numbers", str(part.table(numbers))]
                 parts += [f"{below} What was expected", part.expectation]
