@@ -92,7 +92,7 @@ def expected(arguments: tuple[str, ...], outcome: Any) -> tuple[set[int], str]:
         return {VIOLATION if worse else NO_POWER if weaker else WITHIN}, "words"
     elif command == "plan":
         return {WITHIN, *([NO_POWER] if NEVER.search(out) else [])}, "words"
-    return {WITHIN}, "words"
+    return {WITHIN}, "tables" if command == "release" else "words"  # which `wrong_with_release` reads
 
 
 def _made(outcome: Any) -> list[Json]:
