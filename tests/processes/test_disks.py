@@ -47,7 +47,9 @@ def small_store(making: Making, rng: random.Random) -> bool:
         ended = run(making.command, folder)
         for path in kept.iterdir():
             shutil.rmtree(path)
-    shutil.rmtree(folder / "kept")
+    for name in ("kept", "before"):
+        shutil.rmtree(folder / name)
+    assert ended.code == making.undisturbed.code or ended.err.startswith("plaudit: error: gdpc: kept/"), ended
     return making.held(ended, folder, lost=True)
 
 
