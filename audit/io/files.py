@@ -6,15 +6,15 @@ import errno
 import json
 import os
 import re
-import secrets
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from audit.io.temporary import STAGED, held, look_for_left, part_of, temporary_folder
 from audit.io.text import quoted
 
 __all__ = [
@@ -83,11 +83,14 @@ def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         sync(path.parent)
 
 
-def write_atomically(path: Path, content: str | bytes, *, private: bool = False, synced: bool = True) -> None:
+def write_atomically(
+    path: Path, content: str | bytes | Iterable[bytes], *, private: bool = False, synced: bool = True
+) -> None:
     """Write a file, whole or not at all, and its folders if need be: a reader sees the old one or the new one."""
     make_folder(path.parent)
     with replacing(path, private=private, synced=synced) as file:
-        file.write(content if isinstance(content, bytes) else content.encode())
+        content = content.encode() if isinstance(content, str) else content
+        file.writelines([content] if isinstance(content, bytes) else content)
 
 
 def make_folder(folder: Path) -> None:
@@ -127,8 +130,9 @@ def check_writable(folder: Path) -> None:
     try:
         if above == folder:
             tempfile.TemporaryFile(dir=folder).close()
+            look_for_left(folder)
             return
-        with tempfile.TemporaryDirectory(prefix=".", dir=above) as trial:  # others may make the folder meanwhile
+        with temporary_folder(STAGED, above) as trial:  # others may make the folder meanwhile
             Path(trial, *folder.parts[len(above.parts) :]).mkdir(parents=True)
     except OSError as error:
         error.filename = str(folder)
@@ -153,7 +157,9 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     size = status.st_size
     if size <= limit:
         with path.open("rb") as file:
-            content = file.read(limit + 1)  # of a pipe no size is known
+            content = file.read(size + 1)
+            if len(content) > size:  # of a pipe no size is known
+                content += file.read(limit - size)
         size = len(content)
     if size > limit:
         raise ValueError(f"{path} must be at most {limit} bytes, got {size}")
@@ -199,12 +205,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 @contextmanager
 def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
     """Open a new file beside another, under a name that nobody can foresee, and leave nothing of that name behind."""
-    part = path.with_name(f".{secrets.token_hex(16)}.part")
+    part, lock = part_of(path), None
     try:
-        with open(os.open(part, NEW, 0o600 if private else 0o666), "wb") as file:
+        new, lock = held(part, lambda: os.fdopen(os.open(part, NEW, 0o600 if private else 0o666), "wb"))
+        with new as file:
             yield file, part
     finally:
         try:
             part.unlink(missing_ok=True)
         finally:  # once more, where an interrupt came before
             part.unlink(missing_ok=True)
+            if lock is not None:
+                os.close(lock)

@@ -218,7 +218,7 @@ class SilentError(Exception):
         (RuntimeError("std::bad_cast"), "plaudit: error: RuntimeError: std::bad_cast"),
         (PanicError("no thread"), "plaudit: error: PanicError: no thread"),
         (SilentError(), "plaudit: error: SilentError: (what it says cannot be printed)"),
-        (MemoryError(), "plaudit: error: MemoryError:"),
+        (MemoryError(), "plaudit: error: memory ran out, and fewer jobs or runs need less: no size is known"),
         (GeneratorExit(), "plaudit: error: GeneratorExit:"),
         (SystemExit(1), "plaudit: error: SystemExit: 1"),
         (SystemExit(0), "plaudit: error: SystemExit: 0"),

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -135,7 +136,7 @@ def test_a_link_is_replaced_and_never_followed(tmp_path, monkeypatch):
     assert link.is_symlink()
     write_atomically(link, "text")
     assert (victim.read_text(), link.read_text(), link.is_symlink()) == ("kept", "text", False)
-    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0" * 2 * size)  # as if it had been foreseen
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)  # as if it had been foreseen
     (tmp_path / f".{'0' * 32}.part").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_atomically(tmp_path / "new", "text")

@@ -271,7 +271,7 @@ def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
         asked(mechanism, store=tmp_path / "file")
     if os.geteuid() != 0:
         (tmp_path / "locked").mkdir(mode=0o500)
-        with pytest.raises(PermissionError):
+        with pytest.raises(OSError, match="locked"):
             asked(mechanism, store=tmp_path / "locked")
     assert calls == []
 
