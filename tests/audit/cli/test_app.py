@@ -170,7 +170,7 @@ def speaks(data: object, size: int, rng: object) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("check", COLORED), "[31mRED 2J must be a folder of saved audits"),
+        (("check", COLORED), "[31mRED 2J : no such file or folder of saved audits"),
         (("audit", COLORED), "no system is called"),
         (("audit", "gdpc", "--data", f"{COLORED}.csv"), "[31mRED 2J .csv: no such file"),
         (

@@ -91,7 +91,7 @@ def test_results_folders_and_devices_are_never_replaced(plaudit, folder):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (None, "must be a folder of saved audits"),
+        (None, ": no such file or folder of saved audits"),
         ("", "must hold saved audits"),
         ("[" * 100_000, "is not a result file"),
     ],
