@@ -74,20 +74,15 @@ def look_for_left(folder: Path) -> None:
     folder = Path(os.path.abspath(folder))
     if folder in _left:
         return
-    sizes = []
+    sizes, words = [], ""
     for path, lock in _left_in(folder):
-        sizes.append((path.name.startswith((SPILLED, STAGED)), _size(path)))
+        sizes.append(_sizes(path))
         os.close(lock)
-    words = ""
     if sizes:
-        folders = sum(is_folder for is_folder, _ in sizes)
-        numbers = ((len(sizes) - folders, "file"), (folders, "folder"))
-        many = " and ".join(f"{number} {what}{'s' * (number > 1)}" for number, what in numbers if number)
-        them, they = ("them", "they") if len(sizes) > 1 else ("it", "it")
-        clean = (
-            f"remove {them} with `plaudit doctor --clean {shlex.quote(str(folder))}`, for {they} may hold personal data"
-        )
-        words = f"left by a run that was killed: {many}, {in_bytes(sum(size for _, size in sizes))}; {clean}"
+        number = sum(map(len, sizes))
+        many = f"{number} file{'s' * (number != 1)}, {in_bytes(sum(map(sum, sizes)))}"
+        clean = f"remove them with `plaudit doctor --clean {shlex.quote(str(folder))}`, for they may hold personal data"
+        words = f"left by a run that was killed: {many}; {clean}"
     _left[folder] = words
 
 
@@ -103,7 +98,7 @@ def cleaned(folder: Path) -> Iterator[tuple[Path, str]]:
     for place, _, _ in os.walk(folder):  # which follows no links
         for path, lock in _left_in(Path(place)):
             try:
-                size = in_bytes(_size(path))
+                size = in_bytes(sum(_sizes(path)))
                 if FOLDER.fullmatch(path.name):
                     shutil.rmtree(path)
                 else:
@@ -158,7 +153,7 @@ def _locked(path: Path, *, wait: bool) -> int | None:
     return None
 
 
-def _size(path: Path) -> int:
-    """Return the bytes of a file, or of all files in a folder."""
+def _sizes(path: Path) -> list[int]:
+    """Return the bytes of a file, or of each in a folder."""
     files = [path] if path.is_file() else [Path(place, name) for place, _, names in os.walk(path) for name in names]
-    return sum(os.lstat(file).st_size for file in files)
+    return [os.lstat(file).st_size for file in files]
