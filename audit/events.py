@@ -22,7 +22,7 @@ DECIMALS = 9  # float scores are rounded before any comparison: the last bits of
 
 
 def score_in_words(score: float) -> str:
-    """Return a score as reports show it, in up to ten digits; what stood for infinity or no number is written so."""
+    """Return a score as reports show it, in up to ten digits, with infinity and no number in words."""
     if score in NAMES:
         return NAMES[score]
     if RAISED < score < NAN:
@@ -41,15 +41,15 @@ class Statistic:
     function : callable
         Takes outputs, shape (runs, *output), and returns scores, shape (runs,).
     log_ratio : bool
-        Whether scores are meant to be log-likelihood ratios of `y` over `x`: then the choice of a rule believes them,
-        as far as runs do not contradict them.
+        Whether scores are log-likelihood ratios of `y` over `x`: the choice of a rule then relies on them, unless runs
+        contradict them.
     proportional : bool
-        Whether scores are meant to be that up to a factor, which runs tell.
+        Whether scores are log-likelihood ratios up to a factor, which the audit estimates from runs.
     exact : bool
-        Whether they are log-likelihood ratios by the mechanism's own law: an infinite score is then an output that one
-        database alone can give.
+        Whether scores are log-likelihood ratios by the mechanism's own law: an infinite score is then an output that
+        one database alone can give.
     entry : tuple of int, optional
-        Where the score stands in an output, if it is a single entry of it.
+        The place of the score in an output, if the score is one entry of it.
     """
 
     name: str
@@ -322,17 +322,17 @@ class Event:
     Attributes
     ----------
     statistic : Statistic
-        What of the output is looked at.
+        The number of an output that the event looks at.
     rule : ThresholdRule, CellRule or WeightRule
-        What is guessed from it.
+        Guesses the database from it.
     value : callable, optional
         Writes a score in words.
     shortfalls : tuple of float, optional
         By how much, in nats, the bounds of events that other runs might have chosen fall short of a good one.
     share : float, optional
-        Of the error probability that it is given where another event promises more.
+        Its share of the error probability, if another event promises more.
     hits : int, optional
-        Selection runs that an outcome of one database alone needed to be chosen in its place.
+        How many selection runs an outcome of one database alone must have had for the audit to choose it instead.
     """
 
     statistic: Statistic
@@ -344,9 +344,9 @@ class Event:
 
     @classmethod
     def at_least(cls, index: int | tuple[int, ...], high: float, *, low: float | None = None) -> Event:
-        """Return the event that one entry of an output is at least `high`, which speaks for `y`; ready before any run.
+        """Return the event that guesses `y` if one entry of an output is at least `high`; it needs no run to be chosen.
 
-        `index` is ``()`` for outputs that are one number. From `low` down, if it is given, the guess is `x`. Both are
+        `index` is ``()`` for outputs that are one number. With `low` the event guesses `x` from there down. Both are
         rounded as scores are.
         """
         where = index if isinstance(index, tuple) else (index,)
@@ -355,13 +355,13 @@ class Event:
 
     @classmethod
     def equals(cls, index: int | tuple[int, ...], value: float) -> Event:
-        """Return the event that one entry of an output is `value`, which speaks for `y`; see `at_least`."""
+        """Return the event that guesses `y` if one entry of an output is `value`; see `at_least`."""
         where = index if isinstance(index, tuple) else (index,)
         return cls(cell(*where), CellRule(_rounded([value]), np.array([])))
 
     @classmethod
     def raises(cls) -> Event:
-        """Return the event that the run raises an exception, which speaks for `y`; see `at_least`."""
+        """Return the event that guesses `y` if the run raises an exception; see `at_least`."""
         return cls(Statistic("whether the run raised", raised), CellRule(np.array([1.0]), np.array([])))
 
     def guess(self, outputs: NDArray[Any]) -> Guesses:

@@ -36,16 +36,17 @@ class Mechanism(Protocol):
     ``exact(data)``
         What one output would be without noise, an array of its shape: estimates subtract it.
     ``components()``
-        Mechanisms whose outputs side by side are its own, independent of each other and each with one law of noise:
-        estimates look at each of them, and add up the losses.
+        Independent mechanisms, each with one law of noise, whose outputs together are the output: estimates look at
+        each of them, and add up the losses.
     ``entrywise``
-        True if each entry of an output depends on its own entry of the data alone: unchanged entries then cost nothing.
+        True if each entry of an output depends on its own entry of the data alone: likelihoods then need the entries
+        that the pair changes, and no others.
     ``runs_per_block``
-        How many runs it makes at a time, at most: few for a slow one, so that blocks are finished and kept often, and
-        spread over cores. Another number is another result.
+        How many runs it makes at a time, at most: few for a slow one, so that blocks finish often, and all cores work.
+        Another number is another result.
     ``threads``
-        True if blocks at work at the same time may share it, since it never writes into arrays of its own: threads
-        start faster than processes, and neither data nor outputs are copied.
+        True if threads may share it, since it never writes into arrays of its own. Threads start faster than processes
+        and copy neither data nor outputs.
     ``areas``
         For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
         area of each count in the data.
@@ -71,11 +72,11 @@ def per_run(
         Takes a database and a `numpy.random.Generator`; returns one output: a number, an array, a word, or a row or
         mapping of such.
     factory : callable, optional
-        In its place: takes nothing and returns such a function. It is called once in every process that runs, which
-        lets several processes work with objects that cannot be pickled.
+        In its place: takes nothing and returns such a function. Every process calls it once, so that several processes
+        can work with objects that cannot be pickled.
     seedable : bool
         Whether all randomness comes from the generator. With False, as for libraries that take it from the operating
-        system, the function is called with the database alone, and a result says that no seed reproduces it.
+        system, the function gets the database alone, and a result says that no seed reproduces it.
 
     Returns
     -------

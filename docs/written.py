@@ -134,17 +134,17 @@ def write_findings(folder: Path) -> None:
             name, numbered = experiment.name, list(experiment.of_parts(load_numbers(experiment.name, FIGURES)))
             parts = [f"# {name}", f"**{experiment.question}**"]
             for part, numbers in numbered:
-                lines.append(f"- [{part.title}]({name}.md): {part.first_sentence(numbers)}")
-                figure, answer = experiment.figure_name(part), part.finding(numbers)
+                figure, title = experiment.figure_name(part), part.figure_title(numbers)
+                lines.append(f"- [{part.title}]({name}.md): {title}")
                 below = "##" if len(numbered) == 1 else "###"
                 parts += [f"## {part.title}"] if below == "###" else []
-                parts += [answer, f"![Figure of {part.name}: {_in_brackets(answer)}]({figure}.svg)"]
+                parts += [part.finding(numbers), f"![{title}]({figure}.svg)"]
                 parts += [f"{below} The numbers", str(part.table(numbers))]
                 parts += [f"{below} What was expected", part.expectation]
                 shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
                 if part.first:
-                    options = f":link: {name}\n:link-type: doc\n:img-top: {figure}.svg\n:img-alt: {part.question}"
-                    card = f":::{{grid-item-card}} {part.title}\n{options}\n\n{part.first_sentence(numbers)}\n:::"
+                    options = f":link: {name}\n:link-type: doc\n:img-top: {figure}.svg\n:img-alt: {title}"
+                    card = f":::{{grid-item-card}} {part.title}\n{options}\n\n{title}\n:::"
                     cards.append(card)
             commands = f"python -m experiments run {name}\npython -m experiments check {name}"
             parts += ["## Run it again", f"```\n{commands}\n```", f"All numbers are in {{download}}`{name}.json`."]
@@ -160,11 +160,6 @@ def write_findings(folder: Path) -> None:
         *lists,
         _list(list(NAMES), "", hidden=True),
     )
-
-
-def _in_brackets(words: str) -> str:
-    """Words that may stand where Markdown has the text of a figure."""
-    return re.sub(r"[\[\]`*]", "", words)
 
 
 def write_commands(folder: Path) -> None:

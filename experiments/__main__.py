@@ -159,9 +159,9 @@ def _write_page(folder: Path) -> None:
             names = [experiment.name]  # places that links lead to
             for part, numbers in experiment.of_parts(load_numbers(experiment.name, folder)):
                 if part.first:
-                    first.append(f"- **[{part.title}](#{part.name})**: {part.first_sentence(numbers)}")
+                    first.append(f"- **[{part.title}](#{part.name})**: {part.figure_title(numbers)}")
                 rest.append("".join(f'<a id="{name}"></a>' for name in dict.fromkeys([*names, part.name])))
-                rest += [f"### {part.title}", part.finding(numbers)]
+                rest += [f"### {part.title}", part.finding(numbers)]  # which says what the figure shows
                 rest += [f"![{part.title}]({experiment.figure_name(part)}.svg)", str(part.table(numbers))]
                 rest.append(f"Expected: {part.expectation}")
                 names = []

@@ -241,16 +241,15 @@ def _takes(numbers: Numbers, words: str) -> dict[str, str]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(10.2, 3, 2)
-    curves, missing, reach, witness, tails = spread(axes)
+    figure, axes = page(7.0, 2, 2)
+    curves, reach, tails = spread(axes)
     _draw_curves(curves, numbers)
-    _draw_missing(missing, numbers)
+    rows = numbers["inverse"]
+    reach.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)
     words = "largest noise from 53 bits\n(people, log scale)"
-    _draw_inverse(reach, numbers, "reach", words, "(c) inverse CDF: where the noise ends")
-    words = "probability of an impossible\noutput (log scale)"
-    _draw_inverse(witness, numbers, "witness", words, "(d) inverse CDF: chance of a proof")
+    reach.set(yscale="log", ylabel=words, title="(b) inverse CDF: where the noise ends")
     _draw_tails(tails, numbers)
-    for ax in axes[:4]:
+    for ax in (curves, reach):
         ax.set(xscale="log", xlabel="$\\varepsilon$, one person added or removed (log scale)")
     return figure
 
@@ -274,32 +273,6 @@ def _draw_curves(ax: Axes, numbers: Numbers) -> None:
     head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)
 
 
-def _draw_missing(ax: Axes, numbers: Numbers) -> None:
-    for name, (color, _, marker) in zip(("county x race", "county", "state"), SERIES, strict=False):
-        for words, line, face, size in (("as drawn", "-", color, 3), ("calibrated", ":", "none", 6)):
-            rows = numbers["curves"][f"{name}, {words}"]
-            gap = np.array([1 - row["l1"]["accuracy"] for row in rows])
-            if (gap < 1e-9).all():  # state totals that are published
-                continue
-            style: dict[str, Any] = {"color": color, "linestyle": line, "markersize": size, "markerfacecolor": face}
-            label = name if words == "as drawn" else None
-            ax.plot([row["epsilon"] for row in rows], gap, marker=marker, label=label, **style)
-    ax.set(yscale="log", ylabel="1 - L1 accuracy (log scale)")
-    gray: dict[str, Any] = {"color": GRAY, "marker": "o"}
-    handles = [
-        *own_keys(ax),
-        line_key("as drawn", **gray, markersize=3),
-        line_key("calibrated", **gray, linestyle=":", markersize=6, markerfacecolor="none"),
-    ]
-    head(ax, "(b) by level (calibrated states: exact)", handles, ncols=2)
-
-
-def _draw_inverse(ax: Axes, numbers: Numbers, what: str, words: str, title: str) -> None:
-    rows = numbers["inverse"]
-    ax.plot([row["epsilon"] for row in rows], [row[what] for row in rows], color=GREEN, marker="o", markersize=4)
-    ax.set(yscale="log", ylabel=words, title=title)
-
-
 def _draw_tails(ax: Axes, numbers: Numbers) -> None:
     top = max(float(loss) for rows in numbers["tails"].values() for _, loss in rows if np.isfinite(float(loss))) * 3
     for row, (epsilon, look) in enumerate(styles(numbers["tails"], markersize=3.5).items()):
@@ -313,5 +286,5 @@ def _draw_tails(ax: Axes, numbers: Numbers) -> None:
     ax.set_ylim(0.6, top * 5)
     ax.set_xlabel("distance of the output from the count, $|k|\\,\\varepsilon$")
     ax.set_ylabel("largest exact loss there,\nin $\\varepsilon$ (log scale)")
-    handles = [*own_keys(ax), line_key("promise", **PROMISE), bar_key("gray band: infinite", "#DDDDDD")]
-    head(ax, "(e) inverse distribution function (CDF): loss in the tails", handles, ncols=5)
+    handles = [*own_keys(ax), line_key("promise", **PROMISE), bar_key("gray band: infinite", GRAY, alpha=0.3)]
+    head(ax, "(c) inverse distribution function (CDF): loss in the tails", handles, ncols=5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from audit.results.plots import (
 CIRCLE: dict[str, Any] = {"marker": "o", "color": BLUE, "linestyle": "none"}
 TIGHT: dict[str, Any] = {"handletextpad": 0.5, "columnspacing": 1.2}  # of legends
 INFINITE: dict[str, Any] = {"marker": ">", "color": BLACK, "markersize": 7, "linestyle": "none"}  # an exact loss
+WITNESS: dict[str, Any] = INFINITE | {"color": RED}  # a violation, whatever its lower bound
 BOX: dict[str, Any] = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # behind words
 
 
@@ -52,6 +54,14 @@ def _grid(ax: Axes) -> GridSpecBase:
     grid = ax.get_gridspec()
     assert grid is not None
     return grid
+
+
+def entitle(figure: Figure, words: str) -> None:
+    """Say above all panels what the figure shows, in lines that it gets the room for."""
+    most = len(wrap(words, 80))
+    lines = next(lines for width in range(len(words) // most, 81) if len(lines := wrap(words, width)) == most)
+    figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * len(lines))
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", size=10.5, weight="bold")
 
 
 def spread(axes: Sequence[Axes]) -> list[Axes]:
@@ -126,7 +136,7 @@ def bare_rows(ax: Axes) -> None:
     ax.spines["left"].set_visible(False)
 
 
-def beside(ax: Axes, at: float, words: str, x: float = 1.03, size: float = 7.5, **style: Any) -> None:
+def beside(ax: Axes, at: float, words: str, x: float = 1.03, size: float = 8, **style: Any) -> None:
     """Write into a row, `x` in widths of the panel: beyond it if `x` is more than 1."""
     place: dict[str, Any] = {"va": "center", "fontsize": size, "transform": ax.get_yaxis_transform()}
     ax.text(x, at, words, **place | style)
@@ -186,7 +196,7 @@ def line_key(label: str, **style: Any) -> Line2D:
     return Line2D([], [], label=label, **style)
 
 
-def bar_key(label: str, color: str = BLUE, *, violated: bool = False) -> Patch:
-    """Return an entry of a legend: a bar, blue unless it is the second of two, or a violation."""
-    look: dict[str, Any] = {"edgecolor": "white", "linewidth": 0, "label": label}
-    return Patch(facecolor=RED, hatch="//", **look) if violated else Patch(facecolor=color, **look)
+def bar_key(label: str, color: str = "", *, violated: bool = False, alpha: float = 1.0) -> Patch:
+    """Return an entry of a legend: a bar, blue unless it is one of several, or a violation, which is hatched."""
+    look: dict[str, Any] = {"edgecolor": "white", "linewidth": 0, "label": label, "alpha": alpha}
+    return Patch(facecolor=color or (RED if violated else BLUE), hatch="//" if violated else None, **look)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from audit.cli.inputs.parameters import described, writable
 from audit.results.files import read_json, write_json
 from audit.results.formatting import at_least, at_most
 from audit.results.provenance import provenance
+from experiments.drawing import entitle
 
 CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
 FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_misses`
@@ -118,9 +118,10 @@ class Part:
 
     name: str
     module: str
+    headline: str  # this, the answer and the two after it are templates
     question: str
     expectation: str
-    answer: str  # this and the next two are templates
+    answer: str
     heads: str  # with " | " between them
     title: str
     note: str = ""
@@ -147,9 +148,9 @@ class Part:
             return f"With {words}: see the table and the figure. Answer and expectation are for other settings."
         return worded(self.answer, self._named(numbers))
 
-    def first_sentence(self, numbers: Numbers) -> str:
-        """Return how the finding begins."""
-        return re.split(r"(?<=[.]) (?=[A-Z0-9])", self.finding(numbers))[0]
+    def figure_title(self, numbers: Numbers) -> str:
+        """Return the finding in a line or two: the title of the figure, and what it says where nobody sees it."""
+        return self.finding(numbers) if self.changed(numbers) else worded(self.headline, self._named(numbers))
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         """Return the numbers behind the finding."""
@@ -202,7 +203,9 @@ class Experiment:
     def figures(self, numbers: Numbers) -> Iterator[tuple[str, Figure]]:
         """Yield the name of every figure, and the figure."""
         for part, own in self.of_parts(numbers):
-            yield self.figure_name(part), part.functions.draw(own)
+            figure = part.functions.draw(own)
+            entitle(figure, part.figure_title(own))
+            yield self.figure_name(part), figure
 
     @property
     def subject(self) -> str:

@@ -19,10 +19,10 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from audit import Attack, NeighborPair, measure_loss
 from audit.results import plain_number
-from audit.results.plots import BLACK, EXACT, GRAY, PROMISE
+from audit.results.plots import BLACK, EXACT, GRAY, PROMISE, RED
 from experiments.audits import bounds, group_pair, kept, none_above, run_all
 from experiments.drawing import BOX, bar, bare_rows, beside, column, extent, foot, keys, line_key, page
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, violations
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
 
 BUGS, FAULTY, CORRECT = "known bugs", "faulty benchmarks", "correct algorithms"
 CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick form leaves out what takes more runs
@@ -180,13 +180,14 @@ def draw(numbers: Numbers) -> Figure:
     _draw_scale(ax, place + 0.7)
     handles = [
         *keys(
-            violated="lower bound, violated (confidence $1 - 10^{-6}$)",
-            bound="lower bound, not refuted",
+            violated="lower bound above the promise: violated",
+            bound="lower bound, confidence $1 - 10^{-6}$",
             extent="lowest to highest of the audits (bar: median)",
             promise="promise",
-            exact="true loss; where infinite: an audit has a witness",
+            exact="true loss",
         ),
-        line_key("true loss infinite, and no audit has a witness", **EXACT, markerfacecolor="white"),
+        line_key("an audit has a witness: violated", **EXACT | {"color": RED}),
+        line_key("infinite, and no audit has a witness", **EXACT, markerfacecolor="white"),
     ]
     foot(figure, handles, ncols=2)
     return figure
@@ -195,16 +196,17 @@ def draw(numbers: Numbers) -> Figure:
 def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     values, loss = [value / row["claim"] for value in bounds(row["audits"])], float(row["loss"])
     if values:
-        bar(ax, at, float(np.median(values)), violated=2 * violations(row["audits"]) > len(values), end=END)
+        bar(ax, at, float(np.median(values)), violated=float(np.median(values)) > 1, end=END)
         extent(ax, values, at)
     else:
         beside(ax, at, "refused: the runs are not independent", x=0.01, bbox=BOX)
     witness = any(audit["witness"] is not None for audit in row["audits"])
     length = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
-    face = BLACK if witness or math.isfinite(loss) else "white"
-    ax.plot(length, at, **EXACT, markerfacecolor=face, zorder=4, clip_on=False)
+    color = RED if witness else BLACK
+    face = color if witness or math.isfinite(loss) else "white"
+    ax.plot(length, at, **EXACT | {"color": color}, markerfacecolor=face, zorder=4, clip_on=False)
     if length == END:
-        ax.text(END / 1.25, at, f"{loss / row['claim']:,.0f}", ha="right", va="center", fontsize=7.5)
+        ax.text(END / 1.25, at, f"{loss / row['claim']:,.0f}", ha="right", va="center", fontsize=8)
     column(ax, at, f"{row['size']:,}", 54)
 
 

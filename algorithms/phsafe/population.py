@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from algorithms.phsafe.schema import GEO, MAFID, UNITS
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.tables.frames import Frame
+from audit.io.files import sync
 
 __all__ = ["Households", "People", "assembled", "draw", "load_households", "paths_in", "scrambled", "write_parquet"]
 
@@ -242,6 +243,7 @@ def write_parquet(rows: Frame | list[str], path: Path) -> None:
             else:
                 relation = connection.read_parquet(rows)
             relation.write_parquet(str(temporary))
+        sync(temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -46,14 +46,14 @@ Geo = Annotated[
     ),
 ]
 Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")]
-Recode = Annotated[Path | None, typer.Option(help="How columns are made of those of the files, .json.")]
+Recode = Annotated[Path | None, typer.Option(help="How to make columns of those of the files, .json.")]
 Memory = Annotated[
     str, typer.Option(help="Most memory for reading, such as 16GB: what takes more is on disk meanwhile, and slower.")
 ]
 Html = Annotated[
-    Path | None, typer.Option(help="File for the explorer, a page that needs nothing but itself; print no table.")
+    Path | None, typer.Option(help="File for the explorer's page, which needs no other file; print no table.")
 ]
-Xlsx = Annotated[Path | None, typer.Option(help="File for the workbook of the explorer, in formulas; print no table.")]
+Xlsx = Annotated[Path | None, typer.Option(help="File for the explorer's workbook, in formulas; print no table.")]
 Open = Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")]
 Seed = Annotated[
     int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")

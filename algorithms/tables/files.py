@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
-from audit.io.files import check_levels, replacing
+from audit.io.files import check_levels, make_folder, replacing, sync
 from audit.io.text import in_cell, shown
 
 __all__ = [
@@ -119,11 +119,14 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     target = check_folder(folder)
     above = [parent for parent in target.parents if not parent.exists()]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         with temporary_folder(STAGED, target.parent) as staged:
             yield staged
             staged.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
+            for inner, *_ in os.walk(staged):  # which files are in it, before it is the release
+                sync(Path(inner))
             os.replace(staged, target)
+            sync(target.parent)
     except BaseException:
         for parent in above:
             with suppress(OSError):  # not there, or others have put something into it meanwhile

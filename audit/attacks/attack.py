@@ -23,20 +23,20 @@ def _automatic() -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """What is searched for the event that shows the largest loss.
+    """Where to search for the event that shows the largest loss.
 
     Attributes
     ----------
     statistics : tuple of Statistic, optional
-        What may be looked at, and nothing else. Default: what `looks` finds.
+        Search these only. Default: the statistics that `looks` finds.
     families : tuple of {"threshold", "cell"}
-        Kinds of rules on each: scores beyond thresholds, and sets of single values: of scores with few values, or of
-        those that repeat. A promise of zero-concentrated privacy is measured by likelihood ratios instead.
+        Kinds of rules on each: scores beyond thresholds, and sets of single values that repeat. Audits of
+        zero-concentrated promises use likelihood ratios instead.
     looks : tuple of str
         Where statistics come from: ``"entries"`` of the output that the pair changes, or that move most from `x` to
-        `y`, singly and jointly; the exact ``"likelihood ratio"``, of a mechanism that offers ``log_likelihood``; the
-        ``"paths"`` of a tree, for one that tells its ``areas``, with raking undone; classifiers, ``"trained"`` on
-        selection runs; and what `register_attack` has added. Default: all of these that say so.
+        `y`, singly and jointly; the exact ``"likelihood ratio"``, if the mechanism has ``log_likelihood``; the
+        ``"paths"`` of a tree with raking undone, if it has ``areas``; classifiers, ``"trained"`` on selection runs; and
+        what `register_attack` has added. Default: all that are automatic.
     """
 
     statistics: tuple[Statistic, ...] | None = None
@@ -73,7 +73,7 @@ class Attack:
     def without(cls, *names: str) -> Attack:
         """Return the attack that searches everything but some of `attack_names`: families of rules, or places to look.
 
-        ``"precision"`` is left out for a simulation whose real counterpart does not use float noise.
+        Leave out ``"precision"`` for a simulation of a mechanism that does not use float noise.
 
         Raises
         ------

@@ -23,12 +23,12 @@ __all__ = ["ApproxDP"]
 @register_claim
 @dataclass(frozen=True)
 class ApproxDP(Claim):
-    """Approximate differential privacy: the same up to a probability of `delta`, with which anything may happen.
+    """Approximate differential privacy: epsilon, except with a probability of `delta`, with which anything may happen.
 
     A group of ``w`` people has ``w * epsilon`` and ``delta (exp(w epsilon) - 1) / (exp(epsilon) - 1)``, at most 1.
 
-    With epsilon 0 it promises a total variation: the probability of any event differs by at most delta. Then delta is
-    the budget, and what is measured; otherwise epsilon is, at the delta of the promise.
+    With epsilon 0 it promises a total variation: the probability of any event differs by at most delta. An audit then
+    measures delta; otherwise it measures epsilon, at the delta of the promise.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ApproxDP(Claim):
 
     @property
     def parameter(self) -> str:
-        """Name of the budget: delta where total variation is promised, else epsilon."""
+        """Name of the budget: delta if epsilon is 0, else epsilon."""
         return self._budget
 
     @property
@@ -82,7 +82,7 @@ class ApproxDP(Claim):
         return super().scale if self._budget == "epsilon" else "delta at epsilon 0"
 
     def with_parameters(self, changes: dict[str, Any]) -> Self:
-        """Return the claim with other numbers, or under another relation; an epsilon that is measured may be 0."""
+        """Return the claim with other numbers, or under another relation; a measured epsilon may be 0."""
         other = super().with_parameters(changes)
         if other.epsilon == 0:
             object.__setattr__(other, "_budget", self._budget)
@@ -106,7 +106,7 @@ class ApproxDP(Claim):
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that the promise leaves possible at another epsilon.
 
-        It is the promised delta, and below the promised epsilon besides what pure privacy leaves of the rest.
+        It is the promised delta. Below the promised epsilon it is that, and what pure privacy leaves of the rest.
 
         References
         ----------

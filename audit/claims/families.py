@@ -47,7 +47,7 @@ def compose(*claims: Claim) -> Claim:
     Returns
     -------
     claim
-        Epsilons, deltas (up to 1) and rhos add up; of mu the squares do.
+        Epsilons, deltas (up to 1) and rhos add up, and so do the squares of mu.
 
     Raises
     ------

@@ -19,8 +19,8 @@ __all__ = ["ZCDP"]
 class ZCDP(CurveClaim):
     """Zero-concentrated differential privacy: the Renyi divergence of every order ``a`` is at most ``a * rho``.
 
-    A group of ``w`` people has ``w**2`` times the rho. The delta at an epsilon is valid for every mechanism that keeps
-    the promise, and not quite the smallest that is; one with Gaussian noise has that of ``GaussianDP(sqrt(2 * rho))``.
+    A group of ``w`` people has ``w**2`` times the rho. The delta at an epsilon holds for every mechanism that keeps the
+    promise, and is not quite the smallest one. Gaussian noise has the delta of ``GaussianDP(sqrt(2 * rho))``.
 
     Attributes
     ----------

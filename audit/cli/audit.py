@@ -41,7 +41,7 @@ events that only few of the runs meet      more runs; Event, in Python
 what only three entries or more tell, but
   for their sum, extremes and repeats      Statistic of your own, in Python
 what is inside words, but for numbers,
-  length, first and last 8 letters         no power is said, if all are new
+  length, first and last 8 letters         the verdict is no power, if all are new
 differences beyond the ninth decimal,
   but for the last bits of floats          Statistic of your own, in Python
 the order of keys in a mapping             a list of (key, value), or a Statistic
@@ -79,18 +79,18 @@ class OutputOptions:
 class RunOptions:
     """How many runs there are, and what is made of them."""
 
-    one_run: Annotated[bool, "Run once: in every cell a person (or --people) is in or out by a secret coin."] = False
-    share: Annotated[float | None, "With --one-run: share of the cells that are guessed. Default: by the promise."] = (
-        None
+    one_run: Annotated[bool, "Run once: a secret coin for each cell decides whether a person (or --people) is in."] = (
+        False
     )
+    share: Annotated[float | None, "With --one-run: share of the cells to guess. Default: by the promise."] = None
     size: Annotated[
         int | None,
         "--size",
         "--runs",
         WHOLE,
-        "Runs in all, over both databases, such as 1e6. Default: 200,000, of a slow system fewer.",
+        "Runs in all, over both databases, such as 1e6. Default: 200,000; fewer for a slow system.",
     ] = None
-    selection: Annotated[float, "Share of them that chooses the event."] = 0.3
+    selection: Annotated[float, "Share of the runs that chooses the event."] = 0.3
     confidence: Confidence = 0.95
     attack: Annotated[str, "Where to look: auto, or an attack; a wrong name lists all."] = "auto"
     early: Annotated[bool, "Stop as soon as the answer is clear; --size is then the most runs."] = False
@@ -115,9 +115,9 @@ def audit(
     runs: RunOptions,
     workers: WorkerOptions,
     out: Out = None,
-    name: Annotated[str, "What to call the result; of several mechanisms, how their names begin."] = "",
-    store: Annotated[Path | None, "Folder for finished runs: an audit that was stopped goes on from them."] = None,
-    timeout: Annotated[float | None, "Seconds after which everything is stopped."] = None,
+    name: Annotated[str, "Name of the result; of several mechanisms, how the names begin."] = "",
+    store: Annotated[Path | None, "Folder for finished runs: the same command goes on from them after a stop."] = None,
+    timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None,
     as_json: AsJson = False,
 ) -> int:
     """Audit mechanisms against their promises."""

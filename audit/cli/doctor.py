@@ -19,7 +19,7 @@ OFFERED = ("census", "release", "spark", "dask", "ray", "xlsx")  # extras for us
 
 
 def doctor() -> int:
-    """Say which versions, extras and engines are here, whether noise is secure, and what would be refused."""
+    """Say which versions, extras and engines are installed, whether noise is secure, and what plaudit would refuse."""
     from audit.io.terminal import console
 
     terminal = console()

@@ -44,8 +44,8 @@ class MethodOptions:
 
     runs: Annotated[
         int | None,
-        "Releases; or runs over both databases. Default: one release, or of a small one as many as have 10,000 errors; "
-        "20,000 runs.",
+        "Of direct estimates: runs over both databases. Default: 20,000. Of others: releases. Default: one, or as many "
+        "as have 10,000 errors.",
     ] = None
     event: Annotated[str, "Of direct estimates: at_least (an error of k people or more), or equal (of k people)."] = (
         "at_least"
@@ -61,7 +61,7 @@ class MethodOptions:
         None
     )
     change: Annotated[
-        float | None, "Of slope: people by whom one person changes an entry. Default: 1, or by the pair."
+        float | None, "Of slope: by how many people one person changes an entry. Default: 1, or by the pair."
     ] = None
 
 
@@ -94,7 +94,7 @@ def estimate(
     out: Annotated[Path | None, "Folder for the estimate as JSON, and its figure; what is there stays."] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Estimate a privacy loss: no bound, and never a verdict."""
+    """Estimate a privacy loss. An estimate is no bound, and never a verdict."""
     from audit.claims import parse_claim
     from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.tables import read_errors

@@ -30,9 +30,9 @@ class DesignOptions:
     confidence: Annotated[float, "One-sided confidence of the audit."] = 0.95
     distance: Annotated[int, "Steps between the two databases."] = 1
     selection: Annotated[
-        float | None, "Share of the runs that choose the event; 0: it is registered beforehand. Default: 0.3."
+        float | None, "Share of the runs that choose the event; 0 for an event fixed beforehand. Default: 0.3."
     ] = None
-    share: Annotated[float, "How often an event is seen that is registered beforehand: a share of the runs."] = 1.0
+    share: Annotated[float, "Share of the runs that meet an event fixed beforehand."] = 1.0
     design: Annotated[str, "coins (plaudit audit), outputs (of a mechanism that ran elsewhere) or one_run."] = "coins"
 
 
@@ -47,7 +47,7 @@ def plan(
     relation: Annotated[str, "Neighbor relation of the claim."] = "add_remove",
     design: DesignOptions,
     runs: Annotated[int | None, WHOLE, "Ask the reverse: which violations so many runs detect, such as 1e6."] = None,
-    seconds_per_run: Annotated[float | None, "What a run costs: adds the time of all."] = None,
+    seconds_per_run: Annotated[float | None, "Seconds of one run: adds the time of all."] = None,
     out: Annotated[Path | None, "Figure of the runs needed: .svg, .png or .pdf."] = None,
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:

@@ -23,12 +23,12 @@ def replay(
     options: TargetOptions,
     size: Annotated[int | None, WHOLE, "Pairs of runs, each with other noise. Default: 1; with --time 200."] = None,
     timed: Annotated[bool, "--time", "An observer sees how long a run takes, too."] = False,
-    released: Annotated[bool, "All noisy answers may be published: what they lose is held to the promise."] = False,
+    released: Annotated[bool, "All noisy answers may be published: the promise must cover what they lose."] = False,
     seed: Seed = None,
     out: Annotated[Path | None, "Folder for the JSON results; what is there stays."] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run a mechanism on both databases with the same noise, and say what that shows."""
+    """Run a mechanism on both databases with the same noise, and compare what it does."""
     from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.targets import promise_of, select_targets
     from audit.io.terminal import console

@@ -33,14 +33,14 @@ def search(
     *,
     name: Name,
     options: TargetOptions,
-    pairs: Annotated[int, "Pairs that are looked at: a person in cells from the emptiest to the fullest."] = 60,
-    keep: Annotated[int, "Pairs that are measured, under one confidence."] = 3,
+    pairs: Annotated[int, "Pairs to try: a person in cells from the emptiest to the fullest."] = 60,
+    keep: Annotated[int, "Pairs to measure, under one confidence."] = 3,
     size: Annotated[
         int | None,
         "--size",
         "--runs",
         WHOLE,
-        "Runs in all: three tenths look, the others measure. Default: as many as of an audit.",
+        "Runs in all: three tenths try pairs, the others measure. Default: as for `plaudit audit`.",
     ] = None,
     confidence: Confidence = 0.95,
     attack: Annotated[str, "Where to look, as in `plaudit audit`."] = "auto",
@@ -49,7 +49,7 @@ def search(
     out: Out = None,
     as_json: AsJson = False,
 ) -> int:
-    """Look for the pair of databases that loses most, and measure those that look worst."""
+    """Try many pairs of databases, and measure those that seem to lose most."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.cli.inputs.targets import promise_of, select_targets
     from audit.measure.search import search_loss

@@ -19,10 +19,12 @@ KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  #
 
 @with_options
 def list_systems(
-    word: Annotated[str, typer.Argument(help="Describe those with this in their name, description or group.")] = "",
+    word: Annotated[
+        str, typer.Argument(help="Describe those with this word in their name, description or group.")
+    ] = "",
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:
-    """List what `audit` knows by name: systems, benchmarks of the literature and known bugs."""
+    """List the names that `plaudit audit` takes: systems, benchmarks of the literature and known bugs."""
     from audit.installed import offered
     from audit.io.terminal import console
 

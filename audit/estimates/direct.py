@@ -29,8 +29,8 @@ def direct_loss(
 ) -> LossEstimate:
     """Estimate the privacy loss from the released counts of one area in repeated runs on two databases.
 
-    Of all the events about one error, this reports the one with the largest ratio, as [1]_ does. Nothing pays for that
-    choice: the result is the optimistic habit that an audit with held-out runs replaces.
+    Of all events about one error, this reports the one with the largest ratio, as [1]_ does. The choice is on the same
+    runs, so the result is too high: `measure_loss` chooses on runs of their own.
 
     Parameters
     ----------
@@ -43,28 +43,28 @@ def direct_loss(
     event : {"at_least", "equal"}
         ``{error >= k}``, or ``{error = k}`` with errors rounded to whole people (halves up).
     distance : int
-        In how many people the databases differ, at least 1; the loss is divided by it.
+        By how many people the databases differ, at least 1; the loss is divided by it.
     confidence : float
         Two-sided, of each event's interval by itself, in (0, 1).
 
     Returns
     -------
     LossEstimate
-        `loss` is ``log(P_x / P_y) / distance``; `value` is the largest ``|loss|`` and `interval` that event's own. NaN
-        where an event was never seen on one of the databases; the counts are in `settings`.
+        `loss` is ``log(P_x / P_y) / distance``, or NaN if no run on one of the databases met the event. `value` is the
+        largest ``|loss|``, and `interval` that event's. `settings` has the counts.
 
     Raises
     ------
     ValueError
-        If outputs are missing or not finite, a setting is out of range, or no event was seen on both databases.
+        If outputs are missing or not finite, a setting is out of range, or no event happened on both databases.
     TypeError
         If something that should be a number is not.
 
     Notes
     -----
-    Guarantee: none for `value`, which is biased upwards. Pointwise, for an event fixed before the runs, an interval
-    covers the event's true log-ratio with at least `confidence`: both probabilities lie in their Clopper-Pearson
-    intervals, each of confidence ``(1 + confidence) / 2`` [2]_; over half as wide again as a normal approximation.
+    Guarantee: none for `value`, which is biased upwards. For an event fixed before the runs, an interval covers the
+    event's true log-ratio with at least `confidence`: both probabilities lie in their Clopper-Pearson intervals, each
+    of confidence ``(1 + confidence) / 2`` [2]_.
 
     Units: nats for one person.
 

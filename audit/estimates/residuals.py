@@ -49,9 +49,8 @@ def residual_loss(
 ) -> LossEstimate:
     """Estimate the privacy loss from the errors of all areas, without running the mechanism again.
 
-    If one more person only shifts the error of an area, the loss can be read off the shape of the errors' law, and the
-    errors of all areas show that shape. This is an estimate that rests on its `assumptions`: a bound needs more runs,
-    or areas as canaries.
+    If one more person only shifts the error of an area, the shape of the errors' law tells the loss, and the errors of
+    all areas show that shape. This is an estimate that rests on its `assumptions`, and no bound.
 
     * ``"lag_tail"`` (`lag`, `at`): ``log(T(k) / T(k + lag)) / lag`` with ``T(k)`` residuals at or above ``k`` or at or
       below ``-k``. Flat for a geometric law, rising for an average of several.
@@ -67,16 +66,16 @@ def residual_loss(
     residuals : array_like of float, shape (areas,) or (runs, areas)
         Released minus exact counts, in people; at least 10 of them.
     method : {"lag_tail", "histogram", "kde", "slope"}
-        Which estimator. Settings of another one are an error.
+        Which estimator. Settings of another estimator are an error.
     lag : float, optional
         People between the two tails, at least 1. By default 1.4826 times the median absolute deviation (the MAD-sd) or
         1; rounded up where all residuals are whole numbers.
     at : array_like of float, shape (m,), optional
         Where the tails start, in people, 0 or more. By default 0, 0.5, 1, 1.5 and 2 MAD-sd, rounded up likewise.
     bandwidth : float or "robust", optional
-        Width of the kernel in units of `bandwidth_unit`, by default 0.15. ``"robust"`` takes what is best for the slope
-        of a normal density [4]_, from the MAD-sd: for errors with heavy tails, as of raked tables, whose standard
-        deviation is so large that the default blurs most of them. The settings then have a ``"note"``.
+        Width of the kernel in units of `bandwidth_unit`, by default 0.15. ``"robust"`` takes the best width for the
+        slope of a normal density [4]_, from the MAD-sd. It is for errors with heavy tails, as of raked tables, which
+        the default blurs. The settings then have a ``"note"``.
     bandwidth_unit : {"sd", "people"}, optional
         ``"sd"`` (default): a factor on the residuals' standard deviation, as in scipy. ``"people"``: the standard
         deviation of the kernel itself, as in scikit-learn.
@@ -103,7 +102,7 @@ def residual_loss(
     Raises
     ------
     ValueError
-        If the residuals are too few, not finite or all equal, a setting is out of range or foreign to the method, or no
+        If the residuals are too few, not finite or all equal, a setting is out of range or of another method, or no
         event of the curve has residuals on both sides of its ratio.
     TypeError
         If something that should be a number is not.

@@ -23,9 +23,9 @@ POINTS = 2**25  # most points of its grid
 class LossDistribution:
     """The law of the privacy loss ``log(p / q)`` of an output drawn from `p`.
 
-    It belongs to one ordered pair of databases: `p` is the output law on the first, `q` on the second. `reverse` gives
-    the other order; a promise has to hold for both. Outputs that one database cannot produce have no finite loss: they
-    are kept apart, as the two masses below.
+    `p` is the law of outputs on the first database, `q` on the second. `reverse` gives the other order; a promise must
+    hold for both. Outputs that one database cannot produce have no finite loss: the two masses below are their
+    probabilities.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class LossDistribution:
     missing_mass : float
         Probability under `q` of outputs that `p` cannot produce.
     supremum, infimum : float or None
-        Least upper and greatest lower bound of the finite losses, where theory knows them and the listed support only
-        approaches them.
+        Least upper and greatest lower bound of the finite losses, if theory knows them and the listed losses only
+        approach them.
     """
 
     loss: Floats
@@ -185,8 +185,7 @@ class LossDistribution:
         Returns
         -------
         float
-            The smallest loss of which that holds, to rounding; infinite where `q` reaches into the infinite mass. At 1
-            it is `maximum`.
+            The smallest such loss, to rounding; infinite if `q` reaches into the infinite mass. At 1 it is `maximum`.
 
         Raises
         ------
@@ -227,8 +226,8 @@ class LossDistribution:
         other : LossDistribution
             Of an output that is independent of this one on either database.
         grid : float, optional
-            Spacing in nats. With it each law is first spread over a grid that starts at its lowest loss, so that large
-            tables can be convolved. Default: every pair of losses is listed, and equal sums are one outcome.
+            Spacing in nats. With it each law is first spread over a grid that starts at its lowest loss, for large
+            tables. Default: list every pair of losses, with equal sums as one outcome.
 
         Returns
         -------
@@ -336,14 +335,14 @@ class LossDistribution:
         Parameters
         ----------
         mass : float
-            Probability, in [0, 1): no more goes at either end, under `p` of the largest losses and under `q` of the
-            least.
+            Probability, in [0, 1), that each end loses at most: of the largest losses under `p`, of the least under
+            `q`.
 
         Returns
         -------
         LossDistribution
-            What goes is added to the infinite and the missing mass. `delta_at` less the infinite mass that was added is
-            a lower bound.
+            With what it loses in the infinite and the missing mass. `delta_at` less the added infinite mass is a lower
+            bound.
 
         Raises
         ------

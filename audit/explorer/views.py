@@ -15,7 +15,7 @@ from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, Input, Sheet, State, Value
 from audit.explorer.workbook import build_workbook, check_workbook
 from audit.installed import offered
-from audit.io.files import check_levels, creating, replacing
+from audit.io.files import creating, make_folder, replacing
 from audit.io.terminal import console
 
 __all__ = ["check_workbook", "command", "explore", "print_tables", "write_page", "write_workbook"]
@@ -29,10 +29,10 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
     Parameters
     ----------
     name : str
-        Of a sheet: ``"phsafe"``, ``"topdown"``, ``"counts"`` or ``"audit"``.
+        The sheet: ``"phsafe"``, ``"topdown"``, ``"counts"`` or ``"audit"``.
     state : mapping of str to number, str, bool or None
-        Inputs that differ, by the keys that the page has: ``system/query/level/quantity``. None, where an input may be
-        empty: it is computed.
+        Inputs that differ from the published ones, by the keys of the page: ``system/query/level/quantity``. None
+        empties an input, which is then computed.
 
     Returns
     -------
@@ -83,8 +83,7 @@ def _write(
     """Write what is made of all sheets, of which one is the given one."""
     sheets = offered("systems").sheets()
     content = build([explored.sheet if sheet.name == explored.sheet.name else sheet for sheet in sheets])
-    check_levels(path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with opened(path, private=explored.sheet.confidential) as file:
         file.write(content)
 

@@ -1,4 +1,4 @@
-"""Where runs are worked on, as a command asks for it."""
+"""Where the work of a command runs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ BACKENDS = {"loky": "loky", "threads": "threading", "dask": "dask", "ray": "ray"
 Backend = Annotated[
     str,
     typer.Option(
-        help="Where runs are worked on: loky (processes of this machine), threads, dask or ray. Default: threads for "
-        "mechanisms that are made for them, loky for others."
+        help="Where the work runs: loky (processes of this machine), threads, dask or ray. Default: threads for "
+        "mechanisms that can share them, loky for others."
     ),
 ]
 Address = Annotated[
     str,
     typer.Option(
-        help="Of a dask scheduler, such as tcp://host:8786, or of a ray cluster, such as ray://host:10001. Default: a "
-        "cluster of this machine, with --jobs workers, for this command alone."
+        help="Address of a dask scheduler, such as tcp://host:8786, or of a ray cluster, such as ray://host:10001. "
+        "Default: a cluster of this machine, with --jobs workers, for this command alone."
     ),
 ]
 

@@ -20,10 +20,12 @@ __all__ = [
     "check_levels",
     "check_writable",
     "creating",
+    "make_folder",
     "parsed_json",
     "read_bytes",
     "recorded",
     "replacing",
+    "sync",
     "write_atomically",
 ]
 
@@ -43,7 +45,7 @@ def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iter
     """Open a file for bytes that appears, or takes the place of another, once the block has written it.
 
     If the block fails, nothing is left behind. A link is replaced, not followed; a pipe or a device is refused. A
-    `private` file is for its owner alone, a `synced` one is on the disk before it has its name.
+    `private` file is for its owner alone, a `synced` one is on the disk before it has its name, and then its name is.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{path} must be a file to be written over, got a pipe or a device")
@@ -51,8 +53,10 @@ def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iter
         yield file
         file.close()
         if synced:
-            _sync(part)
+            sync(part)
         os.replace(part, path)
+        if synced:
+            sync(path.parent)
 
 
 @contextmanager
@@ -61,7 +65,7 @@ def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     with _written(path, private) as (file, part):
         yield file
         file.close()
-        _sync(part)
+        sync(part)
         try:
             path.hardlink_to(part)
         except FileExistsError:
@@ -73,14 +77,36 @@ def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
             except BaseException:
                 path.unlink()
                 raise
+        sync(path.parent)
 
 
 def write_atomically(path: Path, content: str | bytes, *, private: bool = False, synced: bool = True) -> None:
     """Write a file, whole or not at all, and its folders if need be: a reader sees the old one or the new one."""
-    check_levels(path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with replacing(path, private=private, synced=synced) as file:
         file.write(content if isinstance(content, bytes) else content.encode())
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder where none is, and those above it; that they are there is on the disk, then."""
+    check_levels(folder)
+    new = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in new:
+        sync(place.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or which names a folder has, is on the disk."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        if not path.is_dir():  # whose names not every system can wait for
+            raise
 
 
 def check_levels(folder: Path) -> None:
@@ -175,9 +201,7 @@ def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
         with open(os.open(part, NEW, 0o600 if private else 0o666), "wb") as file:
             yield file, part
     finally:
-        part.unlink(missing_ok=True)
-
-
-def _sync(part: Path) -> None:
-    with part.open("rb") as written:
-        os.fsync(written.fileno())
+        try:
+            part.unlink(missing_ok=True)
+        finally:  # once more, where an interrupt came before
+            part.unlink(missing_ok=True)

@@ -55,10 +55,10 @@ def measure_loss(
     """Run a mechanism on two neighboring databases and report the largest privacy loss that the runs prove.
 
     A share of the runs chooses a few events, and the others count all of them. The events share the error probability,
-    and the largest bound is reported. For a promise of pure or approximate privacy runs play a game: a fair coin picks
-    the database of each, and an event guesses which it was. How often it is right bounds the loss from below. Gaussian
-    privacy is bounded by the two probabilities of an event, zero-concentrated privacy by a Renyi divergence between the
-    laws of a score.
+    and the result has the largest bound. For a promise of pure or approximate privacy a fair coin picks the database of
+    each run, and an event guesses which it was: how often it is right bounds the loss from below. For Gaussian privacy
+    the two probabilities of an event bound the loss, for zero-concentrated privacy a Renyi divergence between the laws
+    of a score.
 
     Parameters
     ----------
@@ -73,13 +73,12 @@ def measure_loss(
     attack : {"auto", "threshold", "cell", "entries", "likelihood_ratio", "paths", "trained"} or Attack
         Where to look for the event.
     event : Event, optional
-        One registered before any run: all runs then count.
+        An event that you fix before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included; besides, a fifth as many, 832 at most, only look at what
-        outputs are and whether runs are independent.
+        Runs in all, over both databases, selection included. A fifth as many again, 832 at most, only show what outputs
+        are and whether runs are independent.
     selection : float
-        Share of the runs that choose the event, in (0, 1). Of the others up to a third teach classifiers, where more
-        runs still teach more.
+        Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers.
     confidence : float
         One-sided, in (0, 1), of everything the result says.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
@@ -87,18 +86,18 @@ def measure_loss(
     n_jobs : int
         Blocks of runs at work at the same time; the result does not depend on it.
     stop : {"fixed", "early"}
-        Make all runs, or stop as soon as a violation is shown or the minimum detectable loss is a tenth above the
-        promise: then `size` is the most that are made, in stages that begin with 1,000 runs and double. Each stage
-        chooses an event anew. The bound holds whenever the audit stops; it is of the last event, but that guesses at
-        earlier ones go on to count under pure and approximate privacy.
+        ``"fixed"`` makes all runs. ``"early"`` makes at most `size`, in stages that begin with 1,000 runs and double.
+        It stops when the runs show a violation, or when the minimum detectable loss is a tenth above the promise. Each
+        stage chooses a new event; under pure and approximate privacy the guesses of earlier events still count. The
+        bound holds whenever the audit stops.
     store : str or pathlib.Path, optional
-        Folder where finished blocks of runs are kept. An audit that was killed goes on from them when it is asked
-        again, and gives the same counts; without `rng` it takes the seed with which it began. The folder holds scores
-        of outputs: delete it once the result is saved. One block of either database is run again, and a store that does
-        not agree with it, because code or data have changed, is refused.
+        Folder that keeps finished blocks of runs. The same call goes on from them after an audit was killed, and gives
+        the same counts; without `rng` it takes the seed with which the audit began. The audit runs one block of either
+        database again, and refuses a store that does not agree with it, because code or data have changed. The folder
+        holds scores of outputs: delete it once you have saved the result.
     progress : bool, optional
-        Say how far it is: a bar on a terminal after five seconds, elsewhere a line a minute on standard error. Default:
-        on a terminal only.
+        Show progress: a bar on a terminal after five seconds, elsewhere a line a minute on standard error. Default: on
+        a terminal only.
 
     Returns
     -------
@@ -108,25 +107,25 @@ def measure_loss(
     Raises
     ------
     ValueError
-        If the pair's relation is not the claim's, a number is out of range, or the mechanism returns another number of
-        runs than asked, runs that depend on each other, outputs that do not depend on its generator, or numbers that
-        float64 does not tell apart, or changes its data.
+        If the pair's relation is not the claim's, or a number is out of range. If the mechanism changes its data, or
+        returns a wrong number of runs, runs that depend on each other, outputs that do not depend on its generator, or
+        numbers that float64 does not tell apart.
     TypeError
-        If an argument is of the wrong kind, or an output of one that cannot be read.
+        If an argument or an output is of the wrong kind.
     OSError
-        If the store cannot be written, or a worker process was killed twice over the same runs.
+        If plaudit cannot write the store, or the same runs killed a worker process twice.
 
     Notes
     -----
     Guarantee: P(measured > true loss of the pair for one step) <= 1 - confidence, whatever the mechanism.
     Units: those of the claim, nats but for delta.
 
-    By default everything is searched that `audit.attacks` registers: the entries of an output that the pair changes,
-    singly and jointly, and those whose mean moves although the pair leaves them alone; paths of a tree with raking
-    undone where the mechanism tells its ``areas``; the exact likelihood ratio where it offers ``log_likelihood``, else
-    the scores of trained classifiers; spread and products of entries; digits and residues; sum, extremes and repeats of
-    all entries; the last bits of floats; and what is inside words. Values that differ beyond the ninth decimal, but for
-    those bits, stay hidden: give an `Attack` with statistics of your own.
+    By default the audit searches everything that `audit.attacks` registers: the entries of an output that the pair
+    changes, singly and jointly, and those whose mean moves although the pair leaves them alone; paths of a tree with
+    raking undone, if the mechanism has ``areas``; the exact likelihood ratio, if it has ``log_likelihood``, else the
+    scores of trained classifiers; spread and products of entries; digits and residues; sum, extremes and repeats of all
+    entries; the last bits of floats; and what is inside words. It does not see values that differ beyond the ninth
+    decimal, but for those bits: give an `Attack` with statistics of your own.
 
     References
     ----------
@@ -216,17 +215,17 @@ def measure_loss_from_outputs(
     label: str = "outputs given for two databases",
     confidential: bool = False,
 ) -> AuditResult:
-    """Report the largest privacy loss that given outputs prove, for a mechanism that runs elsewhere.
+    """Report the largest privacy loss that outputs prove, for a mechanism that runs elsewhere.
 
-    The numbers of runs are then fixed, so no coin picked the databases: for the game of pure and approximate privacy,
-    runs are shuffled and thinned to what fair coins would have picked. With fewer than 50 counting runs on either
-    database, exact limits for the two probabilities take its place.
+    No coin picked the databases of these runs. For pure and approximate privacy the audit therefore shuffles and thins
+    them to what fair coins would have picked. With fewer than 50 counting runs on either database, it bounds the two
+    probabilities by exact limits instead.
 
     Parameters
     ----------
     outputs_x, outputs_y : array_like, shape (runs, *output)
-        Independent outputs on either database, one a run and in the order in which they were made, as `measure_loss`
-        takes them; the numbers of runs may differ.
+        Independent outputs on either database, one a run and in the order of the runs, as `measure_loss` takes them.
+        The numbers of runs may differ.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under `relation`.
     relation : {"add_remove", "replace_one"}
@@ -250,8 +249,8 @@ def measure_loss_from_outputs(
     Raises
     ------
     ValueError
-        If outputs are the same on both databases, too few or depend on each other in the order in which they are given,
-        or a number is out of range.
+        If outputs are the same on both databases, too few, or depend on each other in their order, or a number is out
+        of range.
     TypeError
         If outputs cannot be read.
 

@@ -182,8 +182,8 @@ def measure_loss_one_run(
 ) -> AuditResult:
     """Run a mechanism once and report the largest privacy loss that the release proves.
 
-    A fair coin decides for each canary whether its people are in the database. The release is seen, and for each
-    canary the rule says in, out or nothing. The rule is fixed before the run, so no runs are spent to choose it.
+    A fair coin decides for each canary whether its people are in the database. From the release a rule guesses for each
+    canary: in, out or nothing. The rule is fixed before the run, so no runs are spent to choose it.
 
     Parameters
     ----------
@@ -195,12 +195,12 @@ def measure_loss_one_run(
         What the mechanism promises when people are added or removed.
     share : float, optional
         Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. Default: under a
-        pure promise, guess wherever the release shows at least all people of a canary, or none and less, as is best
-        for geometric noise; under an approximate one a half; under a Gaussian or zero-concentrated one by the promise
-        and the number of canaries, for example 0.046 of 10,000 under mu 1.
+        pure promise guess each canary of whom the release shows all people or more, or none or fewer, which is best for
+        geometric noise; under an approximate one a half; under a Gaussian or zero-concentrated one by the promise and
+        the number of canaries, for example 0.046 of 10,000 under mu 1.
     score : callable, optional
         Takes the output and returns a number for each canary, shape (canaries,): about 0 if it is out, about 1 if it
-        is in. Default: the share of its people that counts show. Records need one.
+        is in. Default: the share of its people that counts show. `RecordCanaries` need one.
     confidence : float
         One-sided, in (0, 1).
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
@@ -226,13 +226,12 @@ def measure_loss_one_run(
     share and score must not be chosen after looking at it.
     Units: those of the claim, nats but for delta.
 
-    A pure promise limits right guesses whatever their number, which may depend on the release. Where a delta is
-    forgiven, or a curve of deltas is promised, their number is fixed beforehand, as the theorems ask: a mechanism that
-    fails for few canaries at a time, and is silent about the others then, would make more of its delta.
+    Under a pure promise the number of guesses may depend on the release. Under other promises the theorems need a
+    number that is fixed beforehand: otherwise a mechanism could use its whole delta on few canaries at a time.
 
-    Of normal noise with mu 0.5 to 2, drawn for each of 10,000 canaries, the median bound is 0.7 of mu, of 1,000,000
-    canaries 0.8. The rest is what may not be assumed, that canaries lose independently: a mechanism that tells nothing
-    but with probability 0.05, and of all canaries at once then, may tell more.
+    For normal noise with mu 0.5 to 2 the median bound is 0.7 of mu with 10,000 canaries, and 0.8 with 1,000,000. It is
+    not more because the theorem does not assume that canaries lose independently: a mechanism that tells nothing, and
+    everything of all canaries with probability 0.05, may lose more.
 
     References
     ----------

@@ -102,10 +102,9 @@ def search_loss(
     progress: bool | None = None,
     **options: Any,
 ) -> SearchResult:
-    """Look at many pairs of databases with few runs, and measure those that look worst with fresh ones.
+    """Try many pairs of databases with few runs each, and measure the worst with fresh runs.
 
-    Each audit searches events and both directions by itself. Its error probability is that of the search, shared
-    equally by the pairs that are measured; which pairs these are is decided by other runs.
+    The measured pairs share the error probability of the search equally. Other runs decide which pairs these are.
 
     Parameters
     ----------
@@ -116,13 +115,13 @@ def search_loss(
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises.
     keep : int
-        Pairs that are measured: the size of the family.
+        How many pairs the search measures.
     screen : float
-        Share of the runs that looks at all pairs, in (0, 1); none are spent where all are measured.
+        Share of the runs that tries all pairs, in (0, 1). If the search measures all of them, it spends none.
     size : int
-        Runs in all, shared equally by the pairs that are looked at, then by those that are measured.
+        Runs in all. The pairs that the search tries share theirs equally, and so do the pairs that it measures.
     confidence : float
-        One-sided, in (0, 1), of the whole family.
+        One-sided, in (0, 1), of all measured pairs together.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     progress : bool, optional
@@ -133,20 +132,20 @@ def search_loss(
     Returns
     -------
     SearchResult
-        With the size of the family.
+        With a result for each measured pair.
 
     Raises
     ------
     ValueError
         If there is no pair, one is not under the relation of the claim, a number is out of range, or there are too few
-        runs to look at each pair.
+        runs to try each pair.
     TypeError
         If an argument is of the wrong kind.
 
     Notes
     -----
-    Guarantee: P(any measured > true loss of its pair) <= 1 - confidence, by the inequality of Bonferroni. The first
-    look may use its runs in any way, since those that measure are fresh: what it cost is runs, not confidence.
+    Guarantee: P(any measured > true loss of its pair) <= 1 - confidence, by the inequality of Bonferroni. Trying pairs
+    costs runs, and no confidence, since fresh runs measure.
     Units: those of the claim, nats but for delta.
 
     Examples

@@ -24,35 +24,35 @@ Adjacency = Literal["verified", "declared"]
 
 @dataclass(frozen=True, eq=False)
 class NeighborPair:
-    """Two databases and what lies between them.
+    """Two databases, their neighbor relation and their distance.
 
-    Counts of people in areas or cells are compared entry by entry, databases of records and tables row by row as
-    multisets; a pair that is not at the stated distance is refused. Use `declared` for what cannot be compared here.
+    plaudit compares counts entry by entry, and records and tables row by row as multisets. It refuses a pair that is
+    not at the stated distance. Use `declared` for databases that it cannot compare.
 
     Attributes
     ----------
     x, y : ndarray
-        The two databases, copied: counts of one shape, or one record a row, both read-only, or tables: frames of pandas
-        or polars, or lists of dicts, with the same columns. With ``adjacency="declared"``, anything.
+        The two databases, copied: counts of one shape, records, one a row, or tables with the same columns (frames of
+        pandas or polars, lists of dicts). Arrays are read-only. With ``adjacency="declared"``, anything.
     relation : {"add_remove", "replace_one"}
         What one step between neighbors is.
     distance : int
         Steps from `x` to `y`; a measured loss is divided by it, as group privacy allows.
     unit : {"person", "household", "record"}
-        Whose data changes in one step. Of arrays, rows are compared when it is ``"record"``, counts otherwise.
+        Whose data changes in one step. Arrays are records if it is ``"record"``, and counts otherwise.
     adjacency : {"verified", "declared"}
-        Whether the distance was computed or taken on the caller's word. Every result repeats it.
+        Whether plaudit computed the distance, or takes the caller's word. Every result repeats it.
     label : str
         What the pair is, in words.
     confidential : bool
         Whether the databases are: every result then says that it is, too.
     key : str, optional
-        Column of a table that names the unit of each row, where a unit may have several. Without it each row is a unit.
+        Column of a table that names the unit of each row, if a unit may have several. Without it each row is a unit.
 
     Raises
     ------
     ValueError
-        If relation, unit or distance is not one of the allowed, or the databases are not at that distance.
+        If relation, unit or distance is not allowed, or the databases are not at that distance.
     TypeError
         If verified data are not counts, records or tables.
 
@@ -350,7 +350,7 @@ class NeighborPair:
         return cls(x, y, relation, distance, unit, "declared", label or "a declared pair")
 
     def as_confidential(self) -> NeighborPair:
-        """Return the same pair, marked: whatever is made of an audit of it then says that it is confidential."""
+        """Return the same pair, marked as confidential: every result, report and figure of its audits says so."""
         return replace(self, confidential=True)
 
     def under(self, relation: Relation) -> NeighborPair:

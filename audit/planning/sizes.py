@@ -50,13 +50,13 @@ def plan_size(
     distance : int
         Steps between the two databases.
     selection : float
-        Share of the runs that choose the event, in [0, 1); 0 for the best event, registered beforehand, which all
-        runs count. A single run spends none.
+        Share of the runs that choose the event, in [0, 1); 0 if the best event is registered beforehand, and all runs
+        count it. A single run spends none.
     share : float
-        How often the event is seen, in (0, 1], under pure and approximate privacy. Below 1 it must be registered:
-        selection runs would have to find it first, and often choose another one.
+        Share of the runs that meet the event, in (0, 1], under pure and approximate privacy. Below 1 it must be
+        registered, since selection runs would often choose another one.
     design : {"coins", "outputs", "one_run"}
-        How it will be measured: by `measure_loss`; by `measure_loss_from_outputs`, with as many outputs on either
+        How you will measure: by `measure_loss`; by `measure_loss_from_outputs`, with as many outputs on either
         database; or by `measure_loss_one_run`.
 
     Returns
@@ -75,23 +75,20 @@ def plan_size(
 
     Notes
     -----
-    The plan is for a mechanism that shows its loss as well as one can whose outputs are one number a run:
+    The plan is for a mechanism whose outputs are one number a run and show its whole loss:
 
-    - pure privacy: randomized response on the coin. The event carries the whole loss and is seen in `share` of the
-      runs, on both databases together;
-    - approximate privacy: the same, but that with the delta of the pair the answer is true for sure. It looks like any
-      other: outputs that tell themselves apart are so rare that selection runs may not meet them;
-    - Gaussian and zero-concentrated privacy: two normal laws at the shift that has just this loss, far from zero as
-      counts are, and without a likelihood offered;
+    - pure privacy: randomized response on the coin. `share` of the runs meet the event, on both databases together;
+    - approximate privacy: the same, but with the probability delta of the pair the answer is true for sure, and looks
+      like any other;
+    - Gaussian and zero-concentrated privacy: two normal laws at the shift that has this loss, without a likelihood;
     - one run: every canary is such a coin or normal law, independent of the others.
 
-    Another mechanism of the same loss may need more: one whose loss hides in rare events, or in one entry of many, of
-    which some selection runs go to finding it. For games the power is exact where the event is registered. Where it is
-    chosen, a second event is taken to have 5% of the error probability, as in about half of the audits. For regions and
-    divergences the choice is simulated on made-up runs with a fixed seed; sizes are then good to a few percent, power
-    to 3 percentage points.
+    Another mechanism of the same loss may need more runs, if its loss hides in rare events or in one entry of many. The
+    power is exact for games whose event is registered. If runs choose it, the plan gives 5% of the error probability to
+    a second event, as about half of the audits do. For regions and divergences the plan simulates the choice with a
+    fixed seed: sizes are then good to a few percent, power to 3 percentage points.
 
-    An audit with ``stop="early"`` follows another law and is not planned here.
+    A plan does not hold for audits with ``stop="early"``.
 
     References
     ----------
@@ -126,19 +123,19 @@ def plan_violation(
     share: float = 1.0,
     design: Design = "coins",
 ) -> float:
-    """Return the smallest violation that so many runs see.
+    """Return the smallest violation that so many runs detect.
 
     Parameters
     ----------
     claim, confidence, power, distance, selection, share, design
-        As in `plan_size`, which says what mechanism is meant and what is refused.
+        As in `plan_size`.
     size : int
         Runs in all, over both databases, selection included; canaries if there is one run.
 
     Returns
     -------
     float
-        True loss over the promise, at least 1; infinite if none would be seen so often.
+        True loss over the promise, at least 1; infinite if so many runs detect none with that power.
 
     Examples
     --------
@@ -166,7 +163,7 @@ def plan_power(
     Parameters
     ----------
     claim, violation, confidence, distance, selection, share, design
-        As in `plan_size`, which says what mechanism is meant and what is refused.
+        As in `plan_size`.
     size : int
         Runs in all, over both databases, selection included; canaries if there is one run.
 

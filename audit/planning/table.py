@@ -120,13 +120,13 @@ def plan_table(
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         The promise for one step.
     violations : sequence of float
-        True losses over the promise, each more than 1; the first may be refused before the others are looked at.
+        True losses over the promise, each more than 1.
     runs : int, optional
         Ask the reverse: what so many runs detect.
     power, confidence, distance, selection, share, design
-        As in `plan_size`, which says what mechanism is meant.
+        As in `plan_size`.
     done : callable
-        Is told of every violation that was looked at.
+        Called with 1 after each violation.
 
     Returns
     -------

@@ -50,8 +50,8 @@ def replay(
 ) -> Replay:
     """Run a mechanism on a database, and on its neighbor with the same answers from every noise primitive.
 
-    Primitives are `algorithms.noise.add_noise`, draws by ``sample`` from its laws, and functions of one's own that have
-    the decorator `primitive`. All other random numbers must come from the generator that the mechanism is given.
+    Primitives are `algorithms.noise.add_noise`, draws by ``sample`` from its laws, and functions of your own with the
+    decorator `primitive`. All other random numbers must come from the generator that the mechanism gets.
 
     Parameters
     ----------
@@ -60,16 +60,16 @@ def replay(
     pair : NeighborPair
         The two databases.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
-        What is promised, under the relation of the pair. Default: what the mechanism says, if it does.
+        What the mechanism promises, under the relation of the pair. Default: its own claim, if it has one.
     size : int, optional
-        Pairs of runs, each with other noise: 1. With ``observe="time"`` runs whose time is taken: 200.
+        Pairs of runs, each with other noise, by default 1. With ``observe="time"`` the timed runs, by default 200.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     observe : {"output", "time"}
         What an observer sees besides answers and exceptions: the output; or the output and how long a run takes.
     released : bool, optional
-        Whether answers may be published, so that what they lose together is held against the promise. Default: those
-        that the output contains.
+        Whether answers may be published, so that the promise must cover what they lose together. Default: those that
+        the output contains.
 
     Returns
     -------
@@ -85,26 +85,24 @@ def replay(
 
     Notes
     -----
-    Guarantee: what is told as a violation was seen, and no noise hides it, if all that hides the data is drawn by
-    primitives, their answers depend on nothing but what they are given, and an observer may see the answers. The last
-    is not taken for granted where losses are added up: sparse vectors, noisy maxima and retries keep answers to
-    themselves and lose less. One of kind ``"loss"`` counts only queries of which every number has a place in the output
-    where it stands unchanged, in this run and 20 with other answers; all of them with ``released=True``, which is for
-    tables made of the answers, and the caller's word. Otherwise a note tells of the loss, and nothing is evaluated. A
-    violation of kind ``"time"`` is a matter of chance: a mechanism whose time does not depend on the data is accused
-    with probability 1e-6 at most.
+    Guarantee: every violation was seen in runs, and no noise hides it, if primitives draw all noise that hides the
+    data, their answers depend only on what they get, and an observer may see the answers. For losses the last is not
+    taken for granted, since sparse vectors, noisy maxima and retries keep answers to themselves and lose less. A
+    violation of kind ``"loss"`` counts only queries of which every number stands unchanged in the output, in this run
+    and 20 with other answers; with ``released=True``, on the caller's word, it counts all queries. Otherwise a note
+    tells the loss, and no violation follows. A violation of kind ``"time"`` may be chance: a mechanism whose time does
+    not depend on the data is accused with probability 1e-6 at most.
 
-    Another run on `x` has the same answers and another generator. Before anything that differs is called a violation
-    there are twenty, and as many on `y`, and only what agrees with itself in all of them is evidence: random numbers
-    may be drawn outside of the primitives, be it in post-processing or as noise that is not recorded. A primitive that
-    is given a generator in the same state all the same has noise that can be computed. Four more runs are all new (20
-    before a loss is a violation): if one asks for other queries, they depend on answers, and the losses seen do not add
-    up to a law of all. Draws in threads and processes that the mechanism starts are not seen. A mechanism that keeps
-    what it computed from one run to the next is not seen through: with the truth of `x` kept, `y` is never looked at.
+    Before a difference counts as a violation, twenty runs on `x` and as many on `y` repeat it with the same answers and
+    other generators. Only what is alike in all of them is evidence, since the mechanism may draw random numbers outside
+    of the primitives. A primitive whose generator is in the same state nevertheless has noise that can be computed.
+    Four more runs (20 before a loss is a violation) have new answers: if one of them makes other queries, the queries
+    depend on answers, and the losses do not add up to one law. Replay does not see draws in threads and processes that
+    the mechanism starts. If a mechanism keeps what it computed on `x`, replay may never see it read `y`.
 
-    A draw by itself, with no value handed over, is replayed as the same noise. Sound code may then go other ways on the
-    two databases, so that nothing that comes later is evidence. For a pair at distance w changes may be w times as
-    large, and the claim is that of a group of w.
+    A draw that gets no value is replayed as the same noise. Sound code may then branch differently on the two
+    databases, so nothing after it is evidence. For a pair at distance w changes may be w times as large, and the claim
+    is that of a group of w.
 
     References
     ----------

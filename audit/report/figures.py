@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from audit.claims import Claim
 from audit.results import AuditResult, LossEstimate
-from audit.results.formatting import at_least, nearest, row
+from audit.results.formatting import at_least, missing_power, nearest, row
 
 __all__ = ["Bar", "Curves", "excess", "loss_bar", "loss_curve", "privacy_profiles"]
 
@@ -33,10 +33,14 @@ END = 2.5  # promises: where the axis of losses ends
 
 @dataclass(frozen=True)
 class Bar:
-    """One audit on the axis of losses, in percent of its length; `detectable` is empty beyond the end."""
+    """One audit on the axis of losses, in percent of its length; `detectable` is empty beyond the end.
+
+    Without power, `needed` says what lies there.
+    """
 
     measured: str
     detectable: str
+    needed: str
     beyond: bool  # whether the bar goes on beyond the end
     words: str
 
@@ -65,13 +69,15 @@ def excess(result: AuditResult) -> float:
 
 def loss_bar(result: AuditResult) -> Bar:
     """Return promise, lower bound and minimum detectable loss on one axis; the promise is at ``100 / END`` percent."""
-    cells = row(result.summary())
+    summary = result.summary()
+    cells = row(summary)
     measured, detectable = (
         _ratio(loss, result.claim.budget) / END * 100 for loss in (result.measured.budget, result.detectable)
     )
     return Bar(
         measured=f"{min(measured, 100):.4g}",
         detectable=f"{detectable:.4g}" if detectable <= 100 and not result.far else "",
+        needed=missing_power(summary) if detectable > 100 else "",
         beyond=measured > 100,
         words=f"Promised {cells['promised']}; lower bound {cells['measured']}; minimum detectable loss "
         f"{cells['detectable']}; {cells['verdict']}.",

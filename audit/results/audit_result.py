@@ -45,7 +45,7 @@ ADDED: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class AuditResult(Reported):
-    """A promise held against counted runs.
+    """A promise compared with counted runs.
 
     `measured` is a lower bound on the loss at the stated confidence: it can refute the promise and never confirm it.
 
@@ -58,13 +58,13 @@ class AuditResult(Reported):
     measured : PureDP, ApproxDP, ZCDP or GaussianDP
         The lower bound, of the same family: the true loss is at least this, at `confidence`.
     verdict : {"violated", "not refuted", "no power"}
-        ``"no power"`` when the runs could not have detected twice the promised loss: a pass would be empty.
+        ``"no power"`` if the runs could not have detected twice the promised loss.
     event : str
         The rule that was counted, in words.
     searched : str
-        What the event was chosen from; a registered event was not chosen.
+        What the audit chose the event from.
     counts : dict
-        For ``"x"`` and ``"y"``: counting ``runs`` on that database, and in how many the event named either, or how
+        For ``"x"`` and ``"y"``: counting ``runs`` on that database, and in how many the event guessed either, or how
         many fell into each bin of a likelihood ratio.
     pair : str
         The two databases, in words.
@@ -79,37 +79,37 @@ class AuditResult(Reported):
     bound : str
         The theorem behind `measured`.
     confidence : float
-        One-sided, over everything that was searched.
+        One-sided, of everything that the audit searched.
     size, selection : int
         Runs in all, and those of them that chose the event.
     ceiling : float
-        Largest possible bound that these runs could give: an epsilon, rho or mu, as the claim is.
+        Largest bound that so many runs could give: an epsilon, delta, rho or mu, as of the claim.
     detectable : float
         Minimum detectable loss: the smallest one that so many runs call a violation with power 0.8, selection included.
     support : dict or None
         The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
     seed_entropy : int or None
-        Reproduces the audit, given as `rng`; None once redacted.
+        The `rng` that reproduces the audit; None once redacted.
     provenance : dict
         Software, platform and parameters.
     seconds : float
         Wall time.
     basis : dict
-        What a bound needs besides the counts, so that `audit.review.verify.verify_result` can compute it again.
+        What a bound needs besides the counts: `audit.review.verify.verify_result` computes it again.
     confidential : bool
-        Whether the databases are: then so are event, counts and labels, and whatever is made of this result says so.
+        Whether the databases are confidential: then so are event, counts and labels.
     attack : str
         The attack that found the event; empty in files of earlier schemas.
     tried : tuple of str
         The attacks that had something to look at.
     notes : tuple of str
-        What a reader should know besides: warnings of the mechanism, say, and how often they came.
+        What a reader should know besides, such as warnings of the mechanism and how often they came.
     others : tuple of dict
-        The other events that were counted on the same runs, which proved less: ``event``, ``attack``, ``counts``,
-        ``basis``, ``notes``, and the bound, ``measured``. All of them share the error probability.
+        Events that the same runs counted and that proved less: ``event``, ``attack``, ``counts``, ``basis``, ``notes``,
+        and the bound, ``measured``. All events share the error probability.
     rare : float
-        An outcome that one database alone can give would have been called a violation with power 0.8, had it come once
-        in so many runs; infinite where no runs could tell, or the event was registered.
+        How rare an outcome of one database alone may be: if it came once in so many runs, the audit would have called
+        it a violation with power 0.8. Infinite if no runs could tell, or the event was registered.
     """
 
     mechanism: str
@@ -190,7 +190,7 @@ class AuditResult(Reported):
 
     @property
     def design(self) -> Design:
-        """How the runs were made: coins picked the database of each, they were given, or there was only one."""
+        """How the runs were made: coins picked their databases, they ran elsewhere, or there was only one."""
         if self.bound == ONE_RUN:
             return "one_run"
         from_outputs = self.mechanism == GIVEN_OUTPUTS if self.redacted else "runs_x" in self.parameters
@@ -198,7 +198,7 @@ class AuditResult(Reported):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the audit was asked for; of a file that somebody made, perhaps nothing."""
+        """The parameters of the audit; a file that somebody made may have none."""
         parameters = self.provenance.get("parameters")
         return parameters if isinstance(parameters, dict) else {}
 
@@ -213,7 +213,7 @@ class AuditResult(Reported):
 
     @property
     def meeting(self) -> float:
-        """Share of the counted runs in which the event speaks that promised most; 1 for one that weighs every run."""
+        """Share of the counted runs in which the most promising event guesses; 1 for one that weighs every run."""
         events = [(self.counts, self.basis), *((other["counts"], other["basis"]) for other in self.others)]
         counts, _ = max(events, key=lambda event: float(event[1].get("share", 1.0)))
         runs = sum(side.get("runs", 0) for side in counts.values())
@@ -222,22 +222,22 @@ class AuditResult(Reported):
 
     @property
     def far(self) -> bool:
-        """Whether the largest bound is so far below the promise that the counted events hardly carry as much.
+        """Whether the largest bound is so far below the promise that the counted events hardly show that much.
 
-        Then no minimum detectable loss is announced: what is lost may lie elsewhere.
+        The result then announces no minimum detectable loss: the loss may lie elsewhere.
         """
         return self.verdict == "not refuted" and is_far(self.measured.budget, self.claim.budget, self.detectable)
 
     @property
     def power(self) -> tuple[str, ...]:
-        """What a promise that was not refuted could have hidden, in sentences; nothing of a violation."""
+        """What a pass could have hidden, in sentences; empty for a violation."""
         if self.verdict == "violated" or self.redacted:
             return ()
         share = self.measured.budget / self.claim.budget if self.far else None
         return tuple(power(self.detectable, self.meeting, share, self.rare))
 
     def redact(self) -> AuditResult:
-        """Return the result without what can disclose true counts or names: all but claim, bound, verdict and sizes."""
+        """Return claim, bound, verdict and sizes only: the rest can disclose true counts or names."""
         public = {key: self.provenance[key] for key in PUBLIC if key in self.provenance}
         return replace(
             self,
@@ -327,7 +327,7 @@ class AuditResult(Reported):
         return result
 
     def to_json(self, path: str | Path) -> None:
-        """Write the result to a file, whole or not at all; a confidential one is for its owner alone.
+        """Write the result to a file, whole or not at all. Only its owner can read a confidential one.
 
         Raises
         ------

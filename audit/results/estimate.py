@@ -35,11 +35,11 @@ class LossEstimate(Reported):
     method : str
         Name of the estimator.
     at : ndarray of float, shape (m,)
-        Where on the axis of errors each event sits, in people.
+        The place of each event on the axis of errors, in people.
     loss : ndarray of float, shape (m,)
-        Estimated log-ratio for one person, in nats; NaN where no run says anything.
+        Estimated log-ratio for one person, in nats; NaN where no run tells it.
     low, high : ndarray of float, shape (m,)
-        Pointwise interval of `confidence`; NaN where none can be given.
+        Pointwise interval of `confidence`; NaN where there is none.
     value : float
         `statistic` of the curve, in nats: one number for a table.
     interval : tuple of float
@@ -49,7 +49,7 @@ class LossEstimate(Reported):
     assumptions : tuple of str
         What must be true for the estimate to mean a privacy loss.
     size, areas : int
-        Runs (over both databases where there are two), and residuals a run.
+        Runs (over both databases if there are two), and residuals a run.
     settings : dict
         Every setting that the numbers depend on, as plain lists, numbers and strings.
     statistic : str
@@ -83,19 +83,19 @@ class LossEstimate(Reported):
 
     @property
     def axes(self) -> tuple[str, str]:
-        """What the curve is over, and its unit: components are asked for their own value, one law for log-ratios."""
+        """What the curve is over, and its unit: values of components, or log-ratios of one law."""
         if "components" in self.settings:
             return "component of the output", self.unit
         return "error of a count, in people", "nats"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known before the number is used."""
+        """What to know before you use the number."""
         return (str(self.settings["note"]),) if "note" in self.settings else ()
 
     @property
     def confidential(self) -> bool:
-        """Whether its settings say that the data behind it are."""
+        """Whether its settings call the data confidential."""
         return self.settings.get("confidential") is True
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from audit.io.files import make_folder
 from audit.results.audit_result import AuditResult, Verdict
 from audit.results.estimate import LossEstimate
 from audit.results.files import create_json, read_json, write_json
@@ -57,7 +58,7 @@ def save_result(result: Saved, folder: Path, name: str) -> Path:
     Another result is never overwritten, whoever writes at the same time. One that is made again, by the same command
     (of an estimate, among its settings) with the same seed, and that found the same, takes the place of the first.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     plain, number = name_in_files(name), 1
     path = folder / f"{plain}.json"
     while not _is_repeat(path, result):

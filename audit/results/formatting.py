@@ -22,6 +22,7 @@ __all__ = [
     "at_least",
     "at_most",
     "line",
+    "missing_power",
     "nearest",
     "number_of",
     "percent",
@@ -183,6 +184,15 @@ def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -
         f"{cells['measured']} at {cells['confidence']} confidence from {summary['size']} runs, minimum detectable loss "
         f"{cells['detectable']} ({declared}{cells['pair']}; {cells['event']}{witness}; searched: {searched}{besides})"
     )
+
+
+def missing_power(summary: Mapping[str, Any]) -> str:
+    """Return how large a loss an audit without power would have detected, in words beside a chart; else nothing."""
+    if summary["verdict"] != "no power" or not 0 < summary["promised"] < math.inf:
+        return ""
+    if summary["detectable"] == math.inf:
+        return "no loss is detectable"
+    return f"detectable: {at_most(summary['detectable'] / summary['promised'], 2)} x the promise"
 
 
 def power(detectable: float, meeting: float, share: float | None, rare: float) -> list[str]:

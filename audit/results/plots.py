@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.io.files import replacing
+from audit.io.files import make_folder, replacing
 from audit.io.text import printable
-from audit.results.formatting import percent, texts
+from audit.results.formatting import missing_power, percent, texts
 
 __all__ = [
     "BLACK",
@@ -61,6 +62,11 @@ NO_POWER: dict[str, Any] = {"color": GRAY, "hatch": "..", "edgecolor": "white", 
 PROMISE: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "linestyle": "--"}
 EXACT: dict[str, Any] = {"marker": "D", "color": BLACK, "markersize": 4.5, "linestyle": "none"}
 ESTIMATE: dict[str, Any] = {"color": ORANGE}
+# What every color of a figure becomes where its reader's screen is dark: an SVG that a page embeds follows that page.
+DARK = {
+    **{"#FFFFFF": "#14181E", BLACK: "#E4E7EA", GRAY: "#A3ABB4", RED: "#F07B3F", ORANGE: ORANGE, CYAN: CYAN},
+    **{SHADES[0]: "#A9D6F5", BLUE: "#4A9FDC", PALE: "#2B6590", GREEN: "#1FB58A", PURPLE: "#C084D0", BROWN: "#BC8A63"},
+}
 BARS = {"violated": VIOLATED, "not refuted": BOUND, "no power": NO_POWER}
 
 UNDATED: dict[str, dict[str, str | None]] = {
@@ -101,10 +107,22 @@ def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
 
     `private` lets nobody but its owner read it.
     """
-    ending = path.suffix.lower()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path, private=private) as file, house_style():
-        figure.savefig(file, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
+    ending, drawn = path.suffix.lower(), io.BytesIO()
+    make_folder(path.parent)
+    with house_style():
+        figure.savefig(drawn, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
+    data = drawn.getvalue()
+    with replacing(path, private=private) as file:
+        file.write(data.replace(b"</style>", _dark_rules() + b"</style>", 1) if ending == ".svg" else data)
+
+
+def _dark_rules() -> bytes:
+    """Return rules of an SVG for dark screens; words are paths that inherit their color."""
+    rules = [f"svg{{fill:{DARK[BLACK]}}}"]
+    for color, dark in ((color.lower(), dark.lower()) for color, dark in DARK.items()):
+        rules.append(f'[style*="fill: {color}"],[fill="{color}"]{{fill:{dark}!important}}')
+        rules.append(f'[style*="stroke: {color}"]{{stroke:{dark}!important}}')
+    return f"\n@media screen and (prefers-color-scheme: dark){{{''.join(rules)}}}\n".encode()
 
 
 def label_of(words: str) -> str:
@@ -141,8 +159,12 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
         words += f": {audit['verdict']}" + (" (unbounded)" if audit["witness"] else "")
         ax.text(1.02, row, words, va="center", transform=ax.get_yaxis_transform())
         ax.plot([audit["promised"] / unit] * 2, [row - 0.4, row + 0.4], **PROMISE, zorder=3)
+        mark: dict[str, Any] = {"color": GRAY, "markersize": 5, "linestyle": "none", "zorder": 4}
         if least < 1.1 * longest and not audit.get("far"):
-            ax.plot(least, row + 0.33, marker="v", color=GRAY, markersize=5, linestyle="none", zorder=4)
+            ax.plot(least, row + 0.33, marker="v", **mark)
+        elif needed := missing_power(audit):
+            ax.plot(end, row + 0.38, marker=">", **mark, clip_on=False)
+            ax.text(0.98 * end, row + 0.38, needed, ha="right", va="center", fontsize=8)
     ax.plot([], [], **PROMISE, label="promised")
     ax.plot([], [], marker="v", color=GRAY, linestyle="none", label="minimum detectable loss")
     ax.set_yticks(range(len(audits)), [label_of(audit["name"]) for audit in audits])

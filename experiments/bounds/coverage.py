@@ -11,9 +11,9 @@ from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.results.plots import BLACK, BLUE, GRAY, PURPLE
+from audit.results.plots import BLACK, GRAY, PURPLE
 from experiments.bounds.worst_laws import CASES, MISTAKES, OTHERS, WHOLE
-from experiments.drawing import CIRCLE, beside, column, foot, line_key, page
+from experiments.drawing import CIRCLE, bare_rows, beside, foot, line_key, page
 from experiments.experiment import Check, Checks, Numbers, most_misses
 
 LEVELS = (0.95, 0.8)
@@ -76,54 +76,44 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    places: dict[tuple[str, str], float] = {}
-    headings: dict[str, float] = {}
-    place = -0.6
-    for row in numbers["rows"]:
-        if row["group"] not in headings:
-            headings[row["group"]] = place = place + 1.6
-        if (row["group"], row["case"]) not in places:
-            places[row["group"], row["case"]] = place = place + 1
-    figure, axes = page(1.9 + 0.17 * place, 1, 2)
+    mistakes = {row["case"]: None for row in numbers["rows"] if row["group"] == MISTAKES}
+    groups = [group for group in dict.fromkeys(row["group"] for row in numbers["rows"]) if group != MISTAKES]
+    names = [*groups, *mistakes]
+    figure, axes = page(1.7 + 0.26 * len(names), 1, 2)
     for ax, confidence in zip(axes, LEVELS, strict=True):
-        for row in numbers["rows"]:
-            if row["confidence"] == confidence:
-                _draw_row(ax, row, places[row["group"], row["case"]])
-        ax.axvline(1 - confidence, color=GRAY, linewidth=0.9, linestyle=":", zorder=0)
+        rows = [row for row in numbers["rows"] if row["confidence"] == confidence]
+        for at, name in enumerate(names):
+            _draw_row(ax, [row for row in rows if name in (row["group"], row["case"])], at + (name in mistakes))
+        ax.axvspan(0, 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0)
+        ax.axvline(1, color=BLACK, linewidth=1.2, zorder=1)
         ax.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))  # room for what is rare
-        ticks = (0, 0.05, 0.2, 0.5, 1)
-        ax.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks], fontsize=8)
-        ax.set(xlim=(0, 1), ylim=(place + 0.8, 0.3))
-        ax.set_yticks(list(places.values()), [""] * len(places), fontsize=8)
+        ax.set_xticks(ticks := (0, 0.25, 1, 4, 9), [f"{tick:g}" for tick in ticks])
+        ax.set(xlim=(0, 14), ylim=(len(names) + 0.5, -0.6))
+        ax.set_yticks([at + (name in mistakes) for at, name in enumerate(names)], [""] * len(names))
         ax.tick_params(axis="y", length=0, pad=7)
-        ax.spines["left"].set_visible(False)
-        ax.set(title=f"confidence {confidence:.0%}", xlabel="audits that report a violation\n(square-root scale)")
-        column(ax, 0.6, "median\nbound", 32)
-    axes[0].set_yticks(list(places.values()), [_in_symbols(words) for _, words in places])
-    for heading, at in headings.items():
-        beside(axes[0], at, heading, x=-0.04, size=9, ha="right", weight="bold")
-    limit: dict[str, Any] = {"color": BLACK, "marker": "|", "markersize": 11, "linestyle": "none"}
+        ax.set(title=f"({'ab'[ax is axes[1]]}) confidence {confidence:.0%}")
+        ax.set_xlabel("audits that are wrong /\nmost that chance allows\n(square-root scale)")
+        bare_rows(ax)
+    axes[0].set_yticks(axes[0].get_yticks(), [_in_symbols(name) for name in names], fontsize=8)
+    beside(axes[0], len(groups), "mistakes, on purpose", x=-0.04, size=9, ha="right", weight="bold")
     handles = [
-        line_key("the law loses all that is promised", **CIRCLE),
-        line_key("the law loses 95% of it", **CIRCLE, markerfacecolor="white"),
+        line_key("a bound or audit, on a law that loses all that is promised", **CIRCLE, alpha=0.6),
+        line_key("the same, on a law that loses 95% of it", **CIRCLE, markerfacecolor="white"),
         line_key("a mistake, on a law that loses what is promised", **CIRCLE | {"marker": "X", "color": PURPLE}),
-        line_key("most that chance allows (false alarm $10^{-4}$)", **limit),
-        line_key("1 - confidence", color=GRAY, linestyle=":"),
+        line_key("most that chance allows (false alarm $10^{-4}$)", color=BLACK, linewidth=1.2),
     ]
-    foot(figure, handles, ncols=3)
+    foot(figure, handles, ncols=2)
     return figure
 
 
-def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
-    wrong, boundary, limit = row["group"] == MISTAKES, row["share"] == 1, allowed(row) / row["audits"]
-    color, marker, size = (PURPLE, "X", 5.5) if wrong else (BLUE, "o", 4.5)
-    if boundary:
-        ax.fill_betweenx([at - 0.5, at + 0.5], 0, limit, color=GRAY, alpha=0.15, linewidth=0)
-        ax.plot([limit] * 2, [at - 0.5, at + 0.5], color=BLACK, linewidth=1.4, solid_capstyle="butt")
-        column(ax, at, "" if row["median"] is None else f"{row['median']:.2f}", 32)
-    style: dict[str, Any] = {"color": color, "marker": marker, "markersize": size, "linestyle": "none"}
-    style |= {"markerfacecolor": color if boundary else "white", "clip_on": False, "zorder": 4 if boundary else 3}
-    ax.plot(row["misses"] / row["audits"], at, **style)
+def _draw_row(ax: Axes, rows: list[dict[str, Any]], at: int) -> None:
+    for share in sorted({row["share"] for row in rows}):
+        own, boundary = [row for row in rows if row["share"] == share], share == 1
+        style = CIRCLE | {"markersize": 4.5, "clip_on": False, "alpha": 0.6, "zorder": 3 + boundary}
+        style |= {"marker": "X", "color": PURPLE, "alpha": 1} if own[0]["group"] == MISTAKES else {}
+        style |= {} if boundary else {"markerfacecolor": "white", "alpha": 1}
+        shifts = np.linspace(-0.2, 0.2, len(own)) if len(own) > 1 else 0
+        ax.plot([row["misses"] / allowed(row) for row in own], at + shifts, **style)
 
 
 def _in_symbols(words: str) -> str:

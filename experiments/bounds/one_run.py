@@ -19,7 +19,7 @@ from experiments.flaxman.joint_witness import paths_only
 AREAS, PEOPLE, FANOUT, LEVELS = 100_000, 100, 46, 3  # 46**3 = 97,336 leaves
 SHARE = 0.05  # of ADPC's areas that are guessed: where the error is rare, the loss is larger
 SEEDS, FEW_SEEDS = 100, 20  # the latter of RDPC's paths, which take seconds a time
-COLUMNS = {"one_run": 34, "repeated": 74}  # where medians are written, in points right of the panel
+COLUMNS = {"one_run": 38, "repeated": 80}  # where medians are written, in points right of the panel
 CONFIDENCE = 0.95  # of each bound: how often it misses is a part of the answer
 # Of the median of one release over the budget: least of 100 seeds, least of 10, most. At least 3 standard errors below
 # GDPC's medians, which scatter for one person at a small budget.
@@ -116,7 +116,7 @@ def draw(numbers: Numbers) -> Figure:
             ax.plot([low, high], [place + shift] * 2, color=color, linewidth=2.5, alpha=0.5, solid_capstyle="butt")
             label = f"{words}: median, 5 to 95%" if place == 0 else None
             ax.plot(middle, place + shift, marker, color=color, markersize=5, label=label)
-            column(ax, place, down(middle, 2), COLUMNS[kind])
+            column(ax, place, down(middle, 3), COLUMNS[kind])
         if row["algorithm"] == "RDPC":
             label = "RDPC's share of the leaf level"
             shared: dict[str, Any] = {"color": GRAY, "linewidth": 1.4, "linestyle": ":", "label": label}

@@ -233,7 +233,7 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
         column(ax, -1.2, words, points, style="italic")
     beside(ax, -1.2, "promise, and the true loss in units of it", x=-0.02, size=8, ha="right", style="italic")
     name_rows(ax, [row["case"] for row in rows], top=-1.8, size=8)
-    handles: list[Any] = [bar_key(f"as expected: within {100 * WITHIN:g} points", "#E0E0E0")]
+    handles: list[Any] = [bar_key(f"as expected: within {100 * WITHIN:g} points", GRAY, alpha=0.25)]
     handles += [line_key(kind, **look) for kind, look in STYLES.items()]
     head(ax, "(b) simulated power less planned power", handles, ncols=5, x=-0.4)
     ax.set_xlabel("percentage points (bars: 2 standard errors)")

@@ -23,8 +23,8 @@ from audit.claims import Claim
 from audit.methods import Game
 from audit.results.plots import BLACK, BLUE, GRAY, PALE
 from experiments.bounds.worst_laws import normal_counts
-from experiments.drawing import CIRCLE, bar_key, foot, head, line_key, own_keys, page, styles
-from experiments.experiment import Check, Checks, Numbers, between, most_misses, near, up
+from experiments.drawing import foot, head, line_key, own_keys, page, spread, styles
+from experiments.experiment import Check, Checks, Numbers, between, most_misses, near
 
 COUNT = 120
 CONFIDENCE_HERE = 0.95
@@ -260,96 +260,42 @@ def _rounded(runs: float, curve: dict[str, Any]) -> str:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(12.2, 4, 2)
-    for ax, letter, who in zip(axes, "abcd", ("one person", "a group of 15 or 20") * 2, strict=False):
-        ends = 0.9 * min(numbers["settings"]["sizes"]), 1.1 * max(numbers["settings"]["sizes"])
-        ax.set(title=f"({letter}) {who}", xscale="log", xlim=ends, xlabel="runs, selection included (log scale)")
-    for ax in axes[:2]:
-        ax.set_ylim(0, 1.2)
-        ax.axhline(1, color=BLACK, linewidth=0.8, zorder=0)
-    for ax in axes[2:4]:
-        ax.set_yscale("log")
-        ax.set_yticks([0.01, 0.1, 1, 10, 100], ["1%", "10%", "100%", "1000%", "10000%"])
-        ax.set_ylim(0.004, 120)
-        ax.grid(True, which="major", color=GRAY, alpha=0.25, linewidth=0.6)
-    axes[0].set_ylabel("lower bound / true loss")
-    axes[2].set_ylabel("minimum detectable loss\nbeyond the promise (log scale)")
-    for curve in numbers["curves"]:
-        _draw_curve(axes, curve)
-    handles: list[Any] = [line_key(name, **look) for name, look in styles(SUBJECTS).items()]
-    foot(figure, [*handles, bar_key("band: 5 to 95% of audits; line: median", GRAY)], ncols=5)
-    _draw_checked(axes[4], numbers["checked"])
-    _draw_early(axes[5], numbers["early"], numbers["settings"]["most"])
-    for ax, letter, group in ((axes[6], "g", False), (axes[7], "h", True)):
-        _draw_needed(ax, [row for row in numbers["needed"] if (row["people"] > 1) == group])
-        who = "a group of 2 / $\\epsilon$" if group else "one person"
-        head(ax, f"({letter}) {who}", own_keys(ax), ncols=1)
-    axes[6].set_ylabel(f"runs until half of the audits\nprove {PROVED} $\\epsilon$ (log scale)")
+    figure, axes = page(7.0, 2, 2)
+    proved, detected, needed = spread(axes)
+    looks = styles(SUBJECTS, linewidth=1.3)
+    alone = [curve for curve in numbers["curves"] if curve["people"] == 1]
+    for curve, shift in zip(alone, np.geomspace(0.88, 1.14, len(alone)), strict=True):
+        sizes, (low, median, high) = shift * np.array(curve["sizes"]), np.array(curve["lower_bound"])
+        proved.errorbar(sizes, median, [median - low, high - median], **looks[curve["promise"]], elinewidth=0.8)
+        detected.plot(curve["sizes"], np.array(curve["detectable"]) - 1, **looks[curve["promise"]])
+    proved.axhline(1, color=BLACK, linewidth=0.8, zorder=0)
+    proved.set(ylim=(0, 1.2), ylabel="lower bound / true loss", title="(a) one person: lower bounds")
+    detected.set(yscale="log", ylim=(0.04, 120), title="(b) one person: violations")
+    detected.set_yticks([0.1, 1, 10, 100], ["10%", "100%", "1000%", "10000%"])
+    detected.set_ylabel("minimum detectable loss\nbeyond the promise (log scale)")
+    detected.grid(True, which="major", color=GRAY, alpha=0.25, linewidth=0.6)
+    for ax in (proved, detected):
+        ax.set(xscale="log", xlabel="runs, selection included (log scale)")
+    _draw_needed(needed, numbers["needed"])
+    handles: list[Any] = [line_key(name, **look) for name, look in looks.items()]
+    foot(figure, handles, words="(a, b) each kind of promise; in (a) lines from 5 to 95% of audits, marks at medians")
     return figure
 
 
-def _draw_curve(axes: list[Axes], curve: dict[str, Any]) -> None:
-    style = styles(SUBJECTS, linewidth=1.3)[curve["promise"]]
-    group = curve["people"] > 1
-    low, median, high = curve["lower_bound"]
-    axes[group].fill_between(curve["sizes"], low, high, color=style["color"], alpha=0.13, linewidth=0)
-    axes[group].plot(curve["sizes"], median, **style)
-    axes[2 + group].plot(curve["sizes"], np.array(curve["detectable"]) - 1, **style)
-
-
-def _draw_checked(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    place, places, names, last = -1.0, [], [], ""
-    for row in rows:
-        place += 1 if row["promise"] == last else 1.35
-        last = row["promise"]
-        color, marker = (styles(SUBJECTS)[last][key] for key in ("color", "marker"))
-        margin = 2 * math.sqrt(0.8 * 0.2 / row["audits"])
-        ax.fill_betweenx([place - 0.5, place + 0.5], 0.8 - margin, 0.8 + margin, color=GRAY, alpha=0.18, linewidth=0)
-        face = color if row["told"] else "white"
-        ax.plot(row["seen"] / row["audits"], place, marker, color=color, markerfacecolor=face, zorder=3)
-        places.append(place)
-        names.append(f"{'group' if row['people'] > 1 else 'person'}, {up(row['factor'])} x")
-    ax.set_yticks(places, names, fontsize=8)
-    ax.set_ylim(place + 0.7, -0.4)
-    ax.axvline(0.8, color=BLACK, linewidth=0.8, zorder=0)
-    ax.set(xlim=(0.2, 1.0), xlabel="share of audits that report a violation")
-    gray: dict[str, Any] = {"marker": "o", "color": GRAY, "linestyle": "none"}
-    handles = [
-        line_key("likelihood given", **gray),
-        line_key("likelihood hidden", **gray, markerfacecolor="white"),
-        bar_key("planned power 0.8 $\\pm$ 2 s.e.", GRAY),
-        line_key("(colors: as the promises below)", linestyle="none"),
-    ]
-    head(ax, "(e) laws with the minimum detectable loss", handles, ncols=2, x=-0.3)
-
-
 def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    at = [row["epsilon"] for row in rows]
-    ax.plot(at, [row["theory"] for row in rows], color=BLACK, linewidth=1.0, label="theory of the game, $z^2$ / 2 KL")
-    for bound, color, marker, words in (
-        ("limits", PALE, "s", "two Clopper-Pearson limits"),
-        ("game", BLUE, "o", "guessing game"),
-    ):
-        runs = [row[bound]["runs"] for row in rows]
-        ax.plot(at, runs, marker, color=color, markersize=4.5, label=words)
-    ax.set(xscale="log", yscale="log", ylim=(300, 1.2e7))
+    for group, who, face in ((False, "one person", None), (True, "a group of 2 / $\\epsilon$", "white")):
+        own = [row for row in rows if (row["people"] > 1) == group]
+        at = [row["epsilon"] for row in own]
+        ax.plot(at, [row["theory"] for row in own], color=BLACK, linewidth=1.0)
+        for bound, color, marker, words in (
+            ("limits", PALE, "s", "two Clopper-Pearson limits"),
+            ("game", BLUE, "o", "guessing game"),
+        ):
+            look: dict[str, Any] = {"markersize": 5, "markerfacecolor": face or color, "label": f"{who}: {words}"}
+            ax.plot(at, [row[bound]["runs"] for row in own], marker, color=color, **look)
+    ax.set(xscale="log", yscale="log", ylim=(300, 1.2e7), ylabel="runs (log scale)")
     ax.set_xticks([0.025, 0.1, 0.25, 1, 4], ["0.025", "0.1", "0.25", "1", "4"])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("$\\epsilon$ of a geometric count (log scale)")
-
-
-def _draw_early(ax: Axes, rows: list[dict[str, Any]], most: int) -> None:
-    for place, row in enumerate(rows):
-        runs = np.sort(row["runs"])
-        across = place + np.linspace(-0.25, 0.25, runs.size)
-        ax.plot(across, runs, **CIRCLE | {"markersize": 2.8})
-        if row["planned"]:
-            ax.plot([place - 0.35, place + 0.35], [row["planned"]] * 2, color=BLACK, linewidth=1.6)
-    ax.set(yscale="log", ylim=(100, 2e6))
-    ax.set_xticks(
-        range(len(rows)), [f"{row['factor']:g}\n{row['violated']}\nof {len(row['runs'])}" for row in rows], fontsize=8
-    )
-    ax.set_xlabel(f"true loss / promise ($\\epsilon$ = {CLAIMED:g})\nbelow: audits that report a violation")
-    ax.set_ylabel("runs that count (log scale)")
-    handles = [line_key("an audit stopped", **CIRCLE), line_key("fixed size, planned", color=BLACK, linewidth=1.6)]
-    head(ax, f"(f) stopping early, {most:,} at most", handles, ncols=2)
+    handles = [*own_keys(ax), line_key("theory of the game, $z^2$ / 2 KL", color=BLACK, linewidth=1.0)]
+    head(ax, f"(c) runs until half of the audits prove {PROVED} $\\epsilon$", handles, ncols=2)

@@ -145,21 +145,27 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     return {"every": every, "rows": [row for row in rows if row[1]]}
 
 
+SHOWN = {
+    "epsilon": "(a) GDPC: all of epsilon",
+    "levels": "(b) RDPC: a level's share",
+    "parts": "(c) ADPC: less by more parts",
+}
+
+
 def draw(numbers: Numbers) -> Figure:
-    ranges = [name for name in RANGES if any(row["range"] == name for row in numbers["rows"])]
-    figure, axes = page(0.6 + 2.1 * math.ceil(len(ranges) / 2), math.ceil(len(ranges) / 2), 2)
-    for ax, name, letter in zip(axes, ranges, "abcdefgh", strict=False):
+    ranges = [name for name in SHOWN if any(row["range"] == name for row in numbers["rows"])]
+    figure, axes = page(3.9, 1, len(ranges))
+    for ax, name in zip(axes, ranges, strict=True):
         _draw_range(ax, [row for row in numbers["rows"] if row["range"] == name], numbers["paper"][name])
         words = RANGES[name][0]
-        ax.set(xlabel=words if ax.get_xscale() == "linear" else f"{words} (log scale)", title=f"({letter})")
-    for ax in axes[::2]:
-        ax.set_ylabel("estimate / $\\epsilon$ (log)")
+        ax.set(xlabel=words if ax.get_xscale() == "linear" else f"{words} (log scale)", title=SHOWN[name])
+    axes[0].set_ylabel("estimate / $\\epsilon$ (log scale)")
     handles = [line_key(name, **look) for name, look in STYLES.items()]
     handles += [
+        line_key("$\\epsilon$, the promise", **PROMISE),
         line_key("kernel, median of the curve", color=BLACK),
         line_key("kernel, largest", color=BLACK, linestyle=":"),
         line_key("histogram, median", color=BLACK, linestyle="none", marker="x"),
-        line_key("$\\epsilon$, the promise", **PROMISE),
         line_key("the paper's setting", color=GRAY, linewidth=3, alpha=0.4),
     ]
     foot(figure, handles)
@@ -176,11 +182,11 @@ def _draw_range(ax: Axes, rows: list[dict[str, Any]], usual: float) -> None:
         ax.plot(at, histograms, "x", color=look["color"], markersize=5)
     ax.axhline(1, **PROMISE, zorder=0)
     ax.axvline(usual, color=GRAY, linewidth=3, alpha=0.4, zorder=0)
-    if rows[0]["range"] in ("levels", "percentile"):
+    if rows[0]["range"] == "levels":
         ax.set_xticks(at)
     else:
         ax.set_xscale("log")
-        ax.set_xticks(at, [f"{value:g}" if value < 10_000 else f"{value / 1e6:g}M" for value in at])
+        ax.set_xticks(at, [f"{value:g}" for value in at])
         ax.minorticks_off()
     ax.set(yscale="log", ylim=(0.12, 12))
     ax.set_yticks([0.25, 0.5, 1, 2, 4, 8], ["1/4", "1/2", "1", "2", "4", "8"])

@@ -168,7 +168,7 @@ def draw(numbers: Numbers) -> Figure:
     for (name, words), look in styles(names.items(), marker="").items():
         below.semilogy(profiles["epsilon"], profiles[name], **look, label=words)
     below.set(ylim=(0.02, 1), xlabel="epsilon, one person added or removed", ylabel="delta (log scale)")
-    head(below, "(c) delta of cell keys never ends (D = 2, V = 1)", own_keys(below), x=-0.36)
+    head(below, "(c) delta of cell keys never ends (D = 2, V = 1)", own_keys(below), x=-0.34)
     return figure
 
 
@@ -188,7 +188,7 @@ def _draw_proofs(ax: Axes, numbers: Numbers) -> None:
     )
     measured = line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE)
     handles = [measured, line_key("exact", **EXACT)]
-    head(ax, "(a) one noisy count may prove that a person is in it", handles, x=-0.36)
+    head(ax, "(a) how often it is a proof", handles, x=-0.34)
 
 
 def _draw_audits(ax: Axes, audits: list[dict[str, Any]]) -> None:
@@ -200,7 +200,7 @@ def _draw_audits(ax: Axes, audits: list[dict[str, Any]]) -> None:
         ax.vlines(sizes, *ends, color=look["color"], linewidth=1.1)
     ax.set(ylim=(-0.03, 1.03), xlabel="runs of an audit, outputs alone (log scale)", ylabel="audits that find it")
     title = "(b) thousands of outputs show more than geometric noise of the same variance"
-    head(ax, title, own_keys(ax), ncols=2, x=-0.36)
+    head(ax, title, own_keys(ax), ncols=2, x=-0.34)
 
 
 def _label(row: dict[str, Any]) -> str:

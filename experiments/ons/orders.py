@@ -118,16 +118,11 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    epsilons = sorted({row["epsilon"] for row in numbers["rows"]}, reverse=True)
-    figure, axes = page(0.8 + 2.5 * len(epsilons), len(epsilons), 2)
-    for row, epsilon in enumerate(epsilons):
-        for column, order in enumerate(ORDERS):
-            ax = axes[2 * row + column]
-            _draw_after(ax, numbers, order, epsilon)
-            ax.set_title(f"({'abcdef'[2 * row + column]}) {order}, epsilon {epsilon:g}")
-        axes[2 * row].set_ylabel("deaths after / before\n(log scale)")
-    for ax in axes[-2:]:
-        ax.set_xlabel("deaths before (log scale)")
+    figure, axes = page(3.6, 1, 2)
+    for ax, letter, order in zip(axes, "ab", ORDERS, strict=True):
+        _draw_after(ax, numbers, order, EPSILON_TOLD)
+        ax.set(title=f"({letter}) {order}, epsilon {EPSILON_TOLD:g}", xlabel="deaths before (log scale)")
+    axes[0].set_ylabel("deaths after / before\n(log scale)")
     handles = [
         line_key("regions, Laplace", **LOOKS["regions"]),
         line_key("regions, Gaussian", **LOOKS["regions"], markerfacecolor="white"),

@@ -24,7 +24,7 @@ from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.tables.shares import Share
 from audit.results.plots import BLACK
-from experiments.drawing import foot, line_key, page, styles
+from experiments.drawing import foot, line_key, page, spread, styles
 from experiments.experiment import Check, Checks, Numbers, between, published
 from experiments.ons.printed import merged
 
@@ -253,40 +253,33 @@ def _span(values: NDArray[np.float64]) -> str:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(8.6, 3, 2)
+    figure, axes = page(6.6, 2, 2)
+    left, right, ratio = spread(axes)
     kinds = numbers["kinds"]
-    for row, (measure, words) in enumerate((("on_diagonal", "cells in their class"), ("l1", "L1 (people, log scale)"))):
-        left, right = axes[2 * row : 2 * row + 2]
-        for ax, kind in ((left, "top-down, pilot"), (right, "laplace")):
-            values = np.array([table[measure] for table in kinds[kind].values()], np.float64)
-            _draw_groups(ax, list(kinds[kind]), values)
-            if measure == "l1":
-                ax.set_yscale("log")
-        right.sharey(left)
-        left.autoscale(axis="y")
-        left.set_ylabel(words)
-        for ax, letter, method in ((left, "ac"[row], "top-down"), (right, "bd"[row], "independent noise")):
-            ax.set_title(f"({letter}) {words.partition(' (')[0]}: {method}")
-    for ax, title, kind, other in (
-        (axes[4], "(e) L1, top-down / independent", "top-down, pilot", "laplace"),
-        (axes[5], "(f) L1, top-down: equal / pilot's shares", "top-down, equal", "top-down, pilot"),
-    ):
-        epsilons = list(kinds[kind])
-        _draw_groups(ax, epsilons, np.array([_against(numbers, kind, other, epsilon) for epsilon in epsilons]))
-        ax.axhline(1, color=BLACK, linewidth=0.8)
-        ax.set_yscale("log")
-        ax.set_title(title)
-        ax.set_ylabel("ratio (log scale)")
-        ax.set_xlabel("total epsilon (log scale)\none person added or removed")
+    for ax, kind, title in ((left, "top-down, pilot", "(a) top-down"), (right, "laplace", "(b) independent noise")):
+        _draw_groups(ax, list(kinds[kind]), np.array([table["l1"] for table in kinds[kind].values()], np.float64))
+        ax.set(yscale="log", title=title)
+    right.sharey(left)
+    left.autoscale(axis="y")
+    left.set_ylabel("people moved (L1, log scale)")
+    kind, other = "top-down, pilot", "laplace"
+    _draw_groups(
+        ratio, list(kinds[kind]), np.array([_against(numbers, kind, other, epsilon) for epsilon in kinds[kind]])
+    )
+    ratio.axhline(1, color=BLACK, linewidth=0.8)
+    ratio.set(yscale="log", title="(c) top-down / independent: above 1 independent noise is better")
+    ratio.set_ylabel("ratio of L1 (log scale)")
+    for ax in (left, right, ratio):
+        ax.set_xlabel("total epsilon (log scale)")
     brazil: dict[str, Any] = {"color": BLACK, "linewidth": 0.7, "markersize": 4, "markerfacecolor": "white"}
     epsilons = list(kinds["top-down, pilot"])
     ratios = np.array([_against(numbers, "Brazil, top-down", "Brazil, laplace", epsilon) for epsilon in epsilons])
     for column, marker in zip(ratios.T, "os^", strict=True):
-        axes[4].plot([float(epsilon) for epsilon in epsilons], column, **brazil, marker=marker)
+        ratio.plot([float(epsilon) for epsilon in epsilons], column, **brazil, marker=marker)
     handles = [line_key(f"{words} (median of tables)", **look) for words, look in STYLES.items()]
     for level, marker in zip(("regions", "states", "cities"), "os^", strict=True):
-        handles.append(line_key(f"(e) Brazil: {level} by month", **brazil, marker=marker))
-    foot(figure, handles, ncols=2)
+        handles.append(line_key(f"(c) Brazil: {level} by month", **brazil, marker=marker))
+    foot(figure, handles, ncols=2, words="one person added or removed")
     return figure
 
 

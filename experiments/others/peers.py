@@ -245,7 +245,7 @@ def _draw_cited(ax: Axes, at: int, row: dict[str, Any], who: str) -> None:
     shares = sorted(bound / row["truth"] for bound in CITED[who][row["cited"]])
     for share in shares:
         _mark(ax, at, share, CITING)
-    column(ax, at, " to ".join(f"{share:.3g}" for share in shares), COLUMNS["median"], color=GRAY)
+    column(ax, at, " to ".join(f"{share:.3g}" for share in shares), COLUMNS["median"])
 
 
 def _mark(ax: Axes, at: int, share: float, style: dict[str, Any]) -> None:

@@ -17,9 +17,9 @@ from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit import Attack, NeighborPair, measure_loss
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, BROWN, CYAN, GRAY, GREEN, PURPLE
+from audit.results.plots import BLACK, BLUE, GRAY, PURPLE
 from experiments.audits import all_or_none, bounds, group_pair, kept, median, repeat
-from experiments.drawing import BOX, bare_rows, beside, column, foot, line_key, name_rows, page
+from experiments.drawing import BOX, bare_rows, beside, column, extent, foot, line_key, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, between, down, few_misses, published
 
 CONFIDENCE = 0.95
@@ -185,21 +185,9 @@ MARKER: dict[str, Any] = {"markersize": 6, "linestyle": "none", "clip_on": False
 STYLES: dict[str, dict[str, Any]] = {
     TOLD: {"marker": "o", "color": BLUE, "markersize": 6.5, "zorder": 5},
     OUTPUTS: {"marker": "o", "color": BLUE, "markerfacecolor": "white", "markersize": 6.5, "zorder": 4},
-    "DP-Sniper": {"marker": "P", "color": GREEN},
-    "network": {"marker": "*", "color": GREEN, "markersize": 8},
-    "StatDP": {"marker": "v", "color": PURPLE},
-    "jax_privacy": {"marker": "D", "color": BROWN, "markersize": 4.5},
-    "privacy-estimates": {"marker": "s", "color": CYAN, "markersize": 4.5},
-    "Delta-Siege": {"marker": "^", "color": GRAY},
-    "DP-Auditorium": {"marker": "X", "color": GRAY},
 }
-LABELS = {
-    TOLD: "plaudit, with the likelihood",
-    OUTPUTS: "plaudit, outputs only",
-    "DP-Sniper": "DP-Sniper (in b: logistic)",
-    "network": "DP-Sniper, network",
-    "StatDP": "StatDP (in b: verified)",
-}
+LABELS = {TOLD: "plaudit, with the likelihood", OUTPUTS: "plaudit, outputs only"}
+THEIRS: dict[str, Any] = {"marker": "D", "color": PURPLE, "markersize": 5}
 TICKS = (0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 1)
 END = 1.006  # of the axis: what is farther above the truth is drawn there
 NEAREST = 1.02  # where the stretched scale would end
@@ -233,8 +221,11 @@ def draw(numbers: Numbers) -> Figure:
     below.set_xlabel(
         "lower bound / true loss (vertical line: all of it)\nmedian of audits; log scale of what is missing"
     )
-    handles = [line_key(LABELS.get(name, name), **(MARKER | style)) for name, style in STYLES.items()]
-    foot(figure, handles, ncols=3)
+    handles = [line_key(LABELS[mode], **(MARKER | style)) for mode, style in STYLES.items()]
+    handles.append(line_key("best that others published", **(MARKER | THEIRS)))
+    handles.append(line_key("from their least to their best", color=PURPLE, linewidth=1.1))
+    words = "others: DP-Sniper, StatDP, Delta-Siege, DP-Auditorium, jax_privacy, privacy-estimates"
+    foot(figure, handles, ncols=2, words=words)
     return figure
 
 
@@ -252,14 +243,16 @@ def _label(numbers: Numbers, name: str) -> str:
 def _draw_row(ax: Axes, numbers: Numbers, name: str, at: int) -> None:
     rows = [row for row in numbers["rows"] if row["name"] == name]
     loss = float(rows[0]["loss"])
-    medians = {row["mode"]: [median(row["audits"])] for row in rows} | _cited(name)
+    cited = [bound for bounds_ in _cited(name).values() for bound in bounds_]
     if math.isinf(loss):
-        cited = [bound for bounds_ in _cited(name).values() for bound in bounds_]
         words = f"from runs alone {_proved(numbers, name, 3)} (cited: {min(cited):.3g} to {max(cited):.3g})"
         beside(ax, at, f"unbounded; {words}", x=0.01, size=8, bbox=BOX)
     else:
-        for who, bounds_ in medians.items():
-            ax.plot([min(bound / loss, END) for bound in bounds_], [at] * len(bounds_), **(MARKER | STYLES[who]))
+        if cited:
+            extent(ax, [min(bound / loss, END) for bound in cited], at, PURPLE)
+            ax.plot(min(max(cited) / loss, END), at, **(MARKER | THEIRS))
+        for row in rows:
+            ax.plot(median(row["audits"]) / loss, at, **(MARKER | STYLES[row["mode"]]))
     seconds = float(np.median([audit["seconds"] for audit in ours(numbers, name)["audits"]]))
     column(ax, at, f"{seconds:.1f}", COLUMNS["plaudit"])
     if name in CLASSIC_PEERS:

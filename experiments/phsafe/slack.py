@@ -196,11 +196,11 @@ def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: Numbers, r
     promise(ax, label="promised; beyond it: violated")
     joint = _joint_shares(numbers)
     below: dict[str, Any] = {"xytext": (0, -9), "textcoords": "offset points", "ha": "center", "va": "top"}
-    for model, style in STYLES.items():
+    for (model, style), off in zip(STYLES.items(), (-0.22, 0.0, 0.22), strict=True):
         case = f"{model} {relation}"
         shares = [max(_shares(rows, case)) for rows in groups.values()]
         shares.append(joint[case])
-        ax.plot(shares, range(len(shares)), linestyle="none", **style)
+        ax.plot(shares, [at + off for at in range(len(shares))], linestyle="none", **style)
         ax.annotate(f"{shares[-1]:.0%}", (shares[-1], len(groups)), fontsize=8, **below)
     for place in range(len(groups) + 1):
         ax.axhline(place, color=GRAY, linewidth=0.4, alpha=0.5, zorder=0)

@@ -21,7 +21,7 @@ from audit import ApproxDP, NeighborPair, PureDP, measure_loss
 from audit.claims import claim_from_dict
 from audit.results import plain_number
 from experiments.audits import all_or_none, event_class, kept, none_above, repeat
-from experiments.drawing import beside, column, foot, keys, losses, page, promise
+from experiments.drawing import WITNESS, beside, column, foot, keys, line_key, losses, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, load_data
 from experiments.nist import synthesis as nist_synthesis
 from experiments.ons import unchanged as ons_unchanged
@@ -157,7 +157,9 @@ def draw(numbers: Numbers) -> Figure:
     for at, row in zip(places, rows, strict=True):
         budget, audit = claim_from_dict(row["promise"]).budget, row["audits"][0]
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
-        losses(ax, at, [bound], exact, end=LIMIT, violated=audit["verdict"] == "violated")
+        losses(ax, at, [bound], exact, end=LIMIT, violated=bound > 1)
+        if audit["witness"] is not None:
+            ax.plot(LIMIT, at, **WITNESS, clip_on=False, zorder=6)
         column(ax, at, down(bound), 52)
         column(ax, at, "" if audit["witness"] is None else f"{audit['witness']:.1g}", 96)
     promise(ax)
@@ -169,13 +171,16 @@ def draw(numbers: Numbers) -> Figure:
     ax.set_ylim(places[-1] + 0.6, -1.6)
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("privacy loss in units of the promise\n(TopDown: one person replaced, others: added or removed)")
-    handles: list[Any] = keys(
-        bound="lower bound, not refuted",
-        violated="lower bound, violated",
-        exact="exact loss of the pair",
-        infinite="exact loss infinite",
-        promise="promise",
-    )
+    handles: list[Any] = [
+        *keys(
+            bound="lower bound",
+            violated="lower bound above the promise: violated",
+            exact="exact loss of the pair",
+            infinite="exact loss infinite",
+            promise="promise",
+        ),
+        line_key("infinite, by a witness: violated", **WITNESS),
+    ]
     words = "witness: probability of outputs that are impossible on the other database"
-    foot(figure, handles, ncols=5, words=words)
+    foot(figure, handles, ncols=3, words=words)
     return figure

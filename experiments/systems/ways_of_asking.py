@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.noise import DiscreteGaussian, Gaussian
@@ -16,7 +17,7 @@ from audit.estimates.running import estimate_loss
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY
 from experiments.audits import event_class, kept, none_above, run_all
-from experiments.drawing import bar, column, foot, keys, line_key, name_rows, page, promise
+from experiments.drawing import bar, bare_rows, beside, foot, keys, line_key, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, load_data, near
 from experiments.systems.subjects import SYSTEMS, Subject
 
@@ -174,40 +175,59 @@ def short_table(numbers: Numbers) -> MarkdownTable:
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
-STYLES = {way: {**ESTIMATE, "marker": marker} for way, marker in zip(WAYS, "s^oxv", strict=True)}
+HOLLOW = ESTIMATE | {"markerfacecolor": "white"}
+PANELS: dict[str, dict[str, tuple[dict[str, Any], float]]] = {  # estimates, with their places in a row
+    "(b) direct estimate": {"direct": (ESTIMATE | {"marker": "s"}, 0.0)},
+    "(c) from one release": {
+        "lag_tail": (ESTIMATE | {"marker": "^"}, -0.25),
+        "slope": (ESTIMATE | {"marker": "v"}, -0.25),  # of rho, which has no lag tail
+        "kde": (HOLLOW | {"marker": "o"}, 0.0),
+        "histogram": (HOLLOW | {"marker": "s"}, 0.25),
+    },
+}
 LIMIT = 3.0  # of the axis, in promises
 
 
 def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
-    figure, (ax,) = page(1.4 + 0.6 * len(rows))
+    figure, axes = page(1.6 + 0.36 * len(rows), 1, 3)
     for at, row in enumerate(rows):
         budget = claim_from_dict(row["promise"]).budget
-        bound = float(row["audit"]["lower_bound"]) / budget
-        bar(ax, at - 0.3, bound, height=0.22, violated=row["audit"]["verdict"] == "violated")
-        ax.plot(float(row["exact"]) / budget, at - 0.3, **EXACT, zorder=5)
-        column(ax, at - 0.3, down(bound), 62)
-        for place, (way, style) in enumerate(STYLES.items()):
-            estimate, height = row["ways"][way], at - 0.1 + 0.13 * place
-            if "why" in estimate:
-                continue
-            value, low, high = (estimate[key] / budget for key in ("value", "low", "high"))
-            ax.plot(np.minimum([low, high], LIMIT), [height, height], color=style["color"], linewidth=1)
-            if high > LIMIT:
-                ax.plot(LIMIT, height, **style | {"marker": ">"}, markersize=4, clip_on=False)
-            if value > LIMIT:
-                column(ax, height, f"{WAYS[way]}: {value:.3g}", 62)
-            else:
-                ax.plot(value, height, **style, markersize=4, linestyle="none")
-        ax.axhline(at + 0.52, color=GRAY, linewidth=0.4)
-    promise(ax)
-    column(ax, -0.75, "lower bound", 62, style="italic")
-    name_rows(ax, [row["system"] for row in rows], size=8)
-    ax.set(xlim=(0, LIMIT), xlabel="privacy loss in units of the promise, epsilon or rho (an arrow: beyond the axis)")
+        exact, bound = float(row["exact"]) / budget, float(row["audit"]["lower_bound"]) / budget
+        bar(axes[0], at, bound, violated=row["audit"]["verdict"] == "violated")
+        beside(axes[0], at, down(bound), x=1.02, size=8)
+        for ax in axes:
+            ax.plot(exact, at, **EXACT, zorder=5)
+            ax.axhline(at + 0.5, color=GRAY, linewidth=0.4)
+        for ax, looks in zip(axes[1:], PANELS.values(), strict=True):
+            for way, (look, off) in looks.items():
+                _draw_estimate(ax, row["ways"][way], budget, at + off, look)
+    for ax, title in zip(axes, ("(a) lower bound", *PANELS), strict=True):
+        promise(ax)
+        name_rows(ax, [row["system"] if ax is axes[0] else "" for row in rows], size=8)
+        ax.set(xlim=(0, LIMIT), title=title, xticks=range(int(LIMIT) + 1))
+        bare_rows(ax)
+    axes[0].set(xlim=(0, 1.1), xticks=(0, 0.5, 1))
+    axes[1].set_xlabel("privacy loss in units of the promise (arrow: beyond the axis)")
     handles: list[Any] = [
         *keys(bound="lower bound", exact="exact loss", promise="promise"),
-        *(line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **style) for way, style in STYLES.items()),
+        *(
+            line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **look)
+            for looks in PANELS.values()
+            for way, (look, _) in looks.items()
+        ),
     ]
-    words = f"estimates with their intervals at {LEVEL:.0%}; KDE: kernel density"
+    words = f"estimates with their intervals at {LEVEL:.0%}; KDE: kernel density; slope: of rho"
     foot(figure, handles, words=words)
     return figure
+
+
+def _draw_estimate(ax: Axes, estimate: dict[str, Any], budget: float, at: float, look: dict[str, Any]) -> None:
+    if "why" in estimate:
+        return
+    value, low, high = (estimate[key] / budget for key in ("value", "low", "high"))
+    ax.plot(np.minimum([low, high], LIMIT), [at, at], color=look["color"], linewidth=1)
+    if high > LIMIT:
+        ax.plot(LIMIT, at, **look | {"marker": ">"}, markersize=4, clip_on=False)
+    if value <= LIMIT:
+        ax.plot(value, at, **look, markersize=4, linestyle="none")

@@ -20,7 +20,7 @@ from audit.claims import ZCDP, GaussianDP
 from audit.exact import LossDistribution
 from audit.results.plots import BLACK, BLUE, GRAY, PURPLE
 from experiments.audits import run_all
-from experiments.drawing import head, line_key, name_rows, own_keys, page
+from experiments.drawing import bar_key, head, line_key, name_rows, own_keys, page
 from experiments.experiment import Check, Checks, Numbers, between, published
 
 Cells = Counter[DiscreteGaussian]  # laws of the noise, and how many answers with each one person changes by 1
@@ -213,7 +213,7 @@ def draw(numbers: Numbers) -> Figure:
         line_key("beside the conversion that was published", marker="o", color=BLUE, linestyle="none"),
         line_key("beside the textbook's, larger $\\epsilon$", marker="o", color=PURPLE, linestyle="none"),
         line_key("circles: persons, squares: units", marker="s", color=GRAY, linestyle="none"),
-        line_key(f"arXiv 2410.09296: {named['claim']}%", color=GRAY, alpha=0.4, linewidth=7),
+        bar_key(f"arXiv 2410.09296: {named['claim']}%", GRAY, alpha=0.25),
     ]
     head(left, f"(a) persons, a level: {named['a_level']}, not {low:.0f} to {high:.0f}%", handles, ncols=1, x=-0.3)
     profile = named["total"]["profile"]

@@ -16,9 +16,9 @@ from algorithms.topdown.estimation.constraints import Invariant
 from audit import ZCDP, NeighborPair, PureDP, measure_loss
 from audit.claims import Relation
 from audit.results import plain_number
-from audit.results.plots import BLUE, EXACT, PALE, PROMISE, SHADES
+from audit.results.plots import EXACT, PALE, PROMISE, SHADES
 from experiments.audits import all_or_none, event_class, opened, run_all
-from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise
+from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise, spread
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near
 from experiments.topdown.bugs import SCHEMA, TREE, total_of_first
 
@@ -255,45 +255,47 @@ COLORS = dict(zip(STAGES, SHADES, strict=True))
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(8.6, 2, 2)
+    figure, axes = page(7.4, 2, 2, heights=(5, 6))
+    *joint, alone = spread(axes)
     titles = {"geometric": "geometric noise, $\\varepsilon$ = 6", "Gaussian": "Gaussian noise, $\\rho$ = 10"}
-    for number, (law, title) in enumerate(titles.items()):
-        _draw_shares(axes[number], [share for share in numbers["shares"] if share["law"] == law], named=not number)
-        axes[number].set_title(f"({'ab'[number]}) each query: {title}")
+    for ax, letter, (law, title) in zip(joint, "ab", titles.items(), strict=True):
         rows, joints = (
             [row for row in numbers[key] if (row["law"], row["relation"]) == (law, "replace_one")]
             for key in ("stages", "joint")
         )
-        _draw_stages(axes[2 + number], rows, joints, named=not number)
-        axes[2 + number].set_title(f"({'cd'[number]}) all queries: {title}")
+        _draw_stages(ax, rows, joints, named=letter == "a")
+        ax.set_title(f"({letter}) all queries: {title}")
+    _draw_shares(alone, [share for share in numbers["shares"] if share["relation"] == "replace_one"])
+    alone.set_title("(c) each query by itself")
     handles: list[Any] = [
-        line_key("(a, b) one replaced: median, range of audits", **CIRCLE, markersize=5),
-        line_key("(a, b) one added: median, range of audits", **CIRCLE | {"marker": "^", "color": PALE}, markersize=5),
+        *(bar_key(f"(a, b) lower bound from {words}", color) for words, color in zip(WORDS, SHADES, strict=True)),
+        line_key("(a, b) exact loss of the measurements", **EXACT),
         line_key("promise", **PROMISE),
-        *(bar_key(f"(c, d) lower bound from {words}", color) for words, color in zip(WORDS, SHADES, strict=True)),
-        line_key("(c, d) exact loss of the measurements", **EXACT),
+        *(line_key(f"(c) {law} noise: median, range of audits", **look) for law, (look, _) in LOOKS.items()),
     ]
-    foot(figure, handles, ncols=2, words="(c, d): one person replaced; both paths have the measurements of all areas")
+    foot(figure, handles, ncols=2, words="one person replaced; both paths have the measurements of all areas")
     return figure
 
 
-MARKERS = {"replace_one": ("o", BLUE, -0.16), "add_remove": ("^", PALE, 0.16)}
+LOOKS: dict[str, tuple[dict[str, Any], float]] = {
+    "geometric": (CIRCLE | {"markersize": 5}, -0.16),
+    "Gaussian": (CIRCLE | {"markersize": 5, "marker": "^", "color": PALE}, 0.16),
+}
 
 
-def _draw_shares(ax: Axes, shares: list[dict[str, Any]], *, named: bool) -> None:
+def _draw_shares(ax: Axes, shares: list[dict[str, Any]]) -> None:
     promise(ax)
     for share in shares:
         at = [f"{level} {query}" for level, query in KEYS].index(share["where"])
-        marker, color, off = MARKERS[share["relation"]]
+        look, off = LOOKS[share["law"]]
         if share["lower_bound"]:
             values = np.array(share["lower_bound"]) / share["own"]
-            extent(ax, values, at + off, color)
-            ax.plot(np.median(values), at + off, marker, color=color, markersize=5)
-        else:
-            beside(ax, at - 0.35, "one replaced: no neighbor changes it", x=0.01)
-    name_rows(ax, [f"{AREAS[level]}, {query}" if named else "" for level, query in KEYS], size=8)
-    lowest = min(min(share["lower_bound"], default=1.0) / share["own"] for share in shares)
-    ax.set(xlim=(min(0.76, lowest - 0.01), 1.06), xlabel="lower bound (95%) / query's share")
+            extent(ax, values, at + off, look["color"])
+            ax.plot(np.median(values), at + off, **look)
+        elif share["law"] == "geometric":  # the same of both
+            beside(ax, at, "no neighbor changes it", x=0.01, size=8)
+    name_rows(ax, [f"{AREAS[level]}, {query}" for level, query in KEYS], size=8)
+    ax.set(xlim=(0.4, 1.06), xlabel="lower bound (95%) / query's share")
 
 
 def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]], *, named: bool) -> None:

@@ -225,4 +225,4 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
 
 def _columns(ax: Axes, at: float, texts: tuple[str, str, str], style: str = "normal") -> None:
     for text, points, side in zip(texts, (42, 80, 88), ("right", "right", "left"), strict=True):
-        column(ax, at, text, points, ha=side, style=style, fontsize=7.5)
+        column(ax, at, text, points, ha=side, style=style)

@@ -25,7 +25,7 @@ from algorithms.topdown.population import STRATA, synthetic_1940
 from audit import NeighborPair, PureDP, measure_loss
 from audit.estimates.residuals import residual_loss
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, EXACT, GREEN, PALE
+from audit.results.plots import BLACK, BLUE, EXACT, GRAY, GREEN, PALE
 from experiments.audits import all_or_none, bounds, kept, largest_loss, median, none_above, repeat
 from experiments.drawing import (
     INFINITE,
@@ -41,7 +41,7 @@ from experiments.drawing import (
     promise,
     styles,
 )
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, published
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, published, violations
 from experiments.topdown.bugs import SCHEMA, TREE, neighbors, total_of_first
 
 EPSILON, SHARES = 1.0, ("1/10", "9/20", "9/20")
@@ -213,19 +213,19 @@ def _draw_pairs(ax: Axes, rows: list[dict[str, Any]]) -> None:
     colors, names = dict(zip(TOTALS, (PALE, BLUE, GREEN), strict=True)), list(CASES)
     for row in rows:
         at = names.index(row["case"]) + 0.26 * (row["level"] - 1)
-        losses(ax, at, bounds(row["audits"]), float(row["loss"]), end=LIMIT, height=0.22, color=colors[row["level"]])
+        look: dict[str, Any] = {"violated": violations(row["audits"]) > 0, "color": colors[row["level"]]}
+        losses(ax, at, bounds(row["audits"]), float(row["loss"]), end=LIMIT, height=0.22, **look)
     promise(ax)
     name_rows(ax, [fill(CASES[name][0], 28) for name in names])
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("loss of the two databases / promise of one person replaced ($\\varepsilon$ = 1)")
     handles = [
         *(bar_key(f"lower bound, {words}", colors[level]) for level, words in TOTALS.items()),
+        bar_key("hatched: violated", GRAY, violated=True),
         *keys(exact="exact loss", promise="promise"),
         line_key("exact loss infinite, in every release", **INFINITE),
     ]
-    head(
-        ax, "(a) exact totals cost nothing if both databases have them, and else everything", handles, ncols=2, x=-0.36
-    )
+    head(ax, "(a) lower bounds: one person, who in the second database ...", handles, ncols=2, x=-0.36)
 
 
 def _draw_estimates(ax: Axes, rows: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from algorithms.topdown import TopDown, preset
 from audit import NeighborPair, measure_loss
 from audit.results.plots import GRAY, PROMISE
 from experiments.audits import all_or_none, kept, run_all
-from experiments.drawing import bar, budget_axis, column, foot, keys, line_key, name_rows, page, promise, styles
+from experiments.drawing import bar, budget_axis, column, foot, keys, line_key, name_rows, page, promise, spread, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, up
 from experiments.systems.subjects import TREE_500
 
@@ -177,7 +177,8 @@ STYLES = styles(TREES)
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (by_runs, by_epsilon, by_group, by_stage) = page(6.6, 2, 2)
+    figure, axes = page(6.0, 2, 2)
+    by_runs, by_epsilon, by_stage = spread(axes)
     for leaves, look in STYLES.items():
         if not shares(numbers, leaves=leaves):
             continue
@@ -187,7 +188,6 @@ def draw(numbers: Numbers) -> Figure:
             by_runs.plot(list(growth), [np.median(each) for each in growth.values()], **look)
             for size, each in growth.items():
                 by_runs.plot([size] * len(each), each, ".", color=look["color"], markersize=3)
-            by_group.plot(GROUPS, in_groups(numbers, leaves), **look)
     sizes = list(grown(numbers, 9))
     by_runs.set_xscale("log")
     by_runs.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -195,9 +195,7 @@ def draw(numbers: Numbers) -> Figure:
     by_runs.set(xlabel="runs, over both databases (log scale)", title="(a) TopDown's tables by runs, $\\epsilon$ = 1")
     budget_axis(by_epsilon, EPSILONS, "promise, epsilon")
     by_epsilon.set_title("(b) by promise")
-    budget_axis(by_group, GROUPS, "people who move")
-    by_group.set_title("(c) by group, $\\epsilon$ = 1")
-    for ax in (by_runs, by_epsilon, by_group):
+    for ax in (by_runs, by_epsilon):
         ax.axhline(1, **PROMISE)
         ax.set(ylim=(0, 1.05), ylabel="lower bound (95%) / promise")
     rows = [(name, stage, value) for name, growth in stages(numbers).items() for stage, value in growth.items()]
@@ -205,9 +203,9 @@ def draw(numbers: Numbers) -> Figure:
     for at, (_, _, value) in enumerate(rows):
         bar(by_stage, at, value)
         column(by_stage, at, down(value), 34)
-    name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=7.5)
+    name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=8)
     by_stage.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
-    by_stage.set_title("(d) by stage, $\\epsilon$ = 1", x=-1.0)
+    by_stage.set_title("(c) by stage, $\\epsilon$ = 1", x=-0.3)
     handles = [line_key(f"TopDown, {leaves} areas", **look) for leaves, look in STYLES.items()]
     small = line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none")
     foot(figure, [*handles, *keys(promise="promise"), small], ncols=3)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ SHORT = ("neighbor_relation", "phsafe_table10")  # the quick forms of the others
 QUICK = [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 PARTS = [part for name in NAMES for part in QUESTIONS[name]["parts"]]
 ANSWER, EXPECTED, ROWS, COLUMNS = 60, 95, 10, 5  # the most words of an answer and an expectation; of a table
+LINES = 2  # the most of a figure's title
 TABLES_ARE_THE_POINT = {"seeds_audited", "ways_of_asking"}  # a row a system
 
 
@@ -49,6 +51,7 @@ def finding_is_short(part, numbers):
     answer, table = find_part(part).finding(numbers), find_part(part).table(numbers)
     assert len(answer.split()) <= ANSWER
     assert len(find_part(part).expectation.split()) <= EXPECTED
+    assert len(wrap(find_part(part).figure_title(numbers), 80)) <= LINES
     assert "\n" not in answer
     assert {len(row) for row in table.rows} == {len(table.heads)}
     assert not any("|" in cell or "\n" in cell for row in (table.heads, *table.rows) for cell in row)

@@ -1,7 +1,9 @@
-"""Figures can be read at the width of a page: letters are large enough, and nothing covers or cuts anything else."""
+"""Figures can be read at the width of a page, on light and dark screens: nothing is small, covered, cut or faint."""
 
+import re
 from itertools import combinations
 
+import matplotlib.image
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
@@ -9,12 +11,14 @@ from matplotlib.legend import Legend
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from audit.results.plots import PAGE, house_style, new_figure
+from audit.results.plots import BLACK, DARK, GRAY, PAGE, house_style, new_figure, save_figure
 from experiments.__main__ import FIGURES
-from experiments.drawing import bar, head, line_key
+from experiments.drawing import bar, entitle, head, line_key
 from experiments.experiment import NAMES, find, load_numbers
+from tests.benchmarks.reports import browser_path
 
-SMALLEST = 7.0  # points, at the width of a page
+SMALLEST = 8.0  # points, at the width of a page
+MOST_PANELS, MOST_LINES = 3, 2
 
 
 def faults(figure, monkeypatch):
@@ -32,6 +36,9 @@ def faults(figure, monkeypatch):
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
     found = [] if figure.get_figwidth() <= PAGE else [f"{figure.get_figwidth():.1f} inches wide"]
+    found += [f"{len(figure.axes)} panels"] if len(figure.axes) > MOST_PANELS else []
+    title = figure.get_suptitle()
+    found += [] if title and len(title.splitlines()) <= MOST_LINES else [f"title: {title}"]
     found += [f"small: {text.get_text()}" for text in drawn if text.get_fontsize() < SMALLEST]
     boxes = [(text.get_text(), text.get_window_extent().padded(-1)) for text in dict.fromkeys(drawn)]
     found += [f"overlap: {a} | {b}" for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
@@ -60,15 +67,16 @@ def test_a_figure_can_be_read(name, monkeypatch):
 
 def test_a_figure_that_cannot_be_read_is_told(monkeypatch):
     with house_style():
-        figure, (ax,) = new_figure(PAGE + 1, 3)
+        figure, (ax, *_) = new_figure(PAGE + 1, 8, 4, 1)
         bar(ax, 0, 2)
         ax.set_xlim(0, 1)
         ax.legend(handles=[line_key("line")])
-        ax.text(0.5, 0.2, "small", fontsize=6)
+        ax.text(0.5, 0.2, "small", fontsize=7)
         ax.text(0.5, 0.2, "above")
         ax.text(1.3, 0.2, "outside", in_layout=False)
         assert [fault.partition(":")[0] for fault in faults(figure, monkeypatch)] == [
-            *("8.3 inches wide", "small", "overlap", "cut", "a legend over a panel", "a bar of 2 is cut at 1")
+            *("8.3 inches wide", "4 panels", "title", "small", "overlap", "cut"),
+            *("a legend over a panel", "a bar of 2 is cut at 1"),
         ]
 
 
@@ -81,4 +89,81 @@ def test_a_bar_longer_than_its_axis_has_a_break_mark(monkeypatch):
         assert [to_hex(line.get_markerfacecolor()) for line in ax.lines] == ["#ffffff"]
         ax.set_xlim(0, 1)
         head(ax, "bars", [line_key("line")])
+        entitle(figure, "A bar that is longer than its axis has a mark, and one that is not longer than it has none")
         assert faults(figure, monkeypatch) == []
+
+
+# Dark screens
+
+
+def colors(svg):
+    """Return the colors that a figure is drawn with, and those of its rules for dark screens."""
+    rules, _, drawing = svg.partition("</style>")
+    dark = re.findall(r"{(?:fill|stroke):(#[0-9a-f]{6})!important}", rules)
+    return set(re.findall(r'(?:fill|stroke)(?:: |=")(#[0-9a-f]{6})', drawing)), set(dark)
+
+
+def contrast(one, other):
+    """Return the ratio of luminances, as WCAG 2 has it."""
+
+    def luminance(color):
+        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_every_color_of_a_saved_figure_has_a_dark_one():
+    figures = sorted(FIGURES.glob("*.svg"))
+    assert len(figures) == sum(len(find(name).parts) for name in NAMES)
+    light = {color.lower() for color in DARK}
+    for path in figures:
+        drawn, dark = colors(path.read_text("utf-8"))
+        assert "#ffffff" in drawn <= light, path.name
+        assert dark == {color.lower() for color in DARK.values()}, path.name
+
+
+def test_a_color_without_a_dark_one_is_told(tmp_path):
+    with house_style():
+        figure, (ax,) = new_figure(PAGE, 3)
+        ax.axvline(0.5, color="#dddddd")
+        save_figure(figure, tmp_path / "a.svg")
+    drawn, _ = colors((tmp_path / "a.svg").read_text("utf-8"))
+    assert drawn - {color.lower() for color in DARK} == {"#dddddd"}
+
+
+def test_no_color_is_faint_on_a_dark_screen():
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    ground = DARK["#FFFFFF"]
+    faint = {color for color, dark in DARK.items() if contrast(dark, ground) < min(3, contrast(color, "#FFFFFF"))}
+    assert not faint
+    assert contrast(DARK[BLACK], ground) > 7  # of words
+    assert contrast(DARK[GRAY], ground) > 4.5
+    assert len(set(DARK.values())) == len(DARK)
+
+
+@pytest.mark.slow
+def test_an_embedded_figure_follows_the_scheme_of_its_page(tmp_path):
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if browser_path() is None:
+        pytest.skip("Debian's package chromium is not installed")
+    figure = (FIGURES / "neighbor_relation.svg").as_uri()
+    seen = {}
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path())
+        for system in ("light", "dark"):
+            page = browser.new_page(color_scheme=system)
+            for theme in ("light", "dark"):  # as the switch of the site sets it, whatever the system has
+                (tmp_path / "a.html").write_text(f"<html style='color-scheme: {theme}'><img src='{figure}'></html>")
+                page.goto((tmp_path / "a.html").as_uri())
+                page.locator("img").screenshot(path=tmp_path / "a.png")
+                ground = matplotlib.image.imread(tmp_path / "a.png")[2, 2, :3]
+                seen[system, theme] = "#" + "".join(f"{round(255 * part):02X}" for part in ground)
+        browser.close()
+    assert seen == {
+        (system, theme): color
+        for system in ("light", "dark")
+        for theme, color in (("light", "#FFFFFF"), ("dark", DARK["#FFFFFF"]))
+    }

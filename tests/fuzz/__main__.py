@@ -12,9 +12,9 @@ from itertools import chain
 from pathlib import Path
 
 from audit.io.text import printable
-from tests.fuzz.cases import KINDS, Case, case_of
+from tests.fuzz.cases import Case, case_of
 from tests.fuzz.desk import make_desk
-from tests.fuzz.holding import INTERRUPTED, faults
+from tests.fuzz.holding import Counted, faults
 from tests.fuzz.past import PAST
 from tests.fuzz.running import run, warm
 
@@ -44,27 +44,23 @@ def main() -> int:
 
 def count_failures(cases: Iterable[Case], desk: Path, *, loud: bool) -> int:
     """Run cases one by one; print each that fails and how to run it again, and a summary; return how many failed."""
-    tried: Counter[str] = Counter()
-    codes: Counter[int] = Counter()
+    counted = Counted()
     kinds: Counter[str] = Counter()
     failed = 0
-    for case in cases:
+    for number, case in enumerate(cases, 1):
         outcome = run(case, desk)
         wrong = faults(case, outcome)
-        tried[case.kind] += 1
-        codes[outcome.code] += 1
+        counted.add(case, outcome)
         kinds.update(fault.partition(":")[0] for fault in wrong)
         failed += bool(wrong)
         if wrong or loud:
             print(f"{case.name}: exit code {outcome.code}: {printable('; '.join(wrong))}", flush=True)
             print(f"    {printable(ascii(case.arguments))[:600]} {list(case.files)}", flush=True)
-        if not sum(tried.values()) % STEP:
-            print(f"tried {sum(tried.values())}", file=sys.stderr, flush=True)
+        if not number % STEP:
+            print(f"tried {number}", file=sys.stderr, flush=True)
         if loud:
             print(outcome.out, outcome.err, sep="", file=sys.stderr)
-    print(f"tried {sum(tried.values())}: " + ", ".join(f"{tried[kind]} {kind}" for kind in ("past", *KINDS)))
-    print("exit codes: " + ", ".join(f"{code} {times} times" for code, times in sorted(codes.items())))
-    print(f"interrupted for taking too long: {codes[INTERRUPTED]}")
+    print(counted)
     print(f"failed {failed}: " + (", ".join(f"{times} {kind}" for kind, times in kinds.items()) or "nothing found"))
     return failed
 

@@ -14,11 +14,35 @@ import typer
 
 from audit.cli.app import app
 from tests.fuzz.desk import COMMANDS
-from tests.fuzz.spoiling import LETTERS, NUMBERS, PLACES, spoiled, word
+from tests.fuzz.spoiling import LETTERS, NUMBERS, PLACES, listed, spoiled, word
 
-KINDS = ("arguments", "files", "both")
+KINDS = {"settings": 6, "arguments": 2, "files": 2, "both": 1}  # what is changed, and how often
 FILES = re.compile(r"[\w/-]+\.(?:json|csv|npy|parquet)|\b(?:old|new|mixed|again)\b")
 SHARE = 100  # one case of so many is a process of its own
+WORK = ("--size", "--runs", "--pairs", "--keep", "--rows", "--partitions", "--people")
+HOURS = ("2147483648",)  # of these would be no hang, but as much work as was asked for
+BUDGETS = listed("0.02 0.1 0.25 0.5 0.8 1 1.5 2 4 9")
+# Values that are allowed, by option: with them a command runs, and ends with every exit code.
+SETTINGS = {
+    "--claim": [f"{kind}:{budget}{more}" for kind, more in (("pure", ""), ("approx", ",1e-6"), ("approx", ",0.01"),
+        ("approx", ",0.2"), ("zcdp", ""), ("gaussian", "")) for budget in BUDGETS] + ["approx:0,0.3"],
+    "--confidence": listed("0.5 0.8 0.9 0.95 0.99 0.999 0.999999"),
+    "--epsilon": BUDGETS,
+    "--size": listed("200 300 400 500 700"),
+    "--selection": listed("0.1 0.3 0.5 0.7"),
+    "--distance": ["1", "2", "3"],
+    "--cell": ["0", "1", "2", "3"],
+    "--share": listed("0.25 0.5 1"),
+    "--seed": [str(number) for number in range(50)],
+    "--violation": listed("1.01 1.1 1.5 3"),
+    "--power": listed("0.1 0.5 0.8 0.99"),
+    "--runs": listed("40 500 2000 100000"),
+    "--rows": listed("1 20 50 300"),
+    "--percentile": listed("50 90 99"),
+    "--tolerance": listed("0 9 1000"),
+    "--format": listed("table line text markdown latex csv json"),
+    "--title": ["Counts", "<b>", "=1+1", "é", "a b"],
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,9 +61,13 @@ def case_of(seed: int, number: int, desk: Path) -> Case:
     rng = Random(f"{seed}:{number}")
     weights, commands = zip(*COMMANDS, strict=True)
     command = rng.choices(commands, weights)[0]
-    arguments, kind = shlex.split(command), rng.choice(KINDS)
+    arguments, kind = shlex.split(command), rng.choices(list(KINDS), list(KINDS.values()))[0]
     files = {}
-    if kind != "arguments":
+    if kind == "settings":
+        for at, option in enumerate(arguments[:-1], 1):
+            if option in SETTINGS and rng.random() < 0.6:
+                arguments[at] = rng.choice(SETTINGS[option])
+    elif kind != "arguments":
         named = [path for path in FILES.findall(command) if (desk / path).exists()]
         if named:
             path = desk / rng.choice(named)
@@ -47,9 +75,12 @@ def case_of(seed: int, number: int, desk: Path) -> Case:
             files[str(path.relative_to(desk))] = spoiled(rng, path)
         else:
             kind = "arguments"
-    if kind != "files":
+    if kind in ("arguments", "both"):
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
             arguments = _changed(rng, arguments, desk)
+    for at, option in enumerate(arguments[:-1], 1):
+        if option in WORK and arguments[at] in HOURS:
+            arguments[at] = "2147"
     return Case(f"--seed {seed} --only {number}", tuple(arguments), files, kind, rng.randrange(SHARE) == 0)
 
 

@@ -6,22 +6,24 @@ import itertools
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from tests.fuzz.answers import IDLE, command_of, expected, wrong_with_release
 from tests.fuzz.cases import Case
+from tests.fuzz.oracle import NO_POWER, VIOLATION, WITHIN
 
-WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED = 0, 1, 2, 3, 130
-CODES = (WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED)
-CAN_ACCUSE = ("audit", "replay", "search", "check", "compare", "verify", "report")
-ACCUSED = re.compile(r"violated|REGRESSION|\"regressed\": true|violation")
-NONE = re.compile(r"\b(?:0 violated|not violated|no violation)")
+USAGE, KILLED = 2, -9
+ANSWERS = (WITHIN, VIOLATION, NO_POWER)
 WRITTEN = ("--out", "--save", "--store")  # options that name what a command may write
 REFUSAL = "plaudit: error: "
 TOLD = re.compile(
-    r"plaudit: |(?:persons|units|geo): |\S+: \w+, .*promised"
+    r"plaudit: |not released: |(?:persons|units|geo): |\S+: \w+, .*promised"
 )  # a line of ours: a note, a finding, a record beside a table
+LIMIT = 300.0  # seconds that a command has: many times what the slowest takes
 LONGEST = 1000  # letters of a refusal: more is no answer to anybody
 # What Python, and the libraries below, say of mistakes in a program: no rule that a user could have broken.
 FOREIGN = re.compile(
@@ -45,6 +47,7 @@ class Outcome:
     after: dict[str, bytes | None]
     spilled: list[str]  # left in the folder of temporary files
     written: dict[str, list[str]]  # what was asked for, by option, in the folder where it ran
+    read: list[tuple[bool, dict[str, Any]]]  # the saved results that were named, and whether nobody changed their file
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -83,13 +86,18 @@ def _of_words(outcome: Outcome):
 
 
 def _of_code(case: Case, outcome: Outcome):
-    if outcome.code not in CODES:
+    if outcome.code == KILLED:
+        yield f"no end: killed, after {LIMIT:.0f} s at most"
+    elif outcome.code not in (*ANSWERS, USAGE):
         yield f"wrong code: {outcome.code}, {outcome.err[-200:]!r}"
-    accused = bool(ACCUSED.search(NONE.sub("", outcome.out)))
-    if outcome.code == VIOLATION and (not accused or not any(word in case.arguments for word in CAN_ACCUSE)):
-        yield f"wrong code: 1, and no violation is told: {outcome.out[-200:]!r}"
-    if outcome.code == USAGE and not outcome.err and not outcome.out:
+    elif outcome.code == USAGE and not outcome.err and not outcome.out:
         yield "no refusal: exit code 2 without a word"
+    elif outcome.code in ANSWERS:
+        codes, why = expected(case.arguments, outcome)
+        if outcome.code not in codes:
+            yield f"wrong code: {outcome.code}, and by {why} it is {sorted(codes)}: {outcome.out[-200:]!r}"
+        if command_of(case.arguments) == "release" and outcome.code == WITHIN:
+            yield from wrong_with_release(case.arguments, outcome)
 
 
 def _of_files(case: Case, outcome: Outcome):
@@ -139,3 +147,34 @@ def asked_for(arguments: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
         yield os.path.relpath(os.path.join(os.path.realpath(folder / above), name), here)
 
     return {option: [place for path in found for place in places(path)] for option, found in values.items()}
+
+
+@dataclass
+class Counted:
+    """What commands did: ran, and what confirms their exit code; or refused; or neither, as help."""
+
+    ran: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    confirmed: Counter[str] = field(default_factory=Counter)
+    codes: Counter[int] = field(default_factory=Counter)
+
+    def add(self, case: Case, outcome: Outcome) -> None:
+        """Count one command."""
+        command = command_of(case.arguments)
+        self.codes[outcome.code] += 1
+        if outcome.code == USAGE:
+            self.refused[command] += 1
+        elif outcome.code in ANSWERS and command not in IDLE:
+            self.ran[command] += 1
+            self.confirmed[expected(case.arguments, outcome)[1]] += 1
+
+    def __str__(self) -> str:
+        """Return the numbers, by kind, in one line."""
+        commands, ran = self.codes.total(), self.ran.total()
+        kinds = ", ".join(f"{name} {times:,}" for name, times in sorted(self.ran.items()))
+        codes = ", ".join(f"{code} {times:,}" for code, times in sorted(self.codes.items()))
+        how = ", ".join(f"{times:,} by {name}" for name, times in sorted(self.confirmed.items()))
+        return (
+            f"{commands:,} commands; ran {ran:,} ({kinds}); refused {self.refused.total():,}; exit codes: {codes}; "
+            f"of those that ran, held against an oracle: {how}"
+        )

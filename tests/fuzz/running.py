@@ -21,10 +21,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from audit import cli
+from tests.fuzz import holding
+from tests.fuzz.answers import named_results
 from tests.fuzz.cases import Case
 from tests.fuzz.holding import Outcome, asked_for, tree
 
-PATIENCE, GRACE = 60.0, 20.0  # seconds: then a run is interrupted, as its user would, and then ended
+GRACE = 20.0  # seconds for what was killed to be gone
 MOST_MEMORY = 8 * 2**30
 BROWSER = "true"  # the program that ends at once: `explore --open` shows its page to nobody
 HEAVY = ("duckdb", "opendp.prelude", "pandas", "pyarrow.parquet", "rich.status", "rich.table", "sklearn.ensemble")
@@ -60,6 +62,8 @@ def run(case: Case, desk: Path, command: Command = cli.main) -> Outcome:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
         before, written = tree(folder), asked_for(case.arguments, folder)
+        changed = {(folder / path).resolve() for path in case.files}
+        read = [(path not in changed, body) for path, body in named_results(case.arguments, folder)]
         with open(Path(above, "out"), "w+b") as out, open(Path(above, "err"), "w+b") as err:
             streams = (out.fileno(), err.fileno())
             process = multiprocessing.get_context("fork").Process(
@@ -73,7 +77,7 @@ def run(case: Case, desk: Path, command: Command = cli.main) -> Outcome:
             for file in (out, err):
                 file.seek(0)
                 texts.append(file.read().decode("utf-8", "backslashreplace"))
-        return Outcome(code, *texts, before, tree(folder), sorted(os.listdir(spill)), written)
+        return Outcome(code, *texts, before, tree(folder), sorted(os.listdir(spill)), written, read)
 
 
 def _child(case: Case, folder: Path, spill: Path, files: tuple[int, int], command: Command) -> None:
@@ -103,7 +107,7 @@ def settle(folder: Path, spill: Path, files: tuple[int, int]) -> None:
 
 
 def _ended(process: multiprocessing.process.BaseProcess) -> int:
-    """Wait for a process, interrupt it if that takes too long, end whatever it leaves running, and return its code."""
+    """Wait for a process, kill it if that takes too long, end whatever it leaves running, and return its code."""
 
     def wait(seconds: float) -> None:
         deadline = time.monotonic() + seconds  # `join` waits without one for a process that became another
@@ -111,10 +115,9 @@ def _ended(process: multiprocessing.process.BaseProcess) -> int:
             time.sleep(0.005)
 
     assert process.pid is not None
-    wait(PATIENCE)
+    wait(holding.LIMIT)
     if process.exitcode is None:
-        os.kill(process.pid, signal.SIGINT)
-        wait(GRACE)
+        os.kill(process.pid, signal.SIGKILL)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     wait(GRACE)

@@ -6,6 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
+from algorithms.tables.files import STAGED
 from tests.fuzz.holding import FOREIGN, tree
 from tests.processes.commands import prepare
 from tests.processes.running import KILLED, Changes, Ended, halves, run, run_here, visible
@@ -69,6 +70,25 @@ class Making:
         if " release " in self.command and "holds a whole release" not in last:
             assert "out" not in found
         return False
+
+    def again(self, folder: Path) -> None:
+        """Run the command where another run of it was cut short: what it leaves is whole, and is what it would be."""
+        left = {path for path in visible(tree(folder)) if KILLED.search(path)}
+        once = any(word in self.command for word in (" release ", " --save ", " --xlsx "))
+        whole = once and (folder / self.new[0]).exists()
+        before = tree(folder / "out") if whole else {}
+        again = run(self.command, folder)
+        if whole:  # it appeared in one step, and it stays
+            assert again.code == 2
+            assert "out must be a new or an empty folder" in again.err or "must name a new file" in again.err
+            assert tree(folder / "out") == before
+        else:
+            assert again.code == self.undisturbed.code, again
+            staged = {path for path in left if path.startswith(STAGED) and "/" not in path}
+            assert all(f"{path} was left by a run that was killed" in again.err for path in staged)
+        found = visible(tree(folder))
+        assert found.keys() - left == self.whole.keys()
+        assert halves({path: found[path] for path in self.whole}, self.whole) == []
 
     def same(self, folder: Path) -> bool:
         """Tell whether a folder holds what it does where nothing disturbs the command."""

@@ -8,8 +8,10 @@ import mmap
 import multiprocessing
 import os
 import re
+import select
 import shlex
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import chdir
@@ -27,6 +29,7 @@ from tests.fuzz.running import settle
 
 PATIENCE = 300.0  # seconds, for a machine under load: a command that takes longer hangs
 PROGRAMS = {"plaudit": cli.main, "experiments": experiments.main}
+HELD = 20.0  # seconds: longer than a process that is asked to end may wait before it does
 MOST_WORDS = 2**20  # bytes that a command may print before anybody reads
 KILLED = re.compile(r"(?:^|/)(?:\.[0-9a-f]{32}\.part$|\.plaudit-staged-)")
 """What a process that is killed cannot take along: names that no reader takes for a result."""
@@ -88,12 +91,15 @@ class Running:
         """The process that works, once it does."""
         return int(os.read(self.told, 32))
 
-    def ended(self) -> Ended:
+    def ended(self, patience: float = PATIENCE) -> Ended:
         """Wait for the end; nothing of the command is at work after it."""
-        self.process.join(PATIENCE)
+        self.process.join(patience)
         assert self.process.exitcode is not None, "it hangs"
-        while os.read(self.told, 32):  # until the other end is closed by every process that had it
-            pass
+        while select.select([self.told], [], [], patience)[0]:
+            if not os.read(self.told, 32):  # the other end was closed by every process that had it
+                break
+        else:
+            raise AssertionError("it left something running")
         os.close(self.told)
         texts = []
         for reading in self.reading:
@@ -111,12 +117,27 @@ class Changes:
     """The steps at which a process opens or changes what is in a folder, counted wherever it runs."""
 
     def __init__(self, folder: Path):
-        self.folder, self.counter = str(folder), mmap.mmap(-1, 8)
+        self.folder, self.counter, self.state = str(folder), mmap.mmap(-1, 8), mmap.mmap(-1, 2)
 
     @property
     def seen(self) -> int:
         """How many there were."""
         return int.from_bytes(self.counter[:], "little")
+
+    def hold(self) -> None:
+        """Wait in the process that takes the steps, until it is let go or interrupted, and `HELD` seconds at most."""
+        self.state[0], until = 1, time.monotonic() + HELD
+        while not self.state[1] and time.monotonic() < until:
+            time.sleep(0.005)
+
+    def wait(self, running: Running) -> bool:
+        """Wait until it is held, or has ended without that step; tell whether it is held."""
+        while not self.state[0] and running.process.is_alive():
+            time.sleep(0.002)
+        return bool(self.state[0])
+
+    def let_go(self) -> None:
+        self.state[1] = 1
 
     def watched(self, at: int = 0, do: Callable[[], None] = bool) -> Callable[[], None]:
         """Return what counts the steps of its process, and does something just before one of them."""

@@ -14,9 +14,7 @@ import typer
 from audit.cli.exits import INTERRUPTED, finished, run_typed
 from audit.io.files import write_atomically
 from audit.results.files import read_json, write_json
-from audit.results.plots import house_style, save_figure
 from audit.results.provenance import provenance
-from tests.reliability.figure import draw
 from tests.reliability.numbers import added_up
 from tests.reliability.page import page
 from tests.reliability.plugin import logged
@@ -24,7 +22,7 @@ from tests.reliability.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "build" / "reliability" / "tests.jsonl"
-NUMBERS, PAGE, FIGURE = (ROOT / "docs" / f"reliability.{kind}" for kind in ("json", "md", "svg"))
+NUMBERS, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability.md"
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
@@ -42,7 +40,7 @@ def measure(
     numbers = [row.number for row in ROWS]
     wanted = rows or numbers
     if unknown := [number for number in wanted if number not in numbers]:
-        raise ValueError(f"rows must be of 1 to {len(ROWS)}, got {unknown[0]}")
+        raise ValueError(f"rows must be of {numbers[0]} to {numbers[-1]}, got {unknown[0]}")
     LOG.parent.mkdir(parents=True, exist_ok=True)
     if again:
         kept = [line for line in logged(LOG) if line["row"] not in wanted]
@@ -60,13 +58,10 @@ def measure(
 
 @app.command("page")
 def write() -> int:
-    """Write docs/reliability.md and its figure from the saved numbers, and from nothing else."""
+    """Write docs/reliability.md from the saved numbers, and from nothing else."""
     saved = read_json(NUMBERS)
-    with house_style():
-        figure = draw(saved["rows"])
-    save_figure(figure, FIGURE)
     write_atomically(PAGE, page(saved["rows"]))
-    print(f"Written: {PAGE.relative_to(ROOT)} and its figure.")
+    print(f"Written: {PAGE.relative_to(ROOT)}.")
     return 0
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
+from audit.results.formatting import at_most
 from experiments.experiment import most_misses
 from tests.reliability.numbers import often
 from tests.reliability.rows import ROWS, Row
@@ -13,7 +16,7 @@ COMMAND = "python -m tests.reliability measure"
 
 
 def page(rows: Numbers) -> str:
-    """Return the page in Markdown: what failed first, then the rows, then what some of them say in detail."""
+    """Return the page in Markdown: what failed first, then the rows, then each by itself."""
     failed = sum(bool(row["failed"]) for row in rows.values())
     answer = f"In {failed} of {len(rows)} rows something failed" if failed else f"Nothing failed in {len(rows)} rows"
     missing = [str(row.number) for row in ROWS if str(row.number) not in rows]
@@ -21,54 +24,75 @@ def page(rows: Numbers) -> str:
     lines = [
         "# What was tried on plaudit itself",
         f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
-        "Each row is what tests of plaudit tried, how often, and which of them failed. A row is measured again by its "
-        f"command, all of them by `{COMMAND} --again`; one after the other, these tests took {minutes:.0f} minutes. "
-        "Written by `make reliability` from [reliability.json](reliability.json); do not edit.",
-        "![what was tried](reliability.svg)",
+        "This page is a gate: a test refuses it while a row fails, so a 0 says little by itself. What says more is how "
+        "rare a failure could be and still have shown, and what a row does not cover.",
+        f"`{COMMAND} N` measures row N again, `{COMMAND} --again` all of them; their tests took {minutes:.0f} minutes "
+        "one after the other. `make reliability` writes the page from [reliability.json](reliability.json).",
         "\n".join(
             [
-                "| row | what | how often | tests | failed | measured | command | what others publish |",
-                "|---|---|---|---|---|---|---|---|",
+                "| row | what was tried | tries | failed | failures that would have shown | measured |",
+                "|---|---|---|---|---|---|",
                 *(_line(row, rows[str(row.number)]) for row in ROWS if str(row.number) in rows),
             ]
         ),
+        "Failures that come once in so many tries would have shown with 95% probability. The column is empty where "
+        "tries are no random sample: each is a case of its own, or its section has the limits.",
     ]
-    if (first := rows.get("1")) and first["told"]:
-        lines += ["## Coverage", _coverage(first["told"])]
     for row in ROWS:
-        if found := rows.get(str(row.number)):
-            lines += _details(row, found)
+        if numbers := rows.get(str(row.number)):
+            lines += _details(row, numbers)
     return "\n\n".join(lines) + "\n"
 
 
-def _line(row: Row, found: dict[str, Any]) -> str:
-    failed = f"**{len(found['failed'])}**" if found["failed"] else "0"
-    out = f"; {len(found['left_out'])} left out" if found["left_out"] else ""
-    cells = [f"{row.title}. Counted: {row.tries}.", often(found), f"{found['tests']:,}{out}", failed, found["measured"]]
-    return f"| {row.number} | {' | '.join(cells)} | `{COMMAND} {row.number}` | {row.others} |"
+def _line(row: Row, numbers: dict[str, Any]) -> str:
+    failed = f"**{len(numbers['failed'])}**" if numbers["failed"] else "0"
+    shown = row.independent and not numbers["failed"]
+    rate = f"1 in {math.floor(1 / clopper_pearson_upper(0, numbers['tried'], confidence=0.95)):,}" if shown else ""
+    return f"| {row.number} | {row.title} | {often(numbers)} | {failed} | {rate} | {numbers['measured']} |"
 
 
-def _coverage(told: list[dict[str, Any]]) -> str:
-    """Return the misses of every bound by confidence, and how many there may be."""
+def _details(row: Row, numbers: dict[str, Any]) -> list[str]:
+    """Return what a row counts, what of it failed or was left out, and its tables."""
+    told = numbers["told"]
+    parts = {"Counted": row.tries, "A failure": row.failure, "Not covered": row.uncovered, "Others publish": row.others}
+    lines = [f"- {head}: {words}." for head, words in parts.items() if words]
+    lines += [f"- failed: `{name}`" for name in numbers["failed"]]
+    lines += [f"- left out: `{name}` ({why})" for name, why in numbers["left_out"].items()]
+    lines += [f"- {one['words']}" for one in told if "words" in one]
+    tables = [_misses([one for one in told if "misses" in one]), _shares([one for one in told if "found" in one])]
+    return [f"## Row {row.number}: {row.title}", "\n".join(lines), *filter(None, tables)]
+
+
+def _misses(told: list[dict[str, Any]]) -> str:
+    """Return how often every bound missed by confidence, how often it may, and which true rate would have shown."""
+    if not told:
+        return ""
     levels = sorted({one["confidence"] for one in told})
-    heads = " | ".join(f"{level:g}" for level in levels)
-    lines = [f"| bound or audit | audits of each | {heads} |", "|---|---|" + "---|" * len(levels)]
-    cases = list(dict.fromkeys((one["group"], one["case"]) for one in told))
-    for group, case in cases:
-        of = {one["confidence"]: one for one in told if (one["group"], one["case"]) == (group, case)}
-        audits = {one["tried"] for one in of.values()}
-        cells = [
-            f"{of[level]['misses']} of {most_misses(of[level]['tried'], level)}" if level in of else ""
-            for level in levels
-        ]
-        lines.append(f"| {group}: {case} | {', '.join(f'{n:,}' for n in sorted(audits))} | {' | '.join(cells)} |")
-    return "Misses of the number that valid bounds exceed once in 10,000 rows.\n\n" + "\n".join(lines)
+    heads = "|".join(f" {level:g} " for level in levels)
+    lines = [f"| bound or audit | audits of each |{heads}|", "|---|---|" + "---|" * len(levels)]
+    for audits in sorted({one["tried"] for one in told}, reverse=True):
+        most = [most_misses(audits, level) for level in levels]
+        rates = [100 * clopper_pearson_upper(misses, audits, confidence=0.95) for misses in most]
+        lines.append(f"| **may miss** | {audits:,} | {' | '.join(f'{misses:,}' for misses in most)} |")
+        shown = " | ".join(f"{at_most(float(rate), 2)}%" for rate in rates)
+        lines.append(f"| **a true rate that would have shown** | | {shown} |")
+        for group, case in dict.fromkeys((one["group"], one["case"]) for one in told if one["tried"] == audits):
+            misses = {one["confidence"]: one["misses"] for one in told if (one["group"], one["case"]) == (group, case)}
+            cells = " | ".join(f"{misses[level]:,}" if level in misses else "" for level in levels)
+            lines.append(f"| {group}: {case} | {audits:,} | {cells} |")
+    return "\n".join(lines)
 
 
-def _details(row: Row, found: dict[str, Any]) -> list[str]:
-    """Return what of a row failed, was left out, or was told besides."""
-    lines = [f"- failed: `{name}`" for name in found["failed"]]
-    lines += [f"- left out: `{name}` ({why})" for name, why in found["left_out"].items()]
-    if row.number != 1:
-        lines += [f"- {one['words']}" for one in found["told"] if "words" in one]
-    return [f"## Row {row.number}: {row.title}", "\n".join(lines)] if lines else []
+def _shares(told: list[dict[str, Any]]) -> str:
+    """Return in how many audits each case was found, with a 95% interval, beside what was announced."""
+    announced = ["announced"] * any("announced" in one for one in told)
+    heads = ["case", "audits", "found", "95% interval", *announced]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for one in told:
+        found, tried = one["found"], one["tried"]
+        low = 100 * clopper_pearson_lower(found, tried, confidence=0.975)
+        high = 100 * clopper_pearson_upper(found, tried, confidence=0.975)
+        cells = [one["case"], f"{tried:,}", f"{found:,}", f"{math.floor(low)}% to {math.ceil(high)}%"]
+        cells += [f"{100 * one[key]:.0f}%" for key in announced]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) if told else ""

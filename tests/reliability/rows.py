@@ -1,4 +1,4 @@
-"""The twenty rows: what each asks, and what others publish of it."""
+"""The rows of the page of reliability: what each tries, and what it does not cover."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Row:
-    """A question, what counts as one try, and what the most trusted systems publish of it."""
+    """A question, what counts as one try and as a failure, and what the most trusted systems publish of it."""
 
     number: int
-    name: str  # of few words, for figures
     title: str
     tries: str
-    others: str = "none found that is published"
+    failure: str
+    uncovered: str
+    others: str = ""
+    independent: bool = False  # tries drawn at random: none failed bounds the rate of failures
 
 
 ROWS = tuple(Row(**row) for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["row"])

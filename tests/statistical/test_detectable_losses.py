@@ -168,8 +168,8 @@ def test_whole_audits_call_it_as_often_as_announced(claim, size, times, record_p
     """Selection included, four in five: a power of 0.75 to 0.9, false alarm 2e-4 (binomial)."""
     loss = announced(claim, size)
     found = violations(claim, loss, size, times)
-    record_property("tried", times)
-    record_property("words", f"{claim}, {size:,} runs, minimum detectable loss: 0.80, {found / times:.3g}")
+    for name, value in {"tried": times, "case": f"{claim}, {size:,} runs", "announced": 0.8, "found": found}.items():
+        record_property(name, value)
     assert binom.ppf(1e-4, times, 0.75) <= found <= binom.isf(1e-4, times, 0.9)
     if times >= 200:  # negative control: a loss that exceeds the promise by half as much is not seen so often
         assert violations(claim, (loss + claim.budget) / 2, size, times) < binom.ppf(1e-4, times, 0.75)
@@ -185,9 +185,9 @@ def test_counts_whose_event_must_be_found_are_called_as_often(law, size, epsilon
     claim, times = PureDP(epsilon), 200
     loss = announced(claim, size, law)
     found = violations(claim, loss, size, times, law)
-    record_property("tried", times)
-    words = f"{law.__name__.replace('_', ' ')}, {claim}, {size:,} runs: {loss:.3g} announced, 0.80, {found / times:.3g}"
-    record_property("words", words)
+    case = f"{law.__name__.replace('_', ' ')}, {claim}, {size:,} runs, loss {loss:.3g}"
+    for name, value in {"tried": times, "case": case, "announced": 0.8, "found": found}.items():
+        record_property(name, value)
     assert binom.ppf(1e-4, times, 0.75) <= found <= binom.isf(1e-4, times, 0.9)
     less = (loss + claim.budget) / 2  # negative control
     assert violations(claim, less, size, times, law) < binom.ppf(1e-4, times, 0.75)

@@ -126,10 +126,10 @@ class TargetOptions:
         str | None,
         "Columns of areas in --data, the outermost first, such as state,county: of persons, or of counts with --count.",
     ] = None
-    spec: Annotated[str | None, "Their attributes and levels, .json, as for `plaudit release`."] = None
+    spec: Annotated[str | None, "Attributes and levels of the persons, .json, as for `plaudit release`."] = None
     geo: Annotated[str | None, "Public list of every finest area. Default: those that the data name."] = None
     count: Annotated[str | None, "Column of the number of persons that a row of --data stands for."] = None
-    public: Annotated[str | None, "Of nist: public records, by which fields are grouped."] = None
+    public: Annotated[str | None, "Of nist: public records by which to group fields."] = None
     groups: Annotated[str | None, "Of nist: groups instead of public records, .json, as for `plaudit release`."] = None
     units: Annotated[
         str | None, "Of phsafe: housing units and group quarters of the persons in --data; --geo: places."
@@ -140,7 +140,7 @@ class TargetOptions:
     derive: Annotated[
         bool | None, "Of phsafe: derive household types and the like from the persons, who need QSEX."
     ] = None
-    recode: Annotated[str | None, "How columns are made of those of the files, .json, as for `plaudit release`."] = None
+    recode: Annotated[str | None, "How to make columns of those of the files, .json, as for `plaudit release`."] = None
     set: Annotated[
         list[str] | None,
         {"metavar": "NAME=VALUE"},
@@ -156,19 +156,17 @@ class TargetOptions:
         str,
         "Look at a stage of a system instead of its release, such as measurements; `plaudit list NAME` names stages.",
     ] = ""
-    pair: Annotated[
-        str, "Which of its bundled pairs of databases a system runs on; `plaudit list NAME` names them."
-    ] = ""
+    pair: Annotated[str, "Bundled pair of databases of a system; `plaudit list NAME` names them."] = ""
     claim: Annotated[
         str, "The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
     ] = ""
     relation: Annotated[str, "Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one."] = ""
     cell: Annotated[
         list[int] | None,
-        "Area whose count differs between the two databases; default: 0. Given several times, each is looked at, and "
-        "the confidence is that of all of them together.",
+        "Area whose count differs between the two databases; default: 0. Several times: audit each; the confidence "
+        "holds for all of them together.",
     ] = None
-    public_data: Annotated[bool, "The data are no secret: results of files are else confidential."] = False
+    public_data: Annotated[bool, "The data are public. Without it results of files are confidential."] = False
 
     @property
     def persons(self) -> dict[str, Any]:
@@ -187,25 +185,23 @@ class DatabaseOptions:
     """How the two databases differ, beyond one person in a cell."""
 
     cells: Annotated[str, "Areas by their counts, as many as you name: smallest,largest,empty."] = ""
-    people: Annotated[int, "People by whom they differ; the loss is divided by it."] = 1
+    people: Annotated[int, "By how many people the databases differ; the loss is divided by it."] = 1
     move_to: Annotated[int | None, "Move the people to this area instead of adding them (replace_one)."] = None
-    add_row: Annotated[
-        str | None, "Record that is added, as a JSON object or as values in the order of the columns."
-    ] = None
+    add_row: Annotated[str | None, "Record to add, as a JSON object or as values in the order of the columns."] = None
     replace_row: Annotated[
         tuple[int, str] | None,
         {"metavar": "INDEX VALUES"},
-        "Number of the record that is replaced, from 0, and by which one.",
+        "Number of the record to replace, from 0, and the new record.",
     ] = None
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Where runs are worked on."""
+    """Where the work runs."""
 
     backend: Backend = ""
     address: Address = ""
-    jobs: Annotated[int, "Blocks of runs at work at the same time; -1 for all cores."] = -1
+    jobs: Annotated[int, "Blocks of runs to work on at the same time; -1 for all cores."] = -1
 
 
 def refuse(context: typer.Context, options: str, why: str) -> None:

@@ -25,7 +25,9 @@ def compare(
         Path, typer.Argument(help="Folder of saved audits (*.json), one of them, or pytest's report: before.")
     ],
     new: Annotated[Path, typer.Argument(help="The same: after.")],
-    confidence: Annotated[float, "With which nothing is called changed by chance, over all audits together."] = 0.999,
+    confidence: Annotated[
+        float, "Confidence that chance makes no audit seem changed, over all audits together."
+    ] = 0.999,
     as_json: Annotated[bool, "--json", "Print the comparison as JSON."] = False,
 ) -> int:
     """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""

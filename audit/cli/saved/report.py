@@ -23,11 +23,11 @@ def report(
         "The page to write, over whatever file is there. Default: report.html there, of several by the first.",
     ] = None,
     public: Annotated[bool, "Leave out what could disclose data: events, labels, counts, names, ..."] = False,
-    title: Annotated[str, "Title of the page, shown in a public one too."] = "",
-    author: Annotated[str, "Who answers for the page, shown in a public one too."] = "",
-    question: Annotated[str, "What it is to answer, shown in a public one too."] = "",
+    title: Annotated[str, "Title of the page, also of a public one."] = "",
+    author: Annotated[str, "Who answers for the page, also for a public one."] = "",
+    question: Annotated[str, "The question that the page answers, also in a public one."] = "",
 ) -> int:
-    """Write saved results as one HTML page, which needs nothing but itself."""
+    """Write saved results as one HTML page that needs no other file."""
     from audit.io.files import write_atomically
     from audit.io.text import printable
     from audit.report.page import build_report

@@ -39,7 +39,7 @@ def verify(
         bool, "Make the audits again by the commands and seeds in the files, which run: read them first."
     ] = False,
 ) -> int:
-    """Compute bound and verdict of saved audits again, from nothing but their counts; with --rerun from new runs."""
+    """Compute bound and verdict of saved audits again from their counts; with --rerun from new runs."""
     from audit.io.text import printable
     from audit.report.words import bugs_found
     from audit.review.verify import verify_result

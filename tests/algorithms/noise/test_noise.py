@@ -184,6 +184,7 @@ def test_functions_take_scalars_and_any_shape(law):
 def test_draws_follow_the_law_and_no_other(law, size, off, record_property):
     draws = law.sample(size, rng())
     record_property("tried", size)
+    record_property("source", "seeded")
     assert draws.dtype == (np.int64 if is_discrete(law) else np.float64)
     assert_two_sided(draws, law, off)
 
@@ -309,15 +310,29 @@ def test_rng_is_a_generator_or_secure(law, source):
 # The secure mode
 
 
+SECURE = [TwoTailedGeometric(0.5), DiscreteGaussian(2.5)]
+SECURE_TOO = [
+    *(TwoTailedGeometric(epsilon) for epsilon in (2e-12, 1e-5, 0.1, 1, 2.5, 6)),
+    *(DiscreteGaussian(scale) for scale in (0.4, 1, SIGMA_242, 1000, 1e6, 5e11)),
+]
+
+
 @pytest.mark.reliability(5)
 @pytest.mark.parametrize(
-    ("size", "off"), [*in_full((100_000, 0.3), (SIZE, 0.1)), pytest.param(10 * SIZE, 0.02, marks=pytest.mark.slow)]
+    ("law", "size", "off"),
+    [
+        *((law, 100_000, 0.1) for law in SECURE),
+        *(pytest.param(law, 100_000, 0.1, marks=pytest.mark.slow) for law in SECURE_TOO),
+        *(pytest.param(law, 10 * SIZE, 0.02, marks=pytest.mark.slow) for law in SECURE),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("law", [TwoTailedGeometric(0.5), DiscreteGaussian(2.5)], ids=str)
 def test_secure_draws_follow_the_law_and_no_other(law, size, off, record_property):
     # Not seeded, by its nature: the false alarm of 1e-6 is per run of the test.
     draws = law.sample((size, 1), "secure")
     record_property("tried", size)
+    record_property("source", "secure")
+    record_property("words", f"{size:,} secure draws of {law}: false alarm {ACCEPT:g}, and {off:.0%} off is rejected")
     assert draws.dtype == np.int64
     assert draws.shape == (size, 1)
     assert_two_sided(draws, law, off)

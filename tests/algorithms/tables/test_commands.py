@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import re
@@ -17,8 +16,7 @@ from algorithms.tables import files
 from algorithms.tables.files import SPILLED, STAGED, left_behind, temporary_folder
 from algorithms.topdown.presets import PRESETS
 from tests.golden.phsafe import CONFIG, PATHS
-from tests.helpers import contents, plaudit, rows_of
-from tests.instants import Instants
+from tests.helpers import plaudit, rows_of
 
 DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
 PUBLISHED = "out holds a whole release, and its budget is spent"
@@ -77,68 +75,6 @@ def test_every_column_of_a_release_is_described(release, system):
     separator = "|" if system == "phsafe" else ","
     assert described == {name: path.read_text().splitlines()[0].split(separator) for name, path in tables.items()}
     assert re.search("added or removed|replaced", Path("out/ledger.txt").read_text())
-
-
-def number_published(release, system, choose):
-    """Interrupt a release at instants, hold what is told against the disk, and count those that were published."""
-    assert release(system)[0] == DONE  # what is imported and compiled once is there now
-    whole = contents("out")
-    shutil.rmtree("out")
-    before = contents("")
-    with Instants(SYSTEM_LINES) as undisturbed:
-        assert release(system)[0] == DONE
-    shutil.rmtree("out")
-    published, places = 0, list(undisturbed.reached)
-    for at in (places[number] for number in choose(undisturbed.reached)):
-        with Instants(SYSTEM_LINES, at=at):
-            code, out, err = release(system)
-        err = re.sub("^not released: .*\n", "", err)
-        gc.collect()
-        assert list(Path(tempfile.gettempdir()).iterdir()) == [], at
-        if Path("out").exists():
-            published += 1
-            assert contents("out") == whole, at
-            assert code in (DONE, INTERRUPTED), at
-            assert "written to out" in out or err == f"plaudit: interrupted; {PUBLISHED}\n", at
-            shutil.rmtree("out")
-        else:
-            assert (code, out) == (INTERRUPTED, ""), at
-            assert err in ("plaudit: interrupted; nothing was written\n", "plaudit: interrupted\n", ""), at
-        assert contents("") == before, at
-    return published
-
-
-def renaming(reached):
-    """The instant before the release appears."""
-    lines = Path(files.__file__).read_text().splitlines()
-    (step,) = (number for number, line in enumerate(lines, 1) if "os.replace(staged, target)" in line)
-    return reached[files.__file__, step]
-
-
-@pytest.mark.reliability(7)
-def test_what_an_interrupt_says_is_true(release, record_property):
-    """Before and after the step in which a release appears, and at the end."""
-    record_property("tried", 3)
-
-    def some(reached):
-        step = renaming(reached)
-        return [step, step + 1, len(reached) - 1]
-
-    assert number_published(release, "ons", some) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.reliability(7)
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_what_an_interrupt_says_is_true_at_any_instant(release, record_property, system):
-    """At 200 of some 800 lines, the last 20 among them: the release appears there."""
-    record_property("tried", 200)
-
-    def many(reached):
-        last = len(reached) - 20
-        return [*(last * number // 180 for number in range(180)), *range(last, len(reached))]
-
-    assert number_published(release, system, many) >= 5
 
 
 @pytest.mark.reliability(8)

@@ -100,6 +100,11 @@ def test_bars_are_in_units_of_the_promise():
     far = loss_bar(audited(measured=PureDP(9.0), detectable=math.inf, verdict="violated"))
     assert (far.measured, far.detectable, far.beyond) == ("100", "", True)
     assert "Promised epsilon 1; lower bound 9" in far.words
+    assert loss_bar(audited(verdict="no power", detectable=3.33)).needed == "detectable: 3.4 x the promise"
+    assert loss_bar(audited(verdict="no power", detectable=math.inf)).needed == "no loss is detectable"
+    within, refuted = audited(verdict="no power", detectable=2.2), audited(detectable=3.4)
+    without = audited(claim=PureDP(0.0), verdict="no power", detectable=3.4)  # nothing is so many times 0
+    assert [loss_bar(result).needed for result in (within, refuted, without)] == ["", "", ""]
     assert loss_bar(audited(claim=PureDP(math.inf))).measured == "0"
     assert loss_bar(audited(claim=PureDP(0.0), verdict="violated")).beyond
 

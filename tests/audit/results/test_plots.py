@@ -80,7 +80,9 @@ def test_bars_and_lines_are_the_numbers():
     assert promises(ax) == [1.0, 0.5, 1.0]
     assert [to_hex(bar.get_facecolor()).upper() for bar in ax.patches] == [BLUE, RED, GRAY]
     assert markers(ax) == [(1.25, 0)]  # 2.75 is beyond the scale, which ends at 1.12 * 2.5, infinity all the more
-    assert [text.get_text() for text in ax.texts] == ["0.8750: not refuted", "2.500: violated", "0: no power"]
+    words = ["0.8750: not refuted", "2.500: violated", "0: no power", "detectable: 2.8 x the promise"]
+    assert [text.get_text() for text in ax.texts] == words
+    assert [line.get_ydata()[0] for line in ax.lines if line.get_marker() == ">"] == [2.38]  # an arrow beside them
     assert [label.get_text() for label in ax.get_yticklabels()] == ["count", "GDPC", "RDPC"]
     assert ax.get_xlim() == (0, pytest.approx(2.8))
     bottom, top = ax.get_ylim()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits, read_results
 from audit.review.verify import recomputed, verify_result
+from tests.fuzz.oracle import GAMES, Event, verdicts
 from tests.helpers import refused_like
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved"
@@ -241,3 +243,36 @@ def test_what_is_said_of_rare_outcomes_does_not_hang_on_the_order_of_events():
     assert first["hits"] < second["hits"]
     assert first["share"] < second["share"]
     assert verify_result(result).rare == result.rare
+
+
+# The verdict a second time, by code that shares nothing with plaudit's
+
+
+def plain(result):
+    """What a file holds."""
+    return json.loads(json.dumps(result.to_dict()))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "one-run zcdp"])
+def test_a_promise_is_rejected_up_to_the_bound_and_no_further(saved, kind):
+    """A grid of orders lets a Renyi divergence differ by a thousandth."""
+    result = saved[kind]
+    body = plain(result)
+    assert verdicts(body) == {result.verdict}
+    events = [Event(body, one["counts"], one["basis"]) for one in (body, *body["others"])]
+    near = 1e-3 if result.claim.kind == "zcdp" else 1e-5
+    if bound := result.measured.budget:
+        rejected = [any(event.rejects(bound * by) for event in events) for by in (1 - near, 1 + near)]
+        assert rejected == [True, False]
+    if result.bound in GAMES and result.claim.kind in ("pure", "approx") and not body["others"]:
+        powerful = [events[0].powerful(result.detectable * by) for by in (1 - 1e-5, 1 + 1e-5)]
+        assert powerful == [False, True]
+
+
+def test_counts_that_say_something_else_have_another_verdict(saved):
+    """Negative control."""
+    body = plain(saved["fixed pure"])
+    assert verdicts(body) == {"not refuted"}
+    assert verdicts({**body, "claim": {**body["claim"], "epsilon": 0.01}}) == {"violated"}
+    few = {"x": {"runs": 9, "guessed_x": 5, "guessed_y": 4}, "y": {"runs": 9, "guessed_x": 4, "guessed_y": 5}}
+    assert verdicts({**body, "counts": few, "others": []}) == {"no power"}

@@ -1,0 +1,295 @@
+"""The verdict of an audit a second time, from nothing but its saved counts: slow, plain, and none of plaudit's code.
+
+Every promise is tested where it stands, by the theorem that the method's docstring cites: no bound is computed, and no
+root is looked for but an exact limit of a probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+from statistics import NormalDist
+from typing import Any
+
+WITHIN, VIOLATION, NO_POWER = 0, 1, 3
+BUDGETS = {"pure": "epsilon", "approx": "epsilon", "zcdp": "rho", "gaussian": "mu"}
+CLOSE = 1e-5  # relative: so near to the promise a rounding error may decide, and either verdict is right
+MOST = 100_000  # runs, beyond which sums of all terms take too long
+POWER, UNSEEN = 0.8, 0.9  # of a minimum detectable loss; share of strange outputs from which on there is no power
+ORDERS = [10 ** (k / 500) for k in range(1, 2001)]  # of Renyi divergences: any is valid
+STAKES = [1e-7 ** (1 - k / 240) for k in range(240)]
+NORMAL = NormalDist()
+
+Json = dict[str, Any]
+
+
+def tail(least: int, runs: int, chance: float) -> float:
+    """Return how likely so many of the runs, or more, succeed."""
+    if least <= 0 or chance >= 1:
+        return float(least <= runs)
+    if chance <= 0:
+        return 0.0
+    hit, missed, ways = math.log(chance), math.log1p(-chance), math.lgamma(runs + 1)
+    terms = (
+        math.exp(ways - math.lgamma(k + 1) - math.lgamma(runs - k + 1) + k * hit + (runs - k) * missed)
+        for k in range(least, runs + 1)
+    )
+    return math.fsum(terms)
+
+
+def limit_below(hits: int, runs: int, error: float) -> float:
+    """Return the probability at which so many hits are as likely as the error: Clopper and Pearson's lower limit."""
+    low, high = 0.0, 1.0
+    while hits and high - low > 1e-15:
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(hits, runs, middle) <= error else (low, middle)
+        if middle in (low, high) and high - low < 1e-12 * high:
+            break
+    return low
+
+
+def limit_above(hits: int, runs: int, error: float) -> float:
+    """Return the upper limit, from what was missed."""
+    return 1 - limit_below(runs - hits, runs, error)
+
+
+class Event:
+    """One event of an audit, with what was counted of it and the promise for the pair at any budget of one step."""
+
+    def __init__(self, audit: Json, counts: Json, basis: Json) -> None:
+        self.counts, self.basis, self.claim = counts, basis, audit["claim"]
+        self.kind, self.distance, self.bound = self.claim["kind"], audit["distance"], audit["bound"]
+        self.all_error = 1 - float(audit["confidence"])
+        self.error = self.all_error * basis.get("share", 1.0)
+        if look := basis.get("look"):
+            self.error /= basis.get("looks") or look * (look + 1)
+        x, y = counts["x"], counts["y"]
+        self.runs = x["runs"] + y["runs"]
+        self.right = x.get("guessed_x", 0) + y.get("guessed_y", 0)
+        self.guesses = self.right + x.get("guessed_y", 0) + y.get("guessed_x", 0)
+
+    def rejects(self, budget: float) -> bool:
+        """Return whether the counts reject a promise of this budget for one step."""
+        return TESTS[self.bound](self, budget)
+
+    def powerful(self, budget: float) -> bool:
+        """Return whether as many guesses reject the promise with power .8 if a step loses this budget.
+
+        The power is the mean over what the choice of the event may have missed.
+        """
+        promise = float(self.claim[BUDGETS[self.kind]])
+
+        def rejected(right: int) -> bool:
+            self.right = right
+            return self.rejects(promise)
+
+        counted = self.right
+        low, high = self.guesses // 2, self.guesses + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if rejected(middle) else (middle, high)
+        self.right = counted
+        if not self.guesses or high > self.guesses:
+            return False
+
+        def power(missing: float) -> float:
+            odds = 1 / (1 + math.exp(missing - budget * self.distance))
+            forgiven = min(1.0, self.forgiven(budget) * self.runs / self.guesses)
+            return tail(high, self.guesses, odds + forgiven * (1 - odds))
+
+        missed = self.basis.get("shortfalls") or [0.0]
+        return min(power(0.0), math.fsum(map(power, missed)) / len(missed)) >= POWER
+
+    def forgiven(self, epsilon: float) -> float:
+        """Return the delta of the pair, by group privacy."""
+        return self.claim.get("delta", 0.0) * sum(math.exp(step * epsilon) for step in range(self.distance))
+
+    def regions(self) -> Iterator[tuple[int, int, int, int]]:
+        """Return for either database how often its region was met, and of how many runs, there and on the other."""
+        for likely, other, guess in (("y", "x", "guessed_y"), ("x", "y", "guessed_x")):
+            here, there = self.counts[likely], self.counts[other]
+            yield here[guess], here["runs"], there[guess], there["runs"]
+
+    def corners(self, error: float) -> Iterator[tuple[float, float]]:
+        """Return for each region the lower limit where it is likely and the upper one on the other database."""
+        for hits, runs, others, other_runs in self.regions():
+            if low := limit_below(hits, runs, error / 2):
+                yield low, limit_above(others, other_runs, error / 2)
+
+    def each(self) -> float:
+        """Return the error of each region that the rule names."""
+        return self.error / self.basis["regions"]
+
+
+def game(event: Event, epsilon: float) -> bool:
+    """Steinke, Nasr and Jagielski: a guess is right at most so often; a tenth of the error is for how many."""
+    odds = 1 / (1 + math.exp(-epsilon * event.distance))
+    if not event.guesses or not event.claim.get("delta"):
+        return bool(event.guesses) and tail(event.right, event.guesses, odds) < event.error
+    made = limit_below(event.guesses, event.runs, 0.1 * event.error)
+    most = odds + event.forgiven(epsilon) * (1 - odds) / made
+    return most < 1 and tail(event.right, event.guesses, most) < 0.9 * event.error
+
+
+def anytime(event: Event, epsilon: float) -> bool:
+    """Ville: the wealth of whoever bets against a promise that is kept grows so far with probability `error` only."""
+    shares = [1 / len(STAKES)] * len(STAKES)
+    if expected := event.basis["expected"]:
+        best = min(3 * math.sqrt((1 - expected[1]) / (expected[1] * expected[0])), STAKES[-1])
+        near = [math.exp(-(math.log(stake / best) ** 2)) for stake in STAKES]
+        whole = math.fsum(near)
+        shares = [share / 2 + one / whole / 2 for share, one in zip(shares, near, strict=True)]
+    forgiven, wrong = event.forgiven(epsilon), event.guesses - event.right
+    wealth = []
+    for stake, share in zip(STAKES, shares, strict=True):
+        loss = stake * (math.exp(min(epsilon * event.distance, 700.0)) + forgiven)
+        if loss < 1:
+            grown = event.right * math.log1p(stake * (1 - forgiven)) + wrong * math.log1p(-loss)
+            wealth.append(math.log(share) + grown + (event.runs - event.guesses) * math.log1p(-stake * forgiven))
+    return any(one > 700 for one in wealth) or math.fsum(map(math.exp, wealth)) >= 1 / event.error
+
+
+def rectangle(event: Event, epsilon: float) -> bool:
+    """Ding and others: no event is likelier by more than the promised factor, and delta; there are two regions."""
+    factor, delta = math.exp(min(epsilon * event.distance, 700.0)), event.forgiven(epsilon)
+    return any(low > high * factor + delta for low, high in event.corners(event.all_error / 2))
+
+
+def gaussian(event: Event, mu: float) -> bool:
+    """Dong, Roth and Su: quantiles of the two probabilities lie at most so far apart."""
+    corners = event.corners(event.each())
+    return any(high < 1 and NORMAL.inv_cdf(low) - NORMAL.inv_cdf(high) > mu * event.distance for low, high in corners)
+
+
+def renyi(event: Event, rho: float) -> bool:
+    """Bun and Steinke: no Renyi divergence is more than its order times rho, nor that of an event or of a score."""
+    pair = rho * event.distance**2
+    if "weights" in event.basis:
+        return _score(event) > pair
+    return any(
+        low > high and max(_divergence(low, high), _divergence(high, low)) > pair
+        for low, high in event.corners(event.each())
+    )
+
+
+def _divergence(p: float, q: float) -> float:
+    """Return the largest divergence between two coins over its order."""
+    if not (0 < p < 1 and 0 < q < 1):
+        return 0.0
+    ratios = math.log(p / q), math.log1p(-p) - math.log1p(-q)
+    rates = [p * ratios[0] + (1 - p) * ratios[1]]
+    for order in ORDERS:
+        parts = math.log(q) + order * ratios[0], math.log1p(-q) + order * ratios[1]
+        top = max(parts)
+        rates.append((top + math.log(sum(math.exp(part - top) for part in parts))) / (order * (order - 1)))
+    return max(rates)
+
+
+def _score(event: Event) -> float:
+    """Return what the variational formula shows of a score, whose means are bounded by Maurer and Pontil."""
+    weights, order, toward = event.basis["weights"], event.basis["order"], event.basis["toward"]
+    centered = [weight - max(weights) for weight in weights]
+
+    def mean(side: str, values: list[float]) -> float:
+        counts = [event.counts[side].get(f"bin {k}", 0) for k in range(len(values))]
+        runs, least = sum(counts), min(values)
+        if runs < 2:
+            return least
+        mean = math.fsum(n * value for n, value in zip(counts, values, strict=True)) / runs
+        variance = math.fsum(n * (value - mean) ** 2 for n, value in zip(counts, values, strict=True)) / runs
+        log = math.log(4 / event.error) / (runs - 1)
+        return max(least, mean - math.sqrt(2 * variance * log) - (max(values) - least) * 7 * log / 3)
+
+    other = "x" if toward == "y" else "y"
+    above = math.log1p(-mean(other, [1 - math.exp(order * score) for score in centered])) / order
+    if order == 1:
+        return mean(toward, centered) - above
+    moment = mean(toward, [math.exp((order - 1) * score) for score in centered])
+    return math.log(moment) / (order - 1) - above if moment > 0 else 0.0
+
+
+def variation(event: Event, delta: float) -> bool:
+    """Barthe and Olmedo: right guesses exceed wrong ones by the total variation, by half of it if one side is named."""
+    right = limit_below(event.right, event.runs, 0.9 * event.error)
+    wrong = limit_above(event.guesses - event.right, event.runs, 0.1 * event.error)
+    shown = 2 / event.basis["regions"] * max(right - wrong, 2 * right - 1)
+    return shown > delta * event.distance
+
+
+def one_run(event: Event, budget: float) -> bool:
+    """Steinke, Nasr and Jagielski with a delta by Stein's equation; for other promises Mahloujifar and others."""
+    if event.kind == "gaussian":
+        return _least_mass(event, budget * event.distance) > 1
+    odds, delta = 1 / (1 + math.exp(-budget * event.distance)), event.forgiven(budget)
+    chance = tail(event.right, event.guesses, odds)
+    if delta and chance < 1:
+        here = chance - tail(event.right + 1, event.guesses, odds)
+        chance += event.runs * delta * (1 - chance) * chance / here / event.right
+    return delta < 1 and chance < event.all_error
+
+
+def _least_mass(event: Event, mu: float) -> float:
+    """Return the least probability of all outcomes together, if so many right guesses have that of the error."""
+    mass, number = event.all_error, event.runs
+    right, wrong = mass * event.right / number, mass * (event.guesses - event.right) / number
+    for fewer in range(event.right - 1, -1, -1):
+        more = (NORMAL.cdf(NORMAL.inv_cdf(right) - mu) if 0 < right < 1 else right) - wrong
+        if more <= 0 or mass > 1:
+            break
+        added = more * number / (event.guesses - fewer)
+        mass, wrong, right = mass + added, wrong + more, right + added * fewer / number
+    return mass
+
+
+TESTS: dict[str, Callable[[Event, float], bool]] = {
+    "guessing game": game,
+    "anytime-valid guessing game": anytime,
+    "Clopper-Pearson rectangle": rectangle,
+    "Gaussian trade-off of a Clopper-Pearson rectangle": gaussian,
+    "variational Renyi divergence": renyi,
+    "total variation of a guessing game": variation,
+    "one-run guessing game": one_run,
+}
+GAMES = ("guessing game", "anytime-valid guessing game", "one-run guessing game")
+
+
+def verdicts(audit: Json) -> set[str]:
+    """Return the verdicts that the counts of an audit allow: two only where a rounding error decides; none if unknown.
+
+    Power is computed again for guessing games; of the others the minimum detectable loss is read as it was saved.
+    """
+    events = [Event(audit, one["counts"], one["basis"]) for one in (audit, *audit["others"])]
+    claim, bound = audit["claim"], audit["bound"]
+    if max(event.runs for event in events) > MOST or (bound in GAMES[2:] and claim["kind"] == "zcdp"):
+        return set()
+    budget = float(claim[BUDGETS[claim["kind"]]]) or claim["delta"]
+    near = 1e-3 if bound == "variational Renyi divergence" else CLOSE  # of orders between those of a grid
+    violated = {any(event.rejects(budget * by) for event in events) for by in (1 - near, 1 + near)}
+    if audit["support"] is not None:
+        violated = {True}
+    found = {"violated"} if True in violated else set()
+    if False in violated:
+        telling = [event for event in events if event.basis.get("unseen", 0.0) <= UNSEEN]
+        if bound in GAMES and claim["kind"] in ("pure", "approx"):
+            powerful = {any(event.powerful(2 * budget * by) for event in telling) for by in (1 - CLOSE, 1 + CLOSE)}
+        else:
+            powerful = {float(audit["detectable"]) <= 2 * budget}
+        found |= {"not refuted" if one else "no power" for one in powerful}
+    return found
+
+
+def verdicts_of_replay(record: Json) -> set[str]:
+    """Return what a replay says by what it saved."""
+    return {"violated" if record["violations"] else "not refuted" if record["evaluated"] else "no power"}
+
+
+def codes(every: list[set[str]]) -> set[int]:
+    """Return the exit codes that a command may have whose results have these verdicts."""
+    sure = [one for one in every if len(one) == 1]
+    doubtful = [one for one in every if len(one) != 1]
+    found = set()
+    for chosen in product(*doubtful):
+        names = {*chosen, *(name for one in sure for name in one)}
+        found.add(VIOLATION if "violated" in names else NO_POWER if "no power" in names else WITHIN)
+    return found
