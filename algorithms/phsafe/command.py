@@ -76,9 +76,8 @@ def release_phsafe(
         options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
         made = release(*rows, settings, out=out, published=published, **options)
     print(made.ledger)
-    print(
-        f"\n{sum(map(len, made.tables.values())):,} rows in {len(made.tables)} tables, with {noise}, written to {out}."
-    )
+    number = sum(map(len, made.tables.values()))
+    print(f"\n{number:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
     return 0
 
 

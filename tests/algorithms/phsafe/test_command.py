@@ -118,6 +118,20 @@ def test_columns_that_are_not_released_are_named_once(phsafe):
     assert phsafe(*command("--recode", "recode.json", **given, out="third"))[::2] == (DONE, told)
 
 
+def test_a_column_that_places_read_is_not_named_in_another_file(phsafe):
+    """And columns of digits, which no table reads, may be missing."""
+    homes = synthetic_households(60, rng=3, states=2, sex=True)
+    homes.write("full")
+    Frame({**homes.persons.to_dict(), "region": homes.persons["RTYPE"]}).to_csv("p.csv")
+    Frame({"RTYPE": homes.geo["RTYPE"], "MAFID": homes.geo["MAFID"], "region": homes.geo["TABBLKST"]}).to_csv("g.csv")
+    Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "region"}}}')
+    files = {"units": "full/units.csv", "config": "us"}
+    told = "not released: QSEX\n"
+    assert phsafe(*command("--recode", "recode.json", persons="p.csv", geo="g.csv", **files))[::2] == (DONE, told)
+    assert phsafe(*command(persons="full/persons.csv", geo="full/geo.csv", **files, out="other"))[::2] == (DONE, told)
+    assert contents(Path("out")) == contents(Path("other"))
+
+
 RELATED = {f"{code}": word for code, word in enumerate(RELATIONSHIPS, 20)}
 IN_QUARTERS = [word for code, word in RELATED.items() if code in GROUP_QUARTERS]
 NUMBERED = {"from": "home", "add": 10**8}
