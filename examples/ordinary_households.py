@@ -21,9 +21,14 @@ for home in range(1, HOMES + 1):
     members += [draw.choice(COUPLES)] if draw.random() < 0.5 else []
     members += draw.choices(OTHERS, weights=[9, 1, 1, 1, 1, 1, 2], k=draw.choice([0, 0, 1, 2, 3]))
     race, hispanic = draw.choices(RACES, weights=[60, 20, 2, 8, 1, 5, 4])[0], draw.choice(["no", "no", "no", "yes"])
+    first = None
     for relationship in members:
         age = draw.randrange(18) if "child" in relationship else draw.randrange(18, 95)
-        persons.append([home, age, draw.choice(["male", "female"]), hispanic, race, relationship])
+        sex = draw.choice(["male", "female"])
+        if relationship in COUPLES:
+            sex = first if "same" in relationship else {"male": "female", "female": "male"}[first]
+        first = first or sex
+        persons.append([home, age, sex, hispanic, race, relationship])
 
 FOLDER.mkdir(exist_ok=True)
 for name, columns, rows in (

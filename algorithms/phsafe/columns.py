@@ -11,13 +11,24 @@ from algorithms.phsafe.tables import WITH_CHILDREN
 from algorithms.tables.columns import TableColumn
 from algorithms.tables.frames import Frame
 
-__all__ = ["columns_of"]
+__all__ = ["GROUPS", "TITLES", "columns_of"]
 
 GROUPS = {
     "*": "all",
     **{"A": "White", "B": "Black", "C": "American Indian or Alaska Native", "D": "Asian"},
     **{"E": "Native Hawaiian or Pacific Islander", "F": "some other race", "G": "two or more races"},
     **{"H": "Hispanic", "I": "White, not Hispanic"},
+}
+TITLES: Mapping[str, str] = {  # of the noisy tables, and of those after post-processing
+    **{"PH1_num": "persons in households by age", "PH1_denom": "households", "PH1": "average household size by age"},
+    "PH2": "persons in households by type of household",
+    "PH3": "persons under 18 in households by relationship and type of household",
+    "PH4": "persons in families by age",
+    **{"PH5_num": "persons in families by age", "PH5_denom": "families", "PH5": "average family size by age"},
+    "PH6": "own children under 18 by type of family and age",
+    "PH7": "persons in households by tenure",
+    **{"PH8_num": "persons in households by tenure", "PH8_denom": "households by tenure"},
+    "PH8": "average household size by tenure",
 }
 BY_AGE = {"1": "all", "2": "under 18 years", "3": "18 years and over"}
 AGES = ("under 4 years", "4 and 5 years", "6 to 11 years", "12 to 17 years")
@@ -57,10 +68,10 @@ def columns_of(name: str, table: Frame) -> list[TableColumn]:
         TableColumn("REGION_TYPE", "kind of region", codes=("USA", "STATE")),
         TableColumn("ITERATION_CODE", "population group", codes=[f"{code} = {GROUPS[code]}" for code in GROUPS]),
         TableColumn(cell, "cell", codes=[f"{code} = {words[code]}" for code in dict.fromkeys(table[cell])]),
-        TableColumn("COUNT", "count, with noise", unit, noisy=True),
+        TableColumn("COUNT", f"{TITLES[name]}: count, with noise", unit, noisy=True),
         TableColumn("NOISE_DISTRIBUTION", "law of the noise"),
         TableColumn("VARIANCE", "variance of the noise", f"{unit} squared"),
-        TableColumn("ESTIMATE", "estimate after post-processing", unit, noisy=True),
+        TableColumn("ESTIMATE", f"{TITLES[name]}: estimate after post-processing", unit, noisy=True),
         TableColumn("LOWER", "lower end of the 90% interval", unit, noisy=True),
         TableColumn("UPPER", "upper end of the 90% interval", unit, noisy=True),
     )

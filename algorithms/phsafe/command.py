@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,13 @@ from algorithms.phsafe.budget import Config
 from algorithms.tables.commands import Html, Open, Out, Recode, Seed, Xlsx, assigned, noise_of, releasing
 
 __all__ = ["explore_phsafe", "release_phsafe"]
+
+Derive = Annotated[
+    bool,
+    typer.Option(
+        "--derive", help="Derive household types, family sizes and householders' race from the persons, who need QSEX."
+    ),
+]
 
 
 @releasing
@@ -32,13 +38,7 @@ def release_phsafe(
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on the bundled simulated households instead of files.")
     ] = False,
-    derive: Annotated[
-        bool,
-        typer.Option(
-            "--derive",
-            help="Derive household types, family sizes and householders' race from the persons, who need QSEX.",
-        ),
-    ] = False,
+    derive: Derive = False,
     published: Annotated[
         bool, typer.Option("--published", help="Write PH1 to PH8 after post-processing too, with 90% intervals.")
     ] = False,
@@ -53,11 +53,7 @@ def release_phsafe(
     """Release the S-DHC tables from persons, units and places, by PHSafe."""
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.release import release
-    from algorithms.phsafe.schema import FRAMES, UNDERIVED
-    from algorithms.phsafe.tabulation.derive import derive_units
-    from algorithms.phsafe.tabulation.intake import name_unused, recoded_frames
-    from algorithms.phsafe.tabulation.validate import InvalidHouseholds
-    from algorithms.tables.opening import opened
+    from algorithms.phsafe.tabulation.derive import own_households
     from audit.io.terminal import console
 
     rng, noise = noise_of(seed)
@@ -72,24 +68,16 @@ def release_phsafe(
         frames = [households.persons, households.units, households.geo]
     elif None in frames:
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
-    frames = recoded_frames(frames, recode)
-    try:
-        status = console(stderr=True).status("validating, counting, drawing noise")
-        with status, opened(engine, frames, memory=memory, master=master) as database:
-            if not bundled:
-                name_unused(database, frames, UNDERIVED if derive else FRAMES)
-            if derive:
-                frames[1] = derive_units(frames[0], frames[1], engine=database)
-            options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
-            made = release(frames[0], frames[1], frames[2], settings, out=out, published=published, **options)
-    except InvalidHouseholds as error:
-        for finding in error.findings:
-            print(finding, file=sys.stderr)
-        number = "one rule" if len(error.findings) == 1 else f"{len(error.findings)} rules"
-        raise ValueError(f"the households break {number}, above; nothing was written") from error
+    status = console(stderr=True).status("validating, counting, drawing noise")
+    whose = own_households(
+        frames, recode, derive=derive, unused=not bundled, engine=engine, memory=memory, master=master
+    )
+    with status, whose as (database, rows):
+        options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
+        made = release(*rows, settings, out=out, published=published, **options)
     print(made.ledger)
-    rows = sum(map(len, made.tables.values()))
-    print(f"\n{rows:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
+    number = sum(map(len, made.tables.values()))
+    print(f"\n{number:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
     return 0
 
 
@@ -108,13 +96,14 @@ def explore_phsafe(
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters of --persons.")] = None,
     geo: Annotated[str | None, typer.Option(help="Where the units are.")] = None,
     recode: Recode = None,
+    derive: Derive = False,
 ) -> int:
     """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
     import json
 
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.explore import Z_PRODUCTION, choose, sheet, state_of
-    from algorithms.phsafe.tabulation.intake import recoded_frames
+    from algorithms.phsafe.tabulation.derive import own_households
     from algorithms.phsafe.tabulation.tabulate import household_sizes
     from algorithms.tables.files import whole_file
     from audit.explorer.sheet import Explored
@@ -138,13 +127,17 @@ def explore_phsafe(
     settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
     if save is not None and save.exists():
         raise ValueError(f"--save must name a new file, got {save}")
-    frames = (persons, units, geo)
-    if any((*frames, recode)) and (html is None or not all(frames)):
-        raise ValueError("--persons, --units and --geo go together, with --recode if any, and with --html FILE")
+    files = (persons, units, geo)
+    if any((*files, recode, derive)) and (html is None or not all(files)):
+        raise ValueError(
+            "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
+        )
     drawn = html is not None or xlsx is not None or opened
     if drawn:
-        rows = recoded_frames(frames, recode)
-        sizes = household_sizes(rows[0], rows[1], rows[2], settings) if all(frames) else None
+        sizes = None
+        if all(files):
+            with own_households(files, recode, derive=derive) as (engine, rows):
+                sizes = household_sizes(*rows, settings, engine=engine)
         explored = Explored(sheet(sizes), state_of(settings))
         explored.show(html=html, xlsx=xlsx, opened=opened)
     if save is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from algorithms.phsafe.budget import CLAIMS, Config
+from algorithms.phsafe.columns import GROUPS, TITLES
+from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
 from algorithms.tables.accountant import conversions
 from algorithms.tables.frames import Frame
 from audit.claims import ZCDP, PureDP
@@ -61,4 +64,23 @@ class Ledger:
             words = f"epsilon at {self.delta:g}, {name}"
             lines.append(f"{words:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
         lines.append("For one person added or removed (unbounded) or replaced (bounded), in the paper's model.")
-        return "\n".join(lines)
+        return "\n".join([*lines, "", *self._legend()])
+
+    def _legend(self) -> Iterator[str]:
+        """Yield what each table that comes out counts, of how many persons a household, and what levels are."""
+        spent = {table for table, _, _ in self.config.budgets()}
+        for name in PUBLISHED:
+            source, sums = DERIVED.get(name, (name, {}))
+            if source not in spent:
+                continue
+            words = f"{name:<10} {TITLES[name]}"
+            if source != name:
+                summed = any(len(cells) > 1 for cells in sums.values())
+                words += f": {f'sums of cells of {source}' if summed else f'{source} again'}, spends nothing"
+            elif QUERIES[name].truncated:
+                words += f", at most {self.config.tau[name]} of a household (tau)"
+            yield words
+        if any(QUERIES[name].truncated for name in spent):
+            yield "Persons beyond tau are left out of the counts; this bias is not in VARIANCE."
+        yield "Levels: usa is the nation, state each state; * is everybody, A-G and H,I are the groups"
+        yield f"{', '.join(f'{code} {words}' for code, words in GROUPS.items() if code != '*')}."

@@ -53,7 +53,7 @@ class Whole:
 
     def __str__(self) -> str:
         without = f", without {', '.join(map(str, self.without))}" if self.without else ""
-        return f"{self.least} to {self.most}{without}"
+        return f"a whole number of {self.least} to {self.most}{without}"
 
 
 @dataclass(frozen=True)

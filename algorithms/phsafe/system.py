@@ -12,8 +12,7 @@ from algorithms.phsafe.neighbors.pairs import Model
 from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.phsafe.postprocessing.published import PublishedTables
 from algorithms.phsafe.schema import LARGEST_FAMILY
-from algorithms.phsafe.tabulation.derive import derive_units
-from algorithms.phsafe.tabulation.intake import recoded_frames
+from algorithms.phsafe.tabulation.derive import own_households
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.registry import System, register
 from audit.neighbors import NeighborPair
@@ -50,8 +49,8 @@ def _own(
     if preset and config:
         raise ValueError(f"--preset and --config exclude each other, got {preset} and {config}")
     chosen = read_config(config or preset or USUAL)
-    persons, homes, places = recoded_frames((data, units, geo), recode)
-    own = tabulation(persons, derive_units(persons, homes) if derive else homes, places, config=chosen)
+    with own_households((data, units, geo), recode, derive=derive) as (engine, frames):
+        own = tabulation(*frames, config=chosen, engine=engine)
     if not own.states:
         raise ValueError(f"units must have a housing unit at least, got none in {units}")
     there = replace(chosen, state_filter=own.states)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.tables.files import FORMATS, in_one_line
+from algorithms.tables.files import FORMATS, LAYOUT, in_one_line
 from algorithms.tables.frames import Frame
 from algorithms.tables.recoding import MARK, Recoded, in_sql
 from audit.io.temporary import SPILLED, temporary_folder
@@ -217,7 +218,10 @@ def _header(path: Path) -> list[str]:
         first = re.split(rb"[\r\n]", file.read(LONGEST_HEADER), maxsplit=1)[0]
     if len(first) == LONGEST_HEADER:
         raise ValueError(f"{path} must begin with the names of its columns, got a line of {LONGEST_HEADER:,} bytes")
-    row = next(csv.reader([first.decode("utf-8-sig")]), [])
+    line = first.decode("utf-8-sig")
+    row = next(csv.reader([line]), [])
+    if len(next(csv.reader([line], delimiter=";"), [])) > len(row):
+        raise ValueError(f"{path} {LAYOUT}, got semicolons in {reprlib.repr(line)}")
     names = [name.strip() or f"column{place}" for place, name in enumerate(row)]
     if not names:
         raise ValueError(f"{path} must begin with the names of its columns, got nothing")

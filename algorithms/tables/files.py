@@ -19,6 +19,7 @@ from audit.io.text import in_cell, shown
 __all__ = [
     "CELLS",
     "FORMATS",
+    "LAYOUT",
     "RECORD",
     "check_folder",
     "in_file",
@@ -36,6 +37,7 @@ Row = Sequence[Any]
 BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted inside of a field
 CELLS = "text that a spreadsheet would compute, or that begins with an apostrophe, has an apostrophe before it"
 """The rule of all CSV files that are written here, for the record; `audit.io.text.from_cell` gives back the text."""
+LAYOUT = "must be UTF-8 with commas between"  # of a CSV file
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # that DuckDB and Spark take, by ending
 RECORD = "release.json"  # every release has one
 
@@ -147,4 +149,5 @@ def in_one_line(error: Exception) -> str:
     )
     file = re.search(r"^ *file ?= ?(.*)$", text, flags=re.MULTILINE)
     words = re.split(r"\n\s*(?:Possible |JVM stacktrace|at )", text)[0].split()
-    return " ".join([*([f"{file[1]}:"] if file else []), *words])[:500] or type(error).__name__
+    layout = f"it {LAYOUT}:" if isinstance(error, UnicodeError) or "not utf-8" in text else ""
+    return " ".join(filter(None, [f"{file[1]}:" if file else "", layout, *words]))[:500] or type(error).__name__

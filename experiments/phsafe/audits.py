@@ -16,8 +16,8 @@ from algorithms.phsafe.budget import Config, read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.pairs import HouseholdPair
 from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
+from algorithms.phsafe.tabulation.rules import InvalidHouseholds
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
 from audit import ZCDP, AuditResult
 from audit.claims import Relation

@@ -319,7 +319,7 @@ def test_a_decimal_that_a_double_would_round_is_no_whole_number(spark):
             except ValueError as error:
                 told.append(str(error).partition(", such as")[0])
             engine.close()
-    assert told[:2] == ["persons: QAGE must be 0 to 115; 1 row broke it"] * 2
+    assert told[:2] == ["persons: QAGE must be a whole number of 0 to 115; 1 row broke it"] * 2
     assert told[2] == told[3] == list(tabulate(*PATHS, "PH2").rows())
 
 

@@ -28,7 +28,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from algorithms.phsafe.tabulation.validate import check_report, read_frames
+from algorithms.phsafe.tabulation.rules import check_report
+from algorithms.phsafe.tabulation.validate import read_frames
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from audit.claims import Relation, check_relation

@@ -21,7 +21,8 @@ from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PERSONS
 from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query, named
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
-from algorithms.phsafe.tabulation.validate import Validation, check_report, read_frames
+from algorithms.phsafe.tabulation.rules import check_report
+from algorithms.phsafe.tabulation.validate import Validation, read_frames
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from audit.claims import Relation, check_relation

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from algorithms.phsafe.schema import HOUSEHOLDER, OWN_CHILDREN, PARTNERS, RELATIVES, UNDERIVED, UNITS
+from algorithms.phsafe.schema import FRAMES, HOUSEHOLDER, OWN_CHILDREN, PARTNERS, RELATIVES, SEX, UNDERIVED, UNITS
 from algorithms.phsafe.tables import among
-from algorithms.phsafe.tabulation.intake import Types, each_part
+from algorithms.phsafe.tabulation.intake import Types, each_part, name_unused, recoded_frames
+from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, Rule, check_report, domains, merged, tally
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import Engine, opened
+from audit.io.text import printable
 
-__all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members"]
+__all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members", "own_households"]
 
 DERIVED_COLUMNS = ("FINAL_POP", "NPF", "HHSPAN", "HHRACE", "HHT", "HHT2", "CPLT")
+COUPLES = (  # code, in words, and whether the sexes are the same
+    ("21", "opposite-sex", "spouse", False),
+    ("22", "opposite-sex", "unmarried partner", False),
+    ("23", "same-sex", "spouse", True),
+    ("24", "same-sex", "unmarried partner", True),
+)
 
 
 def _number(condition: str) -> str:
@@ -51,8 +63,8 @@ def household_columns(sex: str) -> dict[str, str]:
     return {
         "FINAL_POP": "coalesce(m.PEOPLE, 0)",
         "NPF": f"case when {occupied} and m.FAMILY > 1 then m.FAMILY else 0 end",
-        "HHSPAN": f"case when {occupied} then m.HISPANIC else 0 end",
-        "HHRACE": f"case when {occupied} then lpad(cast(m.RACE as string), 2, '0') else '00' end",
+        "HHSPAN": f"case when {occupied} then coalesce(m.HISPANIC, 0) else 0 end",
+        "HHRACE": f"case when {occupied} then lpad(cast(coalesce(m.RACE, 0) as string), 2, '0') else '00' end",
         "HHT": f"""case when not coalesce({occupied}, false) then '0' when {married} then '1'
             when m.RELATIVES > 0 then case when {male} then '2' else '3' end
             when {male} then case when {alone} then '4' else '5' end
@@ -73,24 +85,81 @@ def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -
     Units without persons, and group quarters, get the codes for "not in universe".
     """
     with opened(engine, [persons, units]) as opened_engine:
-        parts = list(each_part(opened_engine, {"persons": persons, "units": units}, UNDERIVED, _derive))
-    for frame, column in (("persons", "QSEX"), ("units", "MAFID")):
-        if rows := sum(unknown[column] for unknown, _ in parts):
-            raise ValueError(f"{frame}: {column} must be {UNDERIVED[frame][column]}; {rows:,} rows broke it")
-    derived = Frame.concatenate([part for _, part in parts])
+        return _derived(opened_engine, persons, units)[0]
+
+
+def _derived(engine: Engine, persons: Any, units: Any) -> tuple[Frame, list[Finding]]:
+    """Return the units, and the couples whose sexes are not those of their relationship."""
+    parts = list(each_part(engine, {"persons": persons, "units": units}, UNDERIVED, _derive))
+    check_report(fault for faults, _, _ in parts for fault in faults)
+    derived = Frame.concatenate([part for _, _, part in parts])
     order = np.argsort(derived["MAFID"], kind="stable")
-    return Frame({name: values[order] for name, values in derived.to_dict().items()})
+    couples = merged(couple for _, couples, _ in parts for couple in couples)
+    return Frame({name: values[order] for name, values in derived.to_dict().items()}), couples
 
 
-def _derive(database: DuckDB, types: Types) -> tuple[dict[str, int], Frame]:
-    """Return how many persons have no sex and units no number, and the units."""
-    unknown = {
-        column: int(database.fetch(f"select count(*) as N from {frame} where {column} is null")["N"][0])
-        for frame, column in (("persons", "QSEX"), ("units", "MAFID"))
-    }
+def _derive(database: DuckDB, types: Types) -> tuple[list[Finding], list[Finding], Frame]:
+    """Return what is wrong with the persons' sex and the units' number, the couples of other sexes, and the units."""
+    needed = {"persons": SEX, "units": {"MAFID": UNITS["MAFID"]}}
+    faults = tally(database, [rule for name in needed for rule in domains(name, needed[name], types[name])])
     stated = {"RTYPE": "cast(u.RTYPE as string)", "MAFID": "u.MAFID", "TEN": "cast(u.TEN as string)"}
     columns = {**household_columns("m.SEX"), **stated}
     chosen = ", ".join(f"{columns[name]} as {name}" for name in UNITS)
-    return unknown, database.fetch(
+    units = database.fetch(
         f"with m as ({members('persons', sex=True)}) select {chosen} from units u left join m on m.MAFID = u.MAFID"
     )
+    return faults, tally(database, _couples()), units
+
+
+def _couples() -> list[Rule]:
+    """Return what RELSHIP and QSEX say of a couple where they say different things."""
+    couples = f"""(select p.MAFID, p.RELSHIP, p.QSEX = h.QSEX as SAME from persons p
+        join persons h on h.MAFID = p.MAFID and h.RELSHIP = '{HOUSEHOLDER}' where {among("p.RELSHIP", PARTNERS)}) c"""
+    return [
+        Rule(
+            "persons",
+            f"RELSHIP says {kind} {partner}, QSEX says {'different sexes' if same else 'the same sex'}",
+            couples,
+            f"RELSHIP = '{code}' and {'not ' * same}SAME",
+            "MAFID",
+        )
+        for code, kind, partner, same in COUPLES
+    ]
+
+
+@contextmanager
+def own_households(
+    files: Sequence[Any],
+    recode: str | os.PathLike[str] | None,
+    *,
+    derive: bool,
+    unused: bool = False,
+    engine: str | Engine = "duckdb",
+    memory: str = "",
+    master: str = "",
+) -> Iterator[tuple[Engine, tuple[Any, Any, Any]]]:
+    """Lend persons, units and geo of the user's own, as every command reads them, and the engine that has them.
+
+    A recode makes their columns, and with `derive` the units' follow from the persons; on stderr a line says which
+    couples contradict themselves, and with `unused` one which columns are not released. What the frames break is said
+    in the names of the files.
+    """
+    persons, units, geo = recoded_frames(files, recode)
+    sources = {"persons": persons, "units": units, "geo": geo}
+    try:
+        with opened(engine, list(sources.values()), memory=memory, master=master) as database:
+            if unused:
+                name_unused(database, list(sources.values()), UNDERIVED if derive else FRAMES)
+            if derive:
+                units, couples = _derived(database, persons, units)
+                if couples:
+                    print(f"warning: {'; '.join(_said(couple, sources) for couple in couples)}", file=sys.stderr)
+            yield database, (persons, units, geo)
+    except InvalidHouseholds as error:
+        raise InvalidHouseholds(error.findings, sources) from error
+
+
+def _said(couple: Finding, sources: Mapping[str, Any]) -> str:
+    rule, example = couple.parts(sources)
+    number = "1 household" if couple.rows == 1 else f"{couple.rows:,} households"
+    return printable(f"{number}: {rule}, such as {example}")

@@ -75,9 +75,9 @@ def read_frame(
     given = f"given_{name}"
     types = {column: kind for column, (_, kind) in _columns(name, database.read(given, source), columns).items()}
     number = typed("MAFID", columns["MAFID"], types["MAFID"])
-    values = {column: typed(column, domain, types[column]) for column, domain in columns.items()}
-    for column, domain in columns.items():
-        if isinstance(domain, Codes):  # one byte a value instead of sixteen
+    values = {column: typed(column, columns[column], types[column]) for column in types}
+    for column in types:
+        if isinstance(domain := columns[column], Codes):  # one byte a value instead of sixteen
             values[column] = f"try_cast({values[column]} as enum ({', '.join(map(repr, domain.codes))}))"
         elif isinstance(domain, Digits):
             del values[column]  # nothing reads it but its own check
@@ -94,25 +94,30 @@ def read_frame(
 
 
 def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str, tuple[str, str]]:
-    """Return the name given and the type of each column, or say which is missing, repeated or of another type."""
+    """Return the name given and the type of each column, or say which is missing, repeated or of another type.
+
+    Columns of digits may be missing: no table reads them.
+    """
     known = {column.upper(): (column, kind) for column, kind in given.items()}
     for column in columns:  # engines rename the second of two columns of one name
         if again := [original for key, (original, _) in known.items() if re.fullmatch(rf"{column}_\d+", key)]:
             raise ValueError(f"{name} must have one column {column}, got {again[0]} besides")
-    if missing := [column for column in columns if column not in known]:
+    read = [column for column, domain in columns.items() if not isinstance(domain, Digits)]
+    if missing := [column for column in read if column not in known]:
         others = reprlib.repr([column for column, _ in known.values()])
         raise ValueError(
-            f"{name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing, got {others}: "
+            f"{name} must have the columns {', '.join(read)}; {', '.join(missing)} missing, got {others}: "
             "docs/how-to/phsafe.md says what they hold, and --recode makes them of yours"
         )
-    for column, domain in columns.items():
+    present = {column: domain for column, domain in columns.items() if column in known}
+    for column, domain in present.items():
         original, kind = known[column]
         kinds = ("text", "whole", "real") if isinstance(domain, Whole) else ("text", "whole")
         if kind not in kinds:
             words = "real numbers" if kind == "real" else kind
             expected = "whole numbers" if "real" in kinds else "text"
             raise ValueError(f"{name}.{original} must hold {expected}, got {words}")
-    return {column: known[column] for column in columns}
+    return {column: known[column] for column in present}
 
 
 def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) -> list[Any]:
@@ -132,19 +137,25 @@ def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) 
 def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[str, Columns]) -> None:
     """Name on stderr what persons and units have besides the columns that are read: it is not released.
 
-    One file may be several frames. Where one lacks a column nothing is named: it is refused when it is read.
+    One file may be several frames. A name that the places read is theirs in every file. Where a file lacks a column
+    nothing is named: it is refused when it is read.
     """
     given: dict[str, list[str]] = {}
-    used: dict[str, set[str]] = {}
-    paths = [os.fspath(file) for file in files]
-    for (name, columns), file, path in zip(read.items(), files, paths, strict=True):
+    needed: dict[str, set[str]] = {}
+    placed: set[str] = set()
+    for (name, columns), file in zip(read.items(), files, strict=True):
+        path = os.fspath(file)
         given[path] = list(engine.read(f"given_{name}", path))
         made = file.columns if isinstance(file, Recoded) else {}
-        names = [made[column].get("from", "") if column in made else column for column in columns]
-        used.setdefault(path, set()).update(map(str.upper, filter(None, names)))
-    if any(used[path] - set(map(str.upper, given[path])) for path in given):
+        there = set(map(str.upper, given[path]))
+        optional = {name for name, domain in columns.items() if isinstance(domain, Digits)} - made.keys() - there
+        names = [made[column].get("from", "") if column in made else column for column in columns.keys() - optional]
+        placed = set(map(str.upper, filter(None, names)))  # at last those of geo
+        needed.setdefault(path, set()).update(placed)
+    if any(needed[path] - set(map(str.upper, given[path])) for path in given):
         return
-    rest = [column for path in paths[:2] for column in given[path] if column.upper() not in used[path]]
+    mine = dict.fromkeys(os.fspath(file) for file in files[:2])
+    rest = [column for path in mine for column in given[path] if column.upper() not in needed[path] | placed]
     if rest:
         print(f"not released: {', '.join(map(printable, dict.fromkeys(rest)))}", file=sys.stderr)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,7 +16,8 @@ from algorithms.phsafe.schema import FRAMES, PUERTO_RICO
 from algorithms.phsafe.tables import DERIVED, NONPRIVATE, PUBLISHED, QUERIES, TAU, Query, named, split_level
 from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_households
 from algorithms.phsafe.tabulation.intake import Types, each_part
-from algorithms.phsafe.tabulation.validate import Finding, Validation, check_report, find_faults, read_frames
+from algorithms.phsafe.tabulation.rules import Finding, check_report
+from algorithms.phsafe.tabulation.validate import Validation, find_faults
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import Engine, opened
@@ -168,21 +169,38 @@ def tabulation(
     return Tabulation(ordered, counts)
 
 
-def household_sizes(persons: Any, units: Any, geo: Any, config: Settings = "us") -> Sizes:
+def household_sizes(
+    persons: Any, units: Any, geo: Any, config: Settings = "us", *, engine: str | Engine = "duckdb"
+) -> Sizes:
     """Count households by how many of their persons each query counts, without truncation."""
-    allowed = read_config(config).state_filter
-    with closing(DuckDB([persons, units, geo])) as database:
-        check_report(read_frames(database, (persons, units, geo), allowed, "full"))
-        locate_households(database)
-        sizes = {}
-        for name, query in QUERIES.items():
-            if query.truncated:
-                rows = database.fetch(f"""
-                    select PEOPLE, count(*) as HOMES
-                    from (select MAFID, count(*) as PEOPLE from persons p where {query.persons} group by MAFID) counted
-                    join joinable h on h.MAFID = counted.MAFID where {query.units} group by PEOPLE order by PEOPLE""")
-                sizes[name] = {int(people): int(homes) for people, homes in rows.rows()}
-        return sizes
+    sources = dict(zip(FRAMES, (persons, units, geo), strict=True))
+    work = partial(_sizes, allowed=read_config(config).state_filter)
+    with opened(engine, [persons, units, geo]) as opened_engine:
+        parts = list(each_part(opened_engine, sources, FRAMES, work))
+    check_report(fault for faults, _ in parts for fault in faults)
+    sizes: dict[str, Counter[int]] = {name: Counter() for name, query in QUERIES.items() if query.truncated}
+    for _, rows in parts:
+        for name, people, homes in rows:
+            sizes[name][people] += homes
+    return sizes
+
+
+def _sizes(
+    database: DuckDB, types: Types, *, allowed: Sequence[str] | None
+) -> tuple[Sequence[Finding], Sequence[tuple[str, int, int]]]:
+    """Return what is wrong, or for each query about persons how many households have how many of them."""
+    if faults := find_faults(database, types, allowed, "full"):
+        return faults, ()
+    locate_households(database)
+    counts = {
+        name: database.fetch(f"""
+            select PEOPLE, count(*) as HOMES
+            from (select MAFID, count(*) as PEOPLE from persons p where {query.persons} group by MAFID) counted
+            join joinable h on h.MAFID = counted.MAFID where {query.units} group by PEOPLE order by PEOPLE""")
+        for name, query in QUERIES.items()
+        if query.truncated
+    }
+    return (), [(name, int(people), int(homes)) for name, rows in counts.items() for people, homes in rows.rows()]
 
 
 @dataclass(frozen=True)

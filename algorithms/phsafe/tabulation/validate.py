@@ -11,57 +11,22 @@ promise, as the paper says of the production's checks (section 6.1).
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
-from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO, Codes, Digits, Domain, Whole
+from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO
 from algorithms.phsafe.tables import among
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, household_columns, members
-from algorithms.phsafe.tabulation.intake import Types, read_frame, typed, unread
+from algorithms.phsafe.tabulation.intake import Types, read_frame
+from algorithms.phsafe.tabulation.rules import Finding, Rule, domains, tally
 from algorithms.tables.duck import DuckDB
 
-__all__ = ["Finding", "InvalidHouseholds", "Validation", "check_report", "find_faults", "read_frames"]
+__all__ = ["Validation", "find_faults", "read_frames"]
 
 Validation = Literal["full", "production", "none"]
 
 # Householder's sex, as the household type tells it: the production layout of persons has none.
 STATED_SEX = "case when u.HHT2 >= '09' or (u.HHT2 < '05' and u.HHT in ('2', '4', '5')) then '1' else '2' end"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A rule that rows of persons, units or geo break, how many of them, and a value that does."""
-
-    frame: str
-    rule: str
-    rows: int
-    example: str
-
-    def __str__(self) -> str:
-        number = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        return f"{self.frame}: {self.rule}; {number} broke it, such as {self.example}"
-
-
-class InvalidHouseholds(ValueError):
-    """Frames that break rules: every one of them is in `findings`, with the rows counted."""
-
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        self.findings = tuple(findings)
-        super().__init__("; ".join(map(str, findings)))
-
-
-def check_report(findings: Iterable[Finding]) -> None:
-    """Raise what was found, if anything, the same rule in several parts added up."""
-    merged: dict[tuple[str, str], Finding] = {}
-    for finding in findings:
-        same = merged.get((finding.frame, finding.rule))
-        if same:
-            finding = replace(finding, rows=finding.rows + same.rows, example=min(finding.example, same.example))
-        merged[finding.frame, finding.rule] = finding
-    if merged:
-        raise InvalidHouseholds(list(merged.values()))
 
 
 def read_frames(
@@ -74,57 +39,20 @@ def read_frames(
     return find_faults(database, types, states, validation)
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """What must hold: the frame, the words, SQL of the rows looked at, what breaks it, an example, and how much."""
-
-    frame: str
-    words: str
-    rows: str
-    broken: str
-    value: str
-    weight: str = ""
-
-
 def find_faults(database: DuckDB, types: Types, states: Sequence[str] | None, validation: Validation) -> list[Finding]:
     """Check the frames that a database holds; a phase is only begun when those before it found nothing."""
     if validation not in get_args(Validation):
         raise ValueError(f"validation must be one of {', '.join(get_args(Validation))}, got {validation!r}")
     findings: list[Finding] = []
     if validation != "none":
-        findings = [fault for name in FRAMES for fault in _tally(database, _domains(name, types[name]))]
-        findings = findings or _tally(database, _keys(states))
+        findings = [fault for name in FRAMES for fault in tally(database, domains(name, FRAMES[name], types[name]))]
+        findings = findings or tally(database, _keys(states))
     if findings:
         return findings
-    return _tally(database, _consistency(database)) if validation == "full" else []
+    return tally(database, _consistency(database)) if validation == "full" else []
 
 
-def _domains(name: str, types: Mapping[str, str]) -> list[_Rule]:
-    return [
-        _Rule(
-            name,
-            f"{column} must be {domain}",
-            unread(name),
-            f"not coalesce({_inside(column, domain, types[column])}, false)",
-            f"coalesce(cast({column} as string), 'nothing')",
-        )
-        for column, domain in FRAMES[name].items()
-    ]
-
-
-def _inside(column: str, domain: Domain, kind: str) -> str:
-    value = typed(column, domain, kind)
-    match domain:
-        case Codes(codes):
-            return among(value, codes)
-        case Digits():
-            return f"regexp_matches({value}, '^[0-9]+$')"
-        case Whole(least, most, without):
-            gap = f" and {value} not in ({', '.join(map(str, without))})" if without else ""
-            return f"{value} between {least} and {most}{gap}"
-
-
-def _keys(states: Sequence[str] | None) -> list[_Rule]:
+def _keys(states: Sequence[str] | None) -> list[Rule]:
     unit, place = "every MAFID must be that of a unit", "every MAFID must be that of a place"
     marks = ("PEOPLE", "UNITS", "PLACES")
     rows = " union all ".join(
@@ -135,11 +63,11 @@ def _keys(states: Sequence[str] | None) -> list[_Rule]:
     keys = f"(select MAFID, {sums} from ({rows}) r group by MAFID) k"
     rules = [
         *(
-            _Rule(name, "no MAFID may stand twice", keys, f"{mark} > 1", "MAFID", mark)
+            Rule(name, "no MAFID may stand twice", keys, f"{mark} > 1", "MAFID", mark)
             for name, mark in (("units", "UNITS"), ("geo", "PLACES"))
         ),
         *(
-            _Rule(name, words, keys, f"{mark} > 0 and {other} = 0", "MAFID", mark)
+            Rule(name, words, keys, f"{mark} > 0 and {other} = 0", "MAFID", mark)
             for name, words, mark, other in (
                 ("persons", unit, "PEOPLE", "UNITS"),
                 ("units", place, "UNITS", "PLACES"),
@@ -150,12 +78,12 @@ def _keys(states: Sequence[str] | None) -> list[_Rule]:
     if states is None:
         island, elsewhere = (f"geo where TABBLKST {sign} '{PUERTO_RICO}'" for sign in ("=", "<>"))
         rows = f"(select * from {island} and exists (select 1 from {elsewhere})) r"  # no subquery but in a filter
-        return [*rules, _Rule("geo", "Puerto Rico must be by itself", rows, "true", "MAFID")]
+        return [*rules, Rule("geo", "Puerto Rico must be by itself", rows, "true", "MAFID")]
     outside = f"not {among('TABBLKST', states)}"
-    return [*rules, _Rule("geo", "every state must be in the filter", "geo", outside, "TABBLKST")]
+    return [*rules, Rule("geo", "every state must be in the filter", "geo", outside, "TABBLKST")]
 
 
-def _consistency(database: DuckDB) -> list[_Rule]:
+def _consistency(database: DuckDB) -> list[Rule]:
     """Compare every household with its place and members; ``PEOPLE`` is missing where nobody lives."""
     alone = f"RELSHIP must be {' or '.join(GROUP_QUARTERS)} in group quarters and only there"
     columns = household_columns(STATED_SEX)
@@ -182,28 +110,8 @@ def _consistency(database: DuckDB) -> list[_Rule]:
     )
     housing, units = "RTYPE must be 3 in a housing unit and 5 in group quarters", "(PLACE = '2') <> (RTYPE = '2')"
     return [
-        _Rule("persons", housing, "compared", "elsewhere > 0", "MAFID", "elsewhere"),
-        _Rule("persons", alone, "persons", f"(RTYPE = '5') <> ({among('RELSHIP', GROUP_QUARTERS)})", "RELSHIP"),
-        _Rule("geo", "RTYPE must be 2 for housing units and only for them", "compared", units, "MAFID"),
-        *(_Rule("units", words, "compared", broken, value) for words, broken, value in rules),
+        Rule("persons", housing, "compared", "elsewhere > 0", "MAFID", "elsewhere"),
+        Rule("persons", alone, "persons", f"(RTYPE = '5') <> ({among('RELSHIP', GROUP_QUARTERS)})", "RELSHIP"),
+        Rule("geo", "RTYPE must be 2 for housing units and only for them", "compared", units, "MAFID"),
+        *(Rule("units", words, "compared", broken, value) for words, broken, value in rules),
     ]
-
-
-def _tally(database: DuckDB, rules: Sequence[_Rule]) -> list[Finding]:
-    """Count, in one fetch and one pass over the same rows, what breaks each rule."""
-    passes: dict[str, list[str]] = {}
-    for number, rule in enumerate(rules):
-        broken = f"case when {rule.broken} then {rule.weight or 1} end"
-        counted = f"coalesce(cast(sum({broken}) as bigint), 0)" if rule.weight else f"count({broken})"
-        passes.setdefault(rule.rows, []).append(f"{counted} as N{number}")
-    counts = (f"(select {', '.join(sums)} from {rows}) p{place}" for place, (rows, sums) in enumerate(passes.items()))
-    numbers = database.fetch(f"select * from {' cross join '.join(counts)}")
-    findings = []
-    for place, rule in enumerate(rules):
-        if number := int(numbers[f"N{place}"][0]):
-            least = database.fetch(
-                f"select min(cast({rule.value} as string)) as X from {rule.rows} where {rule.broken}"
-            )["X"][0]
-            example = f"{rule.value} {least}" if rule.value.isidentifier() else reprlib.repr(str(least))
-            findings.append(Finding(rule.frame, rule.words, number, example))
-    return findings

@@ -93,13 +93,28 @@ def test_ledger_has_the_totals_and_epsilons_of_production(preset, unbounded, bou
 def test_ledger_lists_every_query_and_prints_the_sums():
     account = Ledger(US)
     assert list(account.queries.rows()) == [(*row, 2 * row[2]) for row in US.budgets()]
-    lines = str(account).splitlines()
+    lines = str(account).partition("\n\n")[0].splitlines()
     assert len(lines) == 1 + 46 + 1 + 3 + 1
     assert lines[-1].startswith("For one person added or removed (unbounded) or replaced (bounded)")
     assert lines[0].split() == ["rho", "unbounded", "bounded"]
     assert "PH3        state_A-G             0.662976     1.325952" in lines
     assert "total                            1.257281     2.514562" in lines
     assert len(set(map(len, lines[:-1]))) == 1
+
+
+def test_ledger_says_what_each_table_counts_and_what_spends_nothing():
+    budget = {table: dict.fromkeys(levels, 0.0) for table, levels in US.privacy_budget.items()}
+    budget["PH2"]["usa_*"] = budget["PH4"]["usa_*"] = 0.1
+    legend = str(Ledger(read_config({**US.to_dict(), "privacy_budget": budget}))).partition("\n\n")[2].splitlines()
+    assert [line.split()[0] for line in legend[:3]] == ["PH2", "PH4", "PH5_num"]
+    assert legend[0].endswith("persons in households by type of household, at most 10 of a household (tau)")
+    assert legend[2].endswith(": PH4 again, spends nothing")
+    assert legend[3] == "Persons beyond tau are left out of the counts; this bias is not in VARIANCE."
+    assert "PH8_num    persons in households by tenure: sums of cells of PH7, spends nothing" in str(Ledger(US))
+    budget["PH2"]["usa_*"] = budget["PH4"]["usa_*"] = 0.0
+    budget["PH5_denom"]["usa_*"] = 0.1
+    homes = str(Ledger(read_config({**US.to_dict(), "privacy_budget": budget}))).partition("\n\n")[2]
+    assert homes.startswith("PH5_denom  families\nLevels: ")
 
 
 def test_pure_ledger_adds_up_epsilon_and_doubles_it():

@@ -317,10 +317,10 @@ def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
     assert plaudit("explore", "phsafe", *files[:5], "geo.csv", *recoded) == 0
     assert Path("other.html").read_text("utf-8") == Path("page.html").read_text("utf-8")
     capsys.readouterr()
-    for wrong in (files, [*files[:4], "--html", "third.html"], recoded):
+    for wrong in (files, [*files[:4], "--html", "third.html"], recoded, ["--derive"]):
         assert plaudit("explore", "phsafe", *wrong) == 2
-        told = "plaudit: error: --persons, --units and --geo go together, with --recode if any, and with --html FILE\n"
-        assert capsys.readouterr().err == told
+        told = "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
+        assert capsys.readouterr().err == f"plaudit: error: {told}\n"
 
 
 # Refused

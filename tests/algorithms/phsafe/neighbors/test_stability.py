@@ -19,8 +19,8 @@ from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.schema import PERSONS, UNITS
 from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU
+from algorithms.phsafe.tabulation.rules import InvalidHouseholds
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.phsafe.tabulation.validate import InvalidHouseholds
 from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import CELL, DENOMINATORS, P, U, by_hand, iterations, view
 from tests.golden.phsafe import frames, typed

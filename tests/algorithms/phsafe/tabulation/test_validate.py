@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
-from algorithms.phsafe.schema import FRAMES, PUERTO_RICO, STATES, Codes, Digits, Whole
+from algorithms.phsafe.schema import FRAMES, GEO, PUERTO_RICO, STATES, Codes, Digits, Whole
 from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
-from algorithms.phsafe.tabulation.validate import Finding, InvalidHouseholds, check_report
+from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, check_report
 from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import types_by_hand
 from tests.golden.phsafe import CONFIG, PATHS, columns
@@ -104,7 +104,7 @@ def test_every_value_outside_its_domain_is_counted(database, frame):
 def test_domains_are_told_in_words():
     assert str(FRAMES["persons"]["RTYPE"]) == "3, 5"
     assert str(FRAMES["persons"]["CENRACE"]) == "01 to 63 (63 codes)"
-    assert str(FRAMES["units"]["NPF"]) == "0 to 97, without 1"
+    assert str(FRAMES["units"]["NPF"]) == "a whole number of 0 to 97, without 1"
     assert str(FRAMES["geo"]["TABBLK"]) == "digits"
 
 
@@ -116,7 +116,7 @@ def test_whole_numbers_outside_their_domain_are_counted(database, column, value)
     with pytest.raises(InvalidHouseholds) as error:
         tabulate({**persons.to_dict(), column: numbers}, units, geo, "PH2", engine=database)
     rule = f"{column} must be {FRAMES['persons'][column]}"
-    assert error.value.findings == (Finding("persons", rule, 3, repr(str(value))),)
+    assert error.value.findings == (Finding("persons", rule, 3, repr(str(value)), min(persons["MAFID"][:3])),)
 
 
 def test_races_that_lost_their_zeros_are_counted(database):
@@ -125,7 +125,9 @@ def test_races_that_lost_their_zeros_are_counted(database):
     with pytest.raises(InvalidHouseholds) as error:
         tabulate({**persons.to_dict(), "CENRACE": races}, units, geo, "PH2", engine=database)
     rule = "CENRACE must be 01 to 63 (63 codes)"
-    assert error.value.findings == (Finding("persons", rule, int((races < 10).sum()), "'1'"),)
+    assert error.value.findings == (
+        Finding("persons", rule, int((races < 10).sum()), "'1'", min(persons["MAFID"][races == 1])),
+    )
 
 
 @pytest.mark.parametrize("kind", [bool, "datetime64[s]"])
@@ -141,7 +143,8 @@ def test_whole_numbers_may_be_floats_and_what_is_none_is_counted(database):
     same = tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, "PH1_num", engine=database)
     assert list(same.rows()) == list(tabulate(persons, units, geo, "PH1_num", engine=database).rows())
     ages[3:6] = np.nan, 17.5, np.inf
-    with pytest.raises(InvalidHouseholds, match=r"^persons: QAGE must be 0 to 115; 3 rows broke it"):
+    told = r"^persons: QAGE must be a whole number of 0 to 115; 3 rows broke it, such as '17.5' in MAFID [0-9]+$"
+    with pytest.raises(InvalidHouseholds, match=told):
         tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, engine=database)
     races = persons["CENRACE"].astype(float)
     with pytest.raises(ValueError, match=r"^persons\.CENRACE must hold text, got real numbers$"):
@@ -160,7 +163,7 @@ def test_a_column_given_twice_is_refused(database):
         tabulate(frame, units, geo, engine=database)
 
 
-@pytest.mark.parametrize(("frame", "column"), [("persons", "QAGE"), ("units", "HHT2"), ("geo", "AIANNHCE")])
+@pytest.mark.parametrize(("frame", "column"), [("persons", "QAGE"), ("units", "HHT2"), ("geo", "TABBLKST")])
 def test_a_column_that_is_misspelt_is_named(database, frame, column):
     golden = Golden()
     given = getattr(golden, frame)
@@ -361,8 +364,33 @@ def test_parts_add_up_what_they_find(database):
     golden.persons["QAGE"][:40] = ["116"] * 40
     golden.persons["MAFID"][41] = None  # in no part by its number, so in the first
     whole = found(database, golden)
-    assert whole == {("persons", "QAGE must be 0 to 115"): 40, ("persons", "MAFID must be 100000001 to 899999999"): 1}
+    assert whole == {
+        ("persons", "QAGE must be a whole number of 0 to 115"): 40,
+        ("persons", "MAFID must be a whole number of 100000001 to 899999999"): 1,
+    }
     assert found(database, golden, partitions=2) == whole
+
+
+def test_an_example_is_in_the_words_of_the_files(database):
+    """A householder too many, and a value that is missing, each with the unit it is in."""
+    golden = Golden()
+    home = golden.unit(**COUPLE)
+    golden.persons["RELSHIP"][golden.member(home, "21")] = "20"
+    with pytest.raises(InvalidHouseholds) as error:
+        tabulate(*golden.frames(), engine=database)
+    (finding,) = error.value.findings
+    assert (finding.example, finding.home) == ("2 householders", golden.units["MAFID"][home])
+    golden.persons["QAGE"][7] = None
+    with pytest.raises(InvalidHouseholds, match=f"such as a missing value in MAFID {golden.persons['MAFID'][7]}$"):
+        tabulate(*golden.frames(), engine=database)
+
+
+@pytest.mark.parametrize("column", [name for name, domain in GEO.items() if domain == Digits()])
+def test_columns_of_places_that_no_table_reads_may_be_missing(database, column):
+    golden = Golden()
+    whole = list(tabulate(*golden.frames(), "PH2", engine=database).rows())
+    del golden.geo[column]
+    assert list(tabulate(*golden.frames(), "PH2", engine=database).rows()) == whole
 
 
 def test_a_report_adds_up_rows_and_keeps_the_least_example():
@@ -440,7 +468,8 @@ def test_sexes_that_are_unknown_are_counted(database):
     homes = synthetic_households(100, rng=3, states=1, sex=True)
     sexes = homes.persons["QSEX"].copy()
     sexes[:4] = ["3", "", None, "1 "]
-    with pytest.raises(ValueError, match=r"^persons: QSEX must be 1, 2; 4 rows broke it$"):
+    told = rf"^persons: QSEX must be 1, 2; 4 rows broke it, such as '' in MAFID {homes.persons['MAFID'][1]}$"
+    with pytest.raises(InvalidHouseholds, match=told):
         derive_units({**homes.persons.to_dict(), "QSEX": sexes}, homes.units, engine=database)
     with pytest.raises(ValueError, match=r"^persons must have the columns .*; QSEX missing, got "):
         derive_units(PATHS[0], PATHS[1], engine=database)
