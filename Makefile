@@ -6,9 +6,11 @@ BIN    := .venv/bin
 # Tests start hundreds of processes, which share compiled modules even where the environment forbids to write them.
 export PYTHONDONTWRITEBYTECODE :=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# All that a file lists, known by its hashes, and nothing else; plaudit itself is built with the setuptools among it.
+LOCKED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-explorer test-engines test-lowest coverage mutation lint figures libraries peers reliability bench docs links dist clean
+.PHONY: help demo test test-slow test-explorer test-engines test-lowest coverage mutation lint figures libraries peers reliability bench docs links dist requirements clean
 
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
@@ -28,6 +30,7 @@ help:
 	@echo "make docs         the site, from docs/, docstrings and saved numbers: build/docs/index.html"
 	@echo "make links        every link of the site that leads to another one is followed (needs the internet)"
 	@echo "make dist         sdist and wheel, checked, and tried in a fresh environment"
+	@echo "make requirements  the hashes of what is installed, for the versions of constraints.txt"
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -35,15 +38,26 @@ help:
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/installed: .venv/python pyproject.toml constraints.txt
+.venv/installed: .venv/python pyproject.toml requirements.txt
 	@echo "installing plaudit into .venv ..."
-	@$(PIP) --editable .
+	@$(LOCKED) --require-hashes --requirement requirements.txt
+	@$(LOCKED) --no-build-isolation --editable .
 	@touch $@
 
-.venv/installed-dev: .venv/python pyproject.toml constraints.txt
+.venv/installed-dev: .venv/python pyproject.toml requirements-dev.txt
 	@echo "installing plaudit and its development tools into .venv ..."
-	@$(PIP) --editable '.[dev]'
+	@$(LOCKED) --require-hashes --requirement requirements-dev.txt
+	@$(LOCKED) --no-build-isolation --editable .
 	@touch .venv/installed $@
+
+# The versions of constraints.txt, with the hashes of all files that the index has of them.
+LOCK := build/lock/bin/uv pip compile pyproject.toml - --constraint constraints.txt --generate-hashes --universal \
+  --python-version 3.11.5 --no-annotate --no-header --quiet
+requirements:
+	@$(PYTHON) -m venv build/lock
+	@build/lock/bin/pip --disable-pip-version-check install --quiet uv
+	@echo "setuptools>=77" | $(LOCK) --output-file requirements.txt
+	@echo "setuptools>=77" | $(LOCK) --extra dev --output-file requirements-dev.txt
 
 demo: .venv/installed
 	@$(BIN)/plaudit audit gdpc rdpc rdpc-all adpc --data morocco --epsilon 1 --seed 20240901 --out results

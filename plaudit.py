@@ -26,11 +26,15 @@ def main() -> None:
             sys.path.insert(0, HOME)
         for name in PACKAGES:
             import_module(name)
-        import_module("audit.cli.supervision").supervised(import_module("audit.cli").main, "plaudit")
+        # Libraries are imported where somebody watches: one that finds too little memory may end the process, with 1.
+        import_module("audit.cli.supervision").supervised(lambda: import_module("audit.cli").main(), "plaudit")
     except SystemExit:
         raise
     except BaseException as error:  # before there is anything that could tell it: 1 would be a violation
-        print("plaudit: error:", plain(f"{type(error).__name__}: {error}"), file=sys.stderr)
+        words = f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.strerror:  # without the number that the system has for it
+            words = error.strerror.lower()
+        print("plaudit: error:", plain(words), file=sys.stderr)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 2)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -101,8 +101,8 @@ class System:
             If it has no such stage.
         """
         self.check_installed()
-        if stage and stage not in self.stages:
-            raise ValueError(f"stage of {self.name} must be one of {', '.join(self.stages) or 'none'}, got {stage!r}")
+        if stage:
+            self._check_known("stage", stage, self.stages)
         built = self.build(**settings)
         return built.stage(stage) if stage else built
 
@@ -115,8 +115,8 @@ class System:
             If it has no such pair.
         """
         self.check_installed()
-        if name and name not in self.pairs:
-            raise ValueError(f"pair of {self.name} must be one of {', '.join(self.pairs)}, got {name!r}")
+        if name:
+            self._check_known("pair", name, self.pairs)
         return self.pairs[name or next(iter(self.pairs))]()
 
     def preset(self, name: str) -> System:
@@ -127,9 +127,15 @@ class System:
         ValueError
             If it has no such preset.
         """
-        if name not in self.presets:
-            raise ValueError(f"preset of {self.name} must be one of {', '.join(self.presets) or 'none'}, got {name!r}")
+        self._check_known("preset", name, self.presets)
         return self.presets[name]
+
+    def _check_known(self, kind: str, name: str, known: Collection[str]) -> None:
+        """Refuse a stage, pair or preset that the system does not have."""
+        if not known:
+            raise ValueError(f"{self.name} has no {kind}s, got {name!r}")
+        if name not in known:
+            raise ValueError(f"{kind} of {self.name} must be one of {', '.join(known)}, got {name!r}")
 
     def on(self, data: str, **options: Any) -> System:
         """Return the system on persons of the user's own, with fewer runs where these are more.

@@ -308,7 +308,7 @@ def read_named(path: str | os.PathLike[str], what: str) -> Any:
     if Path(name).suffix.lower() != ".json":
         raise ValueError(f"{what} must be a .json file, got {name}")
     try:
-        return parsed_json(read_bytes(Path(name)), once=True)
+        return parsed_json(read_bytes(Path(name)))
     except OSError as error:
         raise ValueError(f"{what} must be a file that can be read, got {name} ({error.strerror})") from error
     except ValueError as error:  # also of an encoding that is not UTF-8

@@ -6,14 +6,23 @@ import copy
 import inspect
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 
 from audit.io.files import recorded
 
-__all__ = ["WRAPPED", "Mechanism", "check_mechanism", "mechanism_name", "per_run", "plain_parameters"]
+__all__ = [
+    "WRAPPED",
+    "Mechanism",
+    "check_mechanism",
+    "in_this_process",
+    "mechanism_name",
+    "per_run",
+    "plain_parameters",
+]
 
 SLOW = 256  # runs of one block, where each is a call of its own
 WRAPPED = "per_run makes one of a function (data, rng) that returns one output"
@@ -135,6 +144,17 @@ def check_mechanism(mechanism: Any) -> None:
         except TypeError:
             got = f"{mechanism_name(mechanism)}{signature}; {WRAPPED}"
     raise TypeError(f"mechanism must be callable as (data, size, rng), got {got}")
+
+
+@contextmanager
+def in_this_process() -> Iterator[None]:
+    """Call code of others: a fork that comes back from it ends here, or it would make the whole audit once more."""
+    process = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != process:
+            os._exit(0)
 
 
 def mechanism_name(mechanism: Callable[..., Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.mechanism import WRAPPED, Mechanism
+from audit.mechanism import WRAPPED, Mechanism, in_this_process
 from audit.values import (
     EXACT,
     NOTHING,
@@ -148,7 +148,8 @@ def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generato
     """
     RUNNING.set(data)
     try:
-        batch = mechanism(data, size, rng)
+        with in_this_process():
+            batch = mechanism(data, size, rng)
         return list(batch) if isinstance(batch, Iterator | deque) else batch
     except SystemExit as left:
         failure = RuntimeError(f"a mechanism must not end the program, got SystemExit: {left}")

@@ -132,19 +132,19 @@ def write_findings(folder: Path) -> None:
         lines = []
         for experiment in experiments:
             name, numbered = experiment.name, list(experiment.of_parts(load_numbers(experiment.name, FIGURES)))
-            lines.append(f"- [{experiment.question}]({name}.md) {numbered[0][0].first_sentence(numbered[0][1])}")
             parts = [f"# {name}", f"**{experiment.question}**"]
             for part, numbers in numbered:
                 figure, title = experiment.figure_name(part), part.figure_title(numbers)
+                lines.append(f"- [{part.title}]({name}.md): {title}")
                 below = "##" if len(numbered) == 1 else "###"
-                parts += [f"## {part.question}"] if below == "###" else []
+                parts += [f"## {part.title}"] if below == "###" else []
                 parts += [part.finding(numbers), f"![{title}]({figure}.svg)"]
                 parts += [f"{below} The numbers", str(part.table(numbers))]
                 parts += [f"{below} What was expected", part.expectation]
                 shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
                 if part.first:
                     options = f":link: {name}\n:link-type: doc\n:img-top: {figure}.svg\n:img-alt: {title}"
-                    card = f":::{{grid-item-card}} {part.title}\n{options}\n\n{part.first_sentence(numbers)}\n:::"
+                    card = f":::{{grid-item-card}} {part.title}\n{options}\n\n{title}\n:::"
                     cards.append(card)
             commands = f"python -m experiments run {name}\npython -m experiments check {name}"
             parts += ["## Run it again", f"```\n{commands}\n```", f"All numbers are in {{download}}`{name}.json`."]

@@ -159,11 +159,11 @@ def _write_page(folder: Path) -> None:
             names = [experiment.name]  # places that links lead to
             for part, numbers in experiment.of_parts(load_numbers(experiment.name, folder)):
                 if part.first:
-                    first.append(f"- **[{part.title}](#{part.name})**: {part.first_sentence(numbers)}")
+                    first.append(f"- **[{part.title}](#{part.name})**: {part.figure_title(numbers)}")
                 rest.append("".join(f'<a id="{name}"></a>' for name in dict.fromkeys([*names, part.name])))
-                rest += [f"### {part.title}", part.finding(numbers)]
-                rest.append(f"![{part.figure_title(numbers)}]({experiment.figure_name(part)}.svg)")
-                rest += [str(part.table(numbers)), f"Expected: {part.expectation}"]
+                rest += [f"### {part.title}", part.finding(numbers)]  # which says what the figure shows
+                rest += [f"![{part.title}]({experiment.figure_name(part)}.svg)", str(part.table(numbers))]
+                rest.append(f"Expected: {part.expectation}")
                 names = []
             rest[-1] += f" Numbers: [{experiment.name}.json]({experiment.name}.json)."
     lines = ["<!-- python -m experiments draw all writes this page: edits are lost -->", "# What was found"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -152,10 +151,6 @@ class Part:
     def figure_title(self, numbers: Numbers) -> str:
         """Return the finding in a line or two: the title of the figure, and what it says where nobody sees it."""
         return self.finding(numbers) if self.changed(numbers) else worded(self.headline, self._named(numbers))
-
-    def first_sentence(self, numbers: Numbers) -> str:
-        """Return how the finding begins."""
-        return re.split(r"(?<=[.]) (?=[A-Z0-9])", self.finding(numbers))[0]
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         """Return the numbers behind the finding."""

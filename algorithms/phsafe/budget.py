@@ -252,7 +252,7 @@ def _parsed(content: bytes) -> Any:
     if len(content) > LARGEST_FILE:
         raise ValueError(f"a config must have at most {LARGEST_FILE} bytes, got more")
     try:
-        return parsed_json(content, once=True)
+        return parsed_json(content)
     except UnicodeDecodeError:
         reason = "bytes that are not UTF-8"
     except json.JSONDecodeError as error:

@@ -35,6 +35,7 @@ from algorithms.phsafe.schema import GEO, MAFID, UNITS
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.tables.frames import Frame
 from audit.io.files import sync
+from audit.io.temporary import STAGED, temporary_folder
 
 __all__ = ["Households", "People", "assembled", "draw", "load_households", "paths_in", "scrambled", "write_parquet"]
 
@@ -227,23 +228,20 @@ def paths_in(folder: str | os.PathLike[str], format: str) -> tuple[Path, Path, P
 
 
 def write_parquet(rows: Frame | list[str], path: Path) -> None:
-    """Write a frame, or the rows of other files, under a temporary name, and rename it when it is whole."""
+    """Write a frame, or the rows of other files, in a temporary folder, and move it when it is whole."""
     import duckdb  # not at the top: only writing needs it
 
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     settings: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    try:
+    with temporary_folder(STAGED, path.parent) as staged:
         with duckdb.connect(config=settings) as connection:
             if isinstance(rows, Frame):
                 connection.register("rows", rows.to_dict())
                 relation = connection.view("rows")
             else:
                 relation = connection.read_parquet(rows)
-            relation.write_parquet(str(temporary))
-        sync(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+            relation.write_parquet(str(staged / path.name))
+        sync(staged / path.name)
+        os.replace(staged / path.name, path)

@@ -61,6 +61,7 @@ from algorithms.tables.files import whole_file
 from algorithms.tables.frames import Frame
 from algorithms.tables.opening import Engine
 from algorithms.tables.release import Published, published
+from audit.io.files import make_folder
 from audit.io.text import from_cell
 
 __all__ = ["Release", "check_release", "lay_out", "read_release", "release"]
@@ -112,7 +113,7 @@ class Release(Published):
     def write_tables(self, staged: Path) -> None:
         """Write each table."""
         for name, table in self.files.items():
-            (staged / name).parent.mkdir(exist_ok=True)
+            make_folder((staged / name).parent)
             table.to_csv(staged / name, separator="|")
 
     def write_record(self, staged: Path) -> None:

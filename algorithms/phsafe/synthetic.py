@@ -7,7 +7,6 @@ sizes of the 2020 census.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from algorithms.phsafe.population import (
 )
 from algorithms.phsafe.schema import STATES
 from algorithms.tables.frames import Frame
+from audit.io.temporary import STAGED, temporary_folder
 
 __all__ = ["LARGEST_SYNTHETIC", "synthetic_households", "write_synthetic_households"]
 
@@ -91,8 +91,8 @@ def write_synthetic_households(
     """Write the households of `synthetic_households` as Parquet files, without holding them all."""
     chunks = _chunks(people, rng, states, sex)
     paths = paths_in(folder, "parquet")
-    with tempfile.TemporaryDirectory(prefix=".synthetic-", dir=folder) as parts:
-        written = [chunk.write(Path(parts) / f"{place}", "parquet") for place, chunk in enumerate(chunks)]
+    with temporary_folder(STAGED, Path(folder)) as parts:
+        written = [chunk.write(parts / f"{place}", "parquet") for place, chunk in enumerate(chunks)]
         for path, files in zip(paths, zip(*written, strict=True), strict=True):
             write_parquet([str(file) for file in files], path)
     return paths

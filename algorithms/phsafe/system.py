@@ -47,7 +47,7 @@ def _own(
 ) -> System:
     """Describe PHSafe on households of the user's own, to which those of a pair are added."""
     if preset and config:
-        raise ValueError(f"one of --preset and --config must be given at most, got {preset} and {config}")
+        raise ValueError(f"--preset and --config exclude each other, got {preset} and {config}")
     chosen = read_config(config or preset or USUAL)
     with own_households((data, units, geo), recode, derive=derive) as (engine, frames):
         own = tabulation(*frames, config=chosen, engine=engine)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from algorithms.tables.files import RECORD, SPILLED, STAGED, check_folder, left_behind
+from algorithms.tables.files import RECORD, check_folder
 
 __all__ = [
     "Areas",
@@ -90,8 +88,6 @@ def releasing(command: Callable[..., int]) -> Callable[..., int]:
         if out is None:  # of a command that has something else to do, too
             return command(out=out, **options)
         target = check_folder(out)
-        for folder in (*left_behind(SPILLED, Path(tempfile.gettempdir())), *left_behind(STAGED, target.parent)):
-            print(f"plaudit: {folder} was left by a run that was killed, and may hold personal data", file=sys.stderr)
         try:
             code = command(out=out, **options)
             print(end="", flush=True)  # if nobody can read it, that is told here

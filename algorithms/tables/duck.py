@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.tables.files import FORMATS, LAYOUT, SPILLED, in_one_line, temporary_folder
+from algorithms.tables.files import FORMATS, LAYOUT, in_one_line
 from algorithms.tables.frames import Frame
 from algorithms.tables.recoding import MARK, Recoded, in_sql
+from audit.io.temporary import SPILLED, temporary_folder
 
 __all__ = ["DuckDB"]
 

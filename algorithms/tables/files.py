@@ -6,9 +6,6 @@ import csv
 import io
 import os
 import re
-import secrets
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -16,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from audit.io.files import check_levels, make_folder, replacing, sync
+from audit.io.temporary import STAGED, temporary_folder
 from audit.io.text import in_cell, shown
 
 __all__ = [
@@ -23,14 +21,10 @@ __all__ = [
     "FORMATS",
     "LAYOUT",
     "RECORD",
-    "SPILLED",
-    "STAGED",
     "check_folder",
     "in_file",
     "in_one_line",
-    "left_behind",
     "row_writer",
-    "temporary_folder",
     "whole_file",
     "whole_folder",
     "write_rows",
@@ -46,7 +40,6 @@ CELLS = "text that a spreadsheet would compute, or that begins with an apostroph
 LAYOUT = "must be UTF-8 with commas between"  # of a CSV file
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # that DuckDB and Spark take, by ending
 RECORD = "release.json"  # every release has one
-SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
 
 
 @contextmanager
@@ -125,8 +118,6 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
         with temporary_folder(STAGED, target.parent) as staged:
             yield staged
             staged.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
-            for inner, *_ in os.walk(staged):  # which files are in it, before it is the release
-                sync(Path(inner))
             os.replace(staged, target)
             sync(target.parent)
     except BaseException:
@@ -134,51 +125,6 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
             with suppress(OSError):  # not there, or others have put something into it meanwhile
                 parent.rmdir()
         raise
-
-
-@contextmanager
-def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """Lend a folder that nobody else may read, and remove it if it is still there when the block ends.
-
-    It is locked while the block lasts, so that `left_behind` tells those of killed processes.
-    """
-    folder = (Path(tempfile.gettempdir()) if parent is None else parent) / f"{prefix}{secrets.token_hex(8)}"
-    lock = None
-    try:
-        try:
-            folder.mkdir(0o700)
-            lock = _locked(folder)
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    finally:  # once more, where an interrupt came between
-        shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
-
-
-def left_behind(prefix: str, parent: Path) -> Iterator[Path]:
-    """Yield temporary folders of the user's own that no living process has."""
-    for folder in sorted(parent.glob(f"{prefix}*")):
-        if (lock := _locked(folder)) is not None:
-            if os.fstat(lock).st_uid == os.getuid():
-                yield folder
-            os.close(lock)
-
-
-def _locked(folder: Path) -> int | None:
-    """Return a lock on a folder, or None where another process has it, or there are no such locks."""
-    handle = None
-    try:
-        import fcntl  # not on every system
-
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        if handle is not None:
-            os.close(handle)
-        return None
-    return handle
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:

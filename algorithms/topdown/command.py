@@ -161,7 +161,7 @@ def explore_topdown(
     from audit.explorer.sheet import Explored
 
     if epsilon is not None and rho is not None:
-        raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
+        raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
     if spec is not None:
         own = sheet_of(settings_of(preset, spec), columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
         Explored(own, _wanted(own, margin, share)).show(html=html, xlsx=xlsx, opened=opened)

@@ -95,7 +95,7 @@ def settings_of(preset: str = "", spec: str | os.PathLike[str] | None = None) ->
     """Return the settings of a name, or those of a .json file: attributes, and what else of `FORMS` it gives."""
     if spec is not None:
         if preset:
-            raise ValueError(f"one of --preset and --spec must be given at most, got {preset} and {os.fspath(spec)}")
+            raise ValueError(f"--preset and --spec exclude each other, got {preset} and {os.fspath(spec)}")
         return _read(Path(spec).name, read_named(spec, "specification"))
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
@@ -228,7 +228,7 @@ def preset(
             f"override must be epsilon, rho, relation, levels, facilities, inside or of the plan, got {unknown[0]}"
         )
     if epsilon is not None and rho is not None:
-        raise ValueError(f"one of epsilon and rho must be given at most, got {epsilon} and {rho}")
+        raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
     promise: PureDP | ZCDP | None = None
     if epsilon is not None:
         promise = PureDP(epsilon, relation)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from audit.cli.app import main
-
 __all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; see `audit.cli.app`, which is loaded where somebody watches how that ends."""
+    from audit.cli import app
+
+    app.main(arguments)

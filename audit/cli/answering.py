@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from audit.cli.exits import exit_code
+from audit.cli.exits import exit_code, words_of
 from audit.cli.inputs.mechanisms import source_of
 from audit.io.files import recorded
 
@@ -127,7 +127,7 @@ def _figure_note(folder: Path, saved: int) -> str:
         audits, others = _draw(folder)
     except Exception as error:  # of matplotlib, of fonts, of programs that it calls
         (folder / "audits.png").unlink(missing_ok=True)  # an old one would mislead
-        reason = printable(f"{type(error).__name__}: {error}")
+        reason = printable(f"{type(error).__name__}: {words_of(error)}")
         print(f"plaudit: the figure audits.png could not be drawn: {reason}", file=sys.stderr)
         return "."
     most = f"{MOST} of " if audits > MOST else ""
@@ -195,8 +195,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
     terminal.print("Event by which a release is guessed to come from x or from y:")
     lines = [f"{name}: {audit.event}{audit.witness}" for name, audit in results]
     lines += [f"{name}: {sentence}." for name, audit in results for sentence in audit.power]
-    for line in lines:
-        terminal.print(printable(line))
+    terminal.print("\n".join(map(printable, lines)))  # at once: there may be thousands
     if promises:
         terminal.print("\nWhat to do now:")
         for sentence, commands in _next_steps(promises):

@@ -65,6 +65,7 @@ plaudit compare yesterday.json today.json
 plaudit verify results
 plaudit verify --rerun results/gdpc.json
 plaudit doctor
+plaudit doctor --clean results
 plaudit report results
 plaudit report results audits.json --public --out public.html
 """.strip().splitlines()

@@ -6,11 +6,19 @@ import os
 import platform
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from audit.cli.exits import WITHIN
+from audit.cli.inputs.options import with_options
+from audit.io.temporary import LOCKS, cleaned
+from audit.io.text import printable
 
 __all__: list[str] = []
 
@@ -18,10 +26,20 @@ NEEDED = re.compile(r"([A-Za-z0-9_.-]+)(\[[^]]*\])?([^;]*)(?:;\s*extra == ['\"](
 OFFERED = ("census", "release", "spark", "dask", "ray", "xlsx")  # extras for users
 
 
-def doctor() -> int:
+@with_options
+def doctor(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="With --clean: by default the current folder, and that of the system.")
+    ] = None,
+    clean: Annotated[bool, "--clean", "Remove what killed runs of yours have left in folders and below."] = False,
+) -> int:
     """Say which versions, extras and engines are installed, whether noise is secure, and what plaudit would refuse."""
     from audit.io.terminal import console
 
+    if clean:
+        return _clean(folders or [Path(), Path(tempfile.gettempdir())])
+    if folders:
+        raise ValueError(f"folders go with --clean, got {folders[0]}")
     terminal = console()
     for heading, facts in (
         ("Installation", _installation()),
@@ -34,6 +52,20 @@ def doctor() -> int:
         terminal.print(heading, style="bold")
         for name, words in facts:
             terminal.print(f"  {name}: {words}", soft_wrap=True)
+    return WITHIN
+
+
+def _clean(folders: list[Path]) -> int:
+    """Remove temporary files and folders that no living process has, and say which."""
+    if not LOCKS:
+        raise ValueError("--clean needs a system where processes lock files: what a living one writes must not go")
+    for folder in folders:
+        if folder.is_symlink() or not folder.is_dir():
+            raise ValueError(f"--clean takes folders, and follows no links, got {folder}")
+    for folder in folders:
+        lines = (f"Removed {path}: {size}" for path, size in cleaned(folder))
+        for line in chain([next(lines, f"{folder}: nothing was left by a run that was killed")], lines):
+            print(printable(line))
     return WITHIN
 
 

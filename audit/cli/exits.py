@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from audit.io.temporary import take_left
 from audit.io.text import printable
 
 __all__ = [
@@ -46,7 +47,7 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
     Nothing that ends a command has code 1: that is a verdict, and only `work` reaches one.
     """
     try:
-        return _printed(work)
+        return _printed(work, name)
     except BaseException as error:  # of ours, of a library, of a mechanism: of any kind
         if debug:
             where = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
@@ -55,10 +56,14 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
         return _ended(error, name)
 
 
-def _printed(work: Callable[[], int]) -> int:
-    """Run a command, and write out what it printed while an error in that can still be told."""
+def _printed(work: Callable[[], int], name: str) -> int:
+    """Run a command, name what killed ones have left, and write out all while an error in that can still be told."""
     try:
-        code = work()
+        try:
+            code = work()
+        finally:
+            for words in take_left():
+                complain(f"{name}: {words}")
         print(end="", flush=True)
     except BaseException:
         try:
@@ -101,6 +106,8 @@ def _ended(error: BaseException, name: str) -> int:
         return INTERRUPTED
     if isinstance(error, USAGE_ERROR):
         words = error.format_message()  # type: ignore[attr-defined]
+    elif isinstance(error, MemoryError):
+        words = f"memory ran out, and fewer jobs or runs need less: {words_of(error) or 'no size is known'}"
     elif isinstance(error, ValueError | TypeError | OSError):
         words = words_of(error)
     else:  # what no check of the input foresaw

@@ -1,7 +1,8 @@
 """A command in a process of its own: it has finished when it has reported its exit code, not when it is gone.
 
 The parent runs no code of others, and holds three rules. Where no code was reported, there is no verdict. Where one
-was, the child has a grace of seconds to end. Where the parent is gone, the child ends with all that it has started.
+was, the child has a grace of seconds to end. Where the parent is gone, the child ends with all that it has started, but
+for what has left its process group on purpose, as `setsid` does: no process can follow that everywhere.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def supervised(work: Callable[[], None], name: str) -> None:
         child = int(os.read(reading, 32) or 0)
         os.read(reading, 1)  # returns when nobody can write any more
         if child:
-            _send(os.killpg, child, signal.SIGKILL)
+            _send(os.kill, child, signal.SIGKILL)
+            _end_group(child, patient=True)  # the process that removes what workers share is among them
         os._exit(0)
     if (child := os.fork()) == 0:
         os.setsid()  # interrupts of a terminal come through the parent, and once
@@ -124,9 +126,10 @@ def _finish(work: Callable[[], None]) -> NoReturn:
         code = left.code
     except KeyboardInterrupt:  # in the last steps, when all is said
         code = INTERRUPTED
-    _answer_endings(signal.SIG_IGN)
-    if (report := _reports.get(os.getpid())) is not None:
-        report.code = 1 + code
+    finally:
+        _answer_endings(signal.SIG_IGN)
+        if (report := _reports.get(os.getpid())) is not None:
+            report.code = 1 + code
     sys.exit(code)
 
 

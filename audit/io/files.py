@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
-import secrets
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from audit.io.temporary import STAGED, held, look_for_left, part_of, temporary_folder
 from audit.io.text import quoted
 
 __all__ = [
@@ -37,6 +38,8 @@ DEEPEST = 100
 TOO_DEEP = f"it is nested too deeply, on more than {DEEPEST} levels"
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
+UNSYNCED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
+"""Of folders that may not be read, or whose names a system cannot be told to write."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -80,11 +83,14 @@ def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         sync(path.parent)
 
 
-def write_atomically(path: Path, content: str | bytes, *, private: bool = False, synced: bool = True) -> None:
+def write_atomically(
+    path: Path, content: str | bytes | Iterable[bytes], *, private: bool = False, synced: bool = True
+) -> None:
     """Write a file, whole or not at all, and its folders if need be: a reader sees the old one or the new one."""
     make_folder(path.parent)
     with replacing(path, private=private, synced=synced) as file:
-        file.write(content if isinstance(content, bytes) else content.encode())
+        content = content.encode() if isinstance(content, str) else content
+        file.writelines([content] if isinstance(content, bytes) else content)
 
 
 def make_folder(folder: Path) -> None:
@@ -104,8 +110,8 @@ def sync(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-    except OSError:
-        if not path.is_dir():  # whose names not every system can wait for
+    except OSError as error:
+        if error.errno not in UNSYNCED or not path.is_dir():
             raise
 
 
@@ -124,8 +130,9 @@ def check_writable(folder: Path) -> None:
     try:
         if above == folder:
             tempfile.TemporaryFile(dir=folder).close()
+            look_for_left(folder)
             return
-        with tempfile.TemporaryDirectory(prefix=".", dir=above) as trial:  # others may make the folder meanwhile
+        with temporary_folder(STAGED, above) as trial:  # others may make the folder meanwhile
             Path(trial, *folder.parts[len(above.parts) :]).mkdir(parents=True)
     except OSError as error:
         error.filename = str(folder)
@@ -150,22 +157,24 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     size = status.st_size
     if size <= limit:
         with path.open("rb") as file:
-            content = file.read(limit + 1)  # of a pipe no size is known
+            content = file.read(size + 1)
+            if len(content) > size:  # of a pipe no size is known
+                content += file.read(limit - size)
         size = len(content)
     if size > limit:
         raise ValueError(f"{path} must be at most {limit} bytes, got {size}")
     return content
 
 
-def parsed_json(content: bytes, *, once: bool = False) -> Any:
+def parsed_json(content: bytes) -> Any:
     """Return what JSON in UTF-8 says, if it fits into memory and is not nested without end.
 
-    It may have 2,097,152 commas and brackets, in strings too; `once` refuses a name that stands twice in an object.
+    It may have 2,097,152 commas and brackets, in strings too, and no name twice in an object: readers differ there.
     """
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
     try:
-        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once if once else None)
+        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
         if HALF.search(content):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
@@ -196,12 +205,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 @contextmanager
 def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
     """Open a new file beside another, under a name that nobody can foresee, and leave nothing of that name behind."""
-    part = path.with_name(f".{secrets.token_hex(16)}.part")
+    part, lock = part_of(path), None
     try:
-        with open(os.open(part, NEW, 0o600 if private else 0o666), "wb") as file:
+        new, lock = held(part, lambda: os.fdopen(os.open(part, NEW, 0o600 if private else 0o666), "wb"))
+        with new as file:
             yield file, part
     finally:
         try:
             part.unlink(missing_ok=True)
         finally:  # once more, where an interrupt came before
             part.unlink(missing_ok=True)
+            if lock is not None:
+                os.close(lock)

@@ -184,7 +184,7 @@ def search_loss(
     each = int(size * screen) // len(family)
     chosen = keep < len(family)
     if chosen and each < FEWEST:
-        raise ValueError(f"size must leave {FEWEST} runs to look at each of {len(family)} pairs, got {each} of {size}")
+        raise ValueError(f"size must leave {FEWEST} runs to try each of {len(family)} pairs, got {each} of {size}")
     audits = keep + (len(family) if chosen else 0)
     with progress_bar(f"search {mechanism_name(mechanism)}", audits, visible=progress, unit="audits") as advance:
         if chosen:

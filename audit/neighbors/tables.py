@@ -148,8 +148,8 @@ def _ordered(row: Any, names: Sequence[Any]) -> dict[Any, Any]:
     if not isinstance(row, Mapping):
         raise TypeError(f"a row must be a mapping from column to value, got {type(row).__name__}")
     if row.keys() != set(names):
-        missing, unknown = [n for n in names if n not in row], [n for n in row if n not in names]
-        raise ValueError(f"a row must have the columns of the table, got {missing} missing and {unknown} unknown")
+        wanted, got = (", ".join(map(str, columns)) for columns in (names, row))
+        raise ValueError(f"a row must have the columns {wanted}, got {got or 'none'}")
     return {name: row[name] for name in names}
 
 

@@ -248,7 +248,7 @@ def _checked_plan(
     if share < 1 and (method_for(claim, 1, confidence).simulated or design != "coins"):
         raise ValueError(f"share is for coins under pure or approximate privacy, got {claim} and design {design}")
     if share < 1 and selection > 0:
-        raise ValueError(f"an event that is not always seen must be registered: selection must be 0, got {selection}")
+        raise ValueError(f"share below 1 needs an event fixed beforehand: selection must be 0, got {selection}")
     if design == "one_run" and claim.relation == "replace_one":
         raise ValueError("canaries are added or removed: the claim must be under add_remove, got replace_one")
     steps = whole_number("distance", distance, least=1)

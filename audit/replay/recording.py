@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from audit.installed import offered
 from audit.io.text import printable
+from audit.mechanism import in_this_process
 
 __all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "systems_noise"]
 
@@ -158,7 +159,8 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
     with _watching(recorder):
         begun = time.perf_counter_ns()
         try:
-            output = mechanism(data, 1, rng)
+            with in_this_process():
+                output = mechanism(data, 1, rng)
         except _Stopped:
             stopped = True
         except MisusedError as misuse:

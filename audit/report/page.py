@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import resources
 from typing import Any, get_args
 
@@ -32,7 +32,7 @@ from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scal
 from audit.results.formatting import at_least, number_of, percent, row
 from audit.results.provenance import provenance
 
-__all__ = ["SIGNATURE", "build_report"]
+__all__ = ["SIGNATURE", "build_report", "report_parts"]
 
 SIGNATURE = '<meta name="generator" content="plaudit report">'  # by which a page of ours is known
 POLICY = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
@@ -53,7 +53,12 @@ STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
 View = dict[str, Any]  # a result as the page shows it: what a public page withholds is empty
 
 
-def build_report(
+def build_report(*results: Any, **options: Any) -> str:
+    """Return the page of `report_parts` in one piece."""
+    return "".join(report_parts(*results, **options))
+
+
+def report_parts(
     audits: Sequence[tuple[str, AuditResult]],
     estimates: Sequence[tuple[str, LossEstimate]] = (),
     replays: Sequence[tuple[str, ReplayRecord]] = (),
@@ -64,13 +69,14 @@ def build_report(
     question: str = "",
     public: bool = False,
     published: Collection[str] = (),
-) -> str:
-    """Return saved results, at least one, as an HTML page that needs nothing but itself: the same for the same results.
+    through: Callable[[Collection[Any]], Iterable[Any]] = iter,
+) -> Iterator[str]:
+    """Yield saved results, at least one, as an HTML page that needs nothing but itself: the same for the same results.
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
     parameters, times, and the names of mechanisms that are not `published`. It keeps its title, author and question.
     Without a title, the algorithms are it. Audits named among the `known_bugs` are expected to show a violation, and
-    counted by themselves.
+    counted by themselves. Audits go `through` what tells how far the work is.
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
@@ -78,7 +84,7 @@ def build_report(
     citations = _citations([result for _, result in ordered], bool(estimates))
     entries = [
         _entry(k, name, result, name in known_bugs, citations, public, published)
-        for k, (name, result) in enumerate(ordered, 1)
+        for k, (name, result) in enumerate(through(ordered), 1)
     ]
     promises = [entry for entry in entries if not entry["known_bug"]]
     style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
@@ -90,7 +96,7 @@ def build_report(
     origins = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
     origins += [estimate.settings for _, estimate in estimates]
     days = sorted({day_of(values) for values in origins} - {""})
-    page = _environment.get_template("report.html.j2").render(
+    stream = _environment.get_template("report.html.j2").stream(
         title=title or _title([one.mechanism for some in (audits, replays) for _, one in some], published, public),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         headline=headline([(entry["name"], entry["result"]) for entry in promises]) if promises else "",
@@ -128,7 +134,13 @@ def build_report(
         software=SOFTWARE,
         version=provenance()["software"]["plaudit"],
     )
-    return page.replace(">\n<", "><")  # a browser keeps every empty line as a node; text has no ">" left
+    stream.enable_buffering(4096)
+    rest = ""
+    for part in stream:
+        text = (rest + part).replace(">\n<", "><")  # a browser keeps every empty line as a node; text has no ">" left
+        yield text[:-2]
+        rest = text[-2:]  # which may go on in the next part
+    yield rest
 
 
 def _title(names: Sequence[str], published: Collection[str], public: bool) -> str:
@@ -236,8 +248,12 @@ def _sources(result: AuditResult) -> tuple[str, ...]:
 def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     """Return counts as a table: its head, and a row for every kind of count."""
     kinds = {kind for side in result.counts.values() for kind in side}
-    first = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))[:KINDS]  # bins in their order
+    ordered = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))  # bins in their order
+    first, rest = ordered[:KINDS], ordered[KINDS:]
     table = [[kind.replace("_", " "), *(f"{side.get(kind, 0):,}" for side in result.counts.values())] for kind in first]
+    if rest:
+        more = [sum(side.get(kind, 0) for kind in rest) for side in result.counts.values()]
+        table.append([f"{len(rest)} more, together", *(f"{count:,}" for count in more)])
     return ["counted", *(f"on {name}" for name in result.counts)], table
 
 

@@ -28,6 +28,7 @@ __all__ = [
 ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
+HALF = 0.5  # of a promise: a bound below it says little of how much is lost
 STACKED = 3  # marks above or below one letter: more of them would cover the lines around
 UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable, says Unicode, and nothing to be seen
 
@@ -136,9 +137,13 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
     if result.verdict == "no power":
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
         return [(again, ""), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", "")]
-    command = result.provenance.get("next")
-    more = "Audit more extreme databases, which may lose more"
-    advice = [(f"{more}:", command) if isinstance(command, str) else (f"{more}.", "")]
+    command, share = result.provenance.get("next"), excess(result)
+    more = "Audit more extreme databases, which may lose more:"
+    other = "Audit other neighboring databases, too: they may lose more."
+    advice = [(more, command) if isinstance(command, str) else (other, "")]
+    if share < HALF:
+        little = f"This audit proves {at_most(100 * share, 2)}% of the promise. "
+        advice.insert(0, (f"{little}More runs, or outputs of an earlier step, may prove more.", ""))
     return [*advice, ("Do not take a pass for a proof, and audit again whenever the program changes.", "")]
 
 
@@ -173,10 +178,13 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
         one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
         rest = "" if broken == len(audits) else " The others did not refute their promises, which is no proof of them."
         return f"{some} {one} {how}{rest}"
+    name, best = max(audits, key=lambda entry: excess(entry[1]))
+    cells = row(best.summary())
+    proved = f"a loss of at least {cells['measured']}, where {cells['promised']} is promised."
     none = (
-        f"None of {every} refuted a promise of privacy."
+        f"None of {every} refuted a promise of privacy. {name} proves most of its promise: {proved}"
         if len(audits) > 1
-        else "The audit did not refute the promise of privacy."
+        else f"The audit did not refute the promise of privacy. It proves {proved}"
     )
     who = "It" if len(audits) == 1 else f"{idle} of them"
     few = f" {who} had too few runs to refute one." if idle else ""
@@ -198,7 +206,7 @@ def unseen(result: AuditResult) -> list[str]:
         "called violated with a power of at least 0.8."
     )
     return [
-        *([power] if result.verdict != "violated" else []),
+        *([power] if result.verdict != "violated" and not result.far else []),
         *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in result.power),
         "How large the loss is, or whether it has a limit: a lower bound never says."
         if result.ceiling == math.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,16 +78,18 @@ def read_audits(*paths: Path) -> list[tuple[str, AuditResult]]:
     return read_results(*paths, needed=("audits",)).audits
 
 
-def read_results(*paths: Path, needed: Sequence[str] = ()) -> Results:
+def read_results(
+    *paths: Path, needed: Sequence[str] = (), through: Callable[[Collection[Path]], Iterable[Path]] = iter
+) -> Results:
     """Read saved results with their names: those of folders and of test sessions, and those of single files.
 
     A file gives its name. The audits of a test session are named by the test and the call in it; of several with one
     name the second is called (2). A file that is named twice is read once. Without a result of the kinds that are
-    `needed` there is nothing to read.
+    `needed` there is nothing to read. Files go `through` what tells how far the work is.
     """
     results = Results([], [], [], set())
     names: set[str] = set()
-    for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
+    for file in through({file.resolve(): file for path in paths for file in _files(path)}.values()):
         for name, result, known_bug in _read(file):
             own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in names)
             names.add(own)
@@ -111,7 +113,7 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise ValueError(f"{path} must be a folder of saved audits or one of them, and there is none")
+        raise ValueError(f"{path}: no such file or folder of saved audits")
     files = sorted(file for file in path.glob("*.json") if not file.name.startswith("."))
     if not files:
         raise ValueError(f"{path} must hold saved audits (*.json), got none")

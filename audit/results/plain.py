@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
@@ -56,11 +57,14 @@ def number(value: Any, none: float | None = None) -> float:
 
 def typed(cls: type, values: dict[str, Any]) -> dict[str, Any]:
     """Return the fields if each that is there is of its type, down to the entries of lists and dicts."""
-    for name, hint in get_type_hints(cls).items():
+    for name, hint in _hints(cls).items():
         if name in values and not _is_of(values[name], hint):
             words = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
             raise ValueError(f"{name} must be {words}, got {values[name]!r}")
     return values
+
+
+_hints = cache(get_type_hints)  # a third of the time to read a result, if each asked anew
 
 
 def _is_of(value: Any, hint: Any) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import io
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -40,10 +40,7 @@ class BlockStore:
     @classmethod
     def of(cls, folder: str | Path, *names: str) -> BlockStore:
         """Return the store of one audit, in a folder of many."""
-        place = Path(folder, *names)
-        place.mkdir(parents=True, exist_ok=True)
-        check_writable(place)
-        return cls(place)
+        return cls(_writable(Path(folder, *names)))
 
     def read(self, stream: np.random.SeedSequence, number: int) -> NDArray[Any] | None:
         """Return what was kept of a block."""
@@ -73,7 +70,8 @@ class BlockStore:
         np.lib.format.write_array(buffer, np.asarray(values), allow_pickle=False)
         path, content = self._path(stream, number), buffer.getvalue()
         # Not synced: a block that is torn is found out, and made again.
-        write_atomically(path, hashlib.sha256(content).digest() + content, private=True, synced=False)
+        with _no_fault_of_the_mechanism(self.folder):
+            write_atomically(path, hashlib.sha256(content).digest() + content, private=True, synced=False)
 
     def _path(self, stream: np.random.SeedSequence, number: int) -> Path:
         return self.folder / f"{'-'.join(map(str, stream.spawn_key))}.{number}.block"
@@ -84,9 +82,7 @@ def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedS
 
     Without `rng` it goes on with the seed that the question was begun with; if there is none, fresh entropy begins it.
     """
-    place = Path(folder) / question
-    place.mkdir(parents=True, exist_ok=True)
-    check_writable(place)
+    place = _writable(Path(folder) / question)
     if rng is not None:
         return seed_sequence(rng)
     path = place / "seed"
@@ -96,6 +92,25 @@ def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedS
     if not text.strip().isdecimal():
         raise ValueError(f"{path} must hold a seed, got {text[:40]!r}")
     return np.random.SeedSequence(int(text))
+
+
+def _writable(place: Path) -> Path:
+    with _no_fault_of_the_mechanism(place):
+        place.mkdir(parents=True, exist_ok=True)
+        check_writable(place)
+    return place
+
+
+class _StoreError(OSError, ValueError):
+    """What a disk does to a store, and whoever audits has to mend: bad input, as a ValueError is."""
+
+
+@contextmanager
+def _no_fault_of_the_mechanism(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _StoreError(error.errno, error.strerror, str(place)) from error
 
 
 def fingerprint(*what: Any) -> str:

@@ -13,6 +13,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -223,7 +224,7 @@ def _integer(text: str, *, least: int, reason: str = "") -> int:
 
 def _writable(name: str) -> Path:
     """Return where a report goes, unless it cannot: known before the tests run, not after."""
-    import tempfile
+    from audit.io.files import check_writable
 
     path = Path(name).absolute()
     try:
@@ -231,7 +232,9 @@ def _writable(name: str) -> Path:
             raise pytest.UsageError(f"--audit-report must be a file, got {name!r}")
         if not path.parent.is_dir():
             raise pytest.UsageError(f"--audit-report must be in a folder that is there, got {name!r}")
-        tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".part").close()
+        with suppress(FileNotFoundError):
+            path.stat()  # refuses a name that no file can have
+        check_writable(path.parent)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise pytest.UsageError(f"--audit-report must be a file that can be written, got {name!r}: {reason}") from None

@@ -15,9 +15,9 @@ from experiments.papers.values import Saved, values
 STATUSES = {
     "same": "the printed number, table, formula or rule, to the last digit",
     "close": "the printed number, within a tolerance",
-    "direction": "the same signs, growth and order (rank correlation 0.8 or more); the data behind are not public",
+    "direction": "the same signs, growth and order (rank correlation 0.8 or more); the paper's data are not public",
     "shown": "done, drawn or tested here; the paper prints no number",
-    "differs": "otherwise here, or so only with a condition that is not printed",
+    "differs": "another result here, or the paper's only with a condition that it does not print",
     "not available": "the paper's data or details are not public",
 }
 

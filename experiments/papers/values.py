@@ -15,6 +15,7 @@ from experiments.flaxman import equation
 from experiments.ons import printed, shares
 from experiments.papers.statuses import statuses
 
+MODELS = {"VAL": "in valid data", "DER": "in the paper's model", "API": "as the production code declares neighbors"}
 Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
 
 
@@ -71,9 +72,9 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
         },
         "phsafe_published_share": {"least": down(min(shares)), "most": down(max(shares))},
         "phsafe_joint": {
-            model: f"{model}: {joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho, "
+            model: f"{words} {joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho, "
             f"{joint[f'{model} replace_one']['rho'] / ledger['bounded']:.1%} of 2 rho if replaced"
-            for model in ("VAL", "DER", "API")
+            for model, words in MODELS.items()
         },
         "coverage_of": {
             "least": min(covered["printed"]),

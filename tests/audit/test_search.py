@@ -211,7 +211,7 @@ def test_options_are_those_of_an_audit():
         ({"keep": 0}, ValueError, "keep must be at least 1, got 0"),
         ({"screen": 0.0}, ValueError, r"screen must be in \(0, 1\), got 0\.0"),
         ({"confidence": 1.0}, ValueError, r"confidence must be in \(0, 1\), got 1\.0"),
-        ({"size": 500}, ValueError, "size must leave 40 runs to look at each of 6 pairs, got 25 of 500"),
+        ({"size": 500}, ValueError, "size must leave 40 runs to try each of 6 pairs, got 25 of 500"),
         ({"attack": "brute"}, ValueError, "attack must be an Attack or one of"),
         ({"event": "high"}, TypeError, "event must be an Event, got str"),
         ({"mechanism": 3}, TypeError, "mechanism must be callable"),

@@ -93,7 +93,7 @@ def test_statuses_are_counted():
     )  # a status by its check
     shown = page([paper, Paper("two", (direction,))], saved)
     assert "to the last digit | 1 |" in shown
-    assert "the data behind are not public | 1 |" in shown
+    assert "data are not public | 1 |" in shown
     assert "- **c** (not available): d; e." in shown
 
 

@@ -34,7 +34,8 @@ PEOPLE = ("microdata.csv", "synthetic.csv")
 def command_of(arguments: tuple[str, ...]) -> str:
     """Return the command of a line, or nothing; nothing is run for who asks for help."""
     first = next((word for word in arguments if not word.startswith("-")), "")
-    return "" if {"--help", "--version"} & {*arguments} else first
+    printing = any(word in ("--help", "--version") or word.startswith("--print") for word in arguments)
+    return "" if printing else first
 
 
 @cache
@@ -91,7 +92,7 @@ def expected(arguments: tuple[str, ...], outcome: Any) -> tuple[set[int], str]:
         return {VIOLATION if worse else NO_POWER if weaker else WITHIN}, "words"
     elif command == "plan":
         return {WITHIN, *([NO_POWER] if NEVER.search(out) else [])}, "words"
-    return {WITHIN}, "words"
+    return {WITHIN}, "tables" if command == "release" else "words"  # which `wrong_with_release` reads
 
 
 def _made(outcome: Any) -> list[Json]:

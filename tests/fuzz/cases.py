@@ -16,7 +16,7 @@ from audit.cli.app import app
 from tests.fuzz.desk import COMMANDS
 from tests.fuzz.spoiling import LETTERS, NUMBERS, PLACES, listed, spoiled, word
 
-KINDS = {"settings": 6, "arguments": 2, "files": 2, "both": 1}  # what is changed, and how often
+KINDS = {"settings": 10, "arguments": 2, "files": 2, "both": 1}  # what is changed, and how often
 FILES = re.compile(r"[\w/-]+\.(?:json|csv|npy|parquet)|\b(?:old|new|mixed|again)\b")
 SHARE = 100  # one case of so many is a process of its own
 WORK = ("--size", "--runs", "--pairs", "--keep", "--rows", "--partitions", "--people")

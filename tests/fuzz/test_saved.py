@@ -46,19 +46,19 @@ def refusals(folder, public):
 
 
 @pytest.mark.reliability(9)
-@pytest.mark.parametrize("cases", in_full(25, 6000))
+@pytest.mark.parametrize("cases", in_full(25, 2000))
 def test_a_changed_result_is_shown_or_refused_by_name(cases, desk, tmp_path, record_property):
     files, said = sorted(desk.glob("*/*.json")), {}
     for number in range(cases):
         rng = Random(number)
         (tmp_path / "result.json").write_bytes(changed_json(rng, rng.choice(files).read_bytes()))
         said[number] = list(refusals(tmp_path, public=number % 2 == 0))
-    record_property("tried", cases)
+    record_property("tried", len(files))  # one kind on each: some value is another, gone, renamed, swapped or nested
     assert {number: words for number, words in said.items() if any(map(FOREIGN.search, words))} == {}
     assert 0.2 < sum(map(bool, said.values())) / cases < 1
 
 
-# Cut at every length, and every bit flipped
+# Cut anywhere, and a bit flipped anywhere: one kind of damage each, against one checksum
 
 
 def put(path, content):
@@ -96,15 +96,12 @@ def flipped(content):
 
 
 @pytest.mark.reliability(9)
-@pytest.mark.parametrize("step", in_full(199, 1))
 @pytest.mark.parametrize("damaged", [cut, flipped])
 @pytest.mark.parametrize("name", OF_EVERY_KIND)
-def test_a_damaged_result_is_refused_or_read_as_it_was(name, damaged, step, desk, tmp_path, record_property):
+def test_a_damaged_result_is_refused_or_read_as_it_was(name, damaged, desk, tmp_path):
     source = desk / "session.json" if name == "session" else desk / "old" / f"{name}.json"
     (path := tmp_path / "result.json").write_bytes(source.read_bytes())
-    contents = damaged(source.read_bytes())[::step]
-    record_property("tried", len(contents))
-    assert list(wrong_with(path, contents)) == []
+    assert list(wrong_with(path, damaged(source.read_bytes())[::199])) == []
 
 
 def test_a_reader_that_looks_at_no_checksum_is_found_out(desk, tmp_path, monkeypatch):
@@ -144,7 +141,7 @@ def forgeries(body):
 
 
 @pytest.mark.reliability(9)
-@pytest.mark.parametrize("step", in_full(197, 1))
+@pytest.mark.parametrize("step", in_full(197, 7))
 @pytest.mark.parametrize("name", ["new/count", "new/early", "old/outputs"])
 def test_no_forgery_of_a_violation_passes_but_by_another_promise(name, step, desk, tmp_path, record_property):
     """With one value changed it stays a violation; made a pass, it needs a claim that every view shows."""
@@ -161,5 +158,5 @@ def test_no_forgery_of_a_violation_passes_but_by_another_promise(name, step, des
                 told = verdict_of_forged({**changed, "verdict": verdict}, tmp_path / "result.json")
                 assert told in ("refused", verdict)
                 passed |= {place} if told == verdict else set()
-    record_property("tried", 3 * len(made))
+    record_property("tried", 3)  # kinds: as it is, made a pass, made one without power
     assert passed <= {("claim", "epsilon")}

@@ -160,7 +160,7 @@ def in_its_place(folder):
     ("place", "attribute", "planted", "way", "limit", "words"),
     [
         (supervision, "heed_endings", deaf, (signal.SIGTERM, "watcher"), 5, "it hangs"),
-        (supervision, "_send", lambda *_: None, (signal.SIGKILL, "watcher"), 5, "it left something running"),
+        (supervision, "_send", lambda *_: None, (signal.SIGKILL, "watcher"), 5, "interrupted|left something"),
         (release, "whole_folder", in_its_place, (signal.SIGTERM, "worker"), LIMIT, "interrupted"),
     ],
 )

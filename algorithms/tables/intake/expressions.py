@@ -85,12 +85,14 @@ def leveled(schema: Schema) -> list[Rule]:
 
 
 def coded(areas: Sequence[str]) -> list[Rule]:
-    """Return the rules that there are codes, of a length that somebody meant."""
+    """Return the rules that there are codes, of a length that somebody meant, without spaces that make another area."""
     rules = []
     for j, name in enumerate(areas):
-        rules += [(f"{name} must have a code", f"a{j} is null", "size", "null")]
+        code = f"a{j}"
         rules += [
-            (f"codes of {name} must have at most {LONGEST_TEXT:,} letters", f"{_is_long(f'a{j}')}", "size", f"a{j}")
+            (f"{name} must have a code", f"{code} is null", "size", "null"),
+            (f"codes of {name} must have at most {LONGEST_TEXT:,} letters", _is_long(code), "size", code),
+            (f"codes of {name} must not begin or end with a space", f"{code} <> trim({code})", "size", code),
         ]
     return rules
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 from audit.cli.exits import words_of
 from audit.io.files import recorded
+from audit.mechanism import in_this_process
 
 __all__ = ["blaming", "described", "own_mechanism", "source_of"]
 
@@ -27,7 +27,8 @@ def own_mechanism(name: str) -> Any:
     if "" not in sys.path:  # a module beside the user is found, and what it imports later; but no library is there
         sys.path.append("")
     try:
-        value: Any = importlib.import_module(module)
+        with in_this_process():
+            value: Any = importlib.import_module(module)
     except ImportError as error:
         file = f"; a file is named without .py, {module[:-3]}:{path}" if module.endswith(".py") else ""
         raise ValueError(f"{module!r} cannot be imported: {error}{file}") from error
@@ -72,8 +73,7 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def blaming(name: str) -> Iterator[None]:
-    """Turn whatever a mechanism raises into one line with its name; a fork that comes back from it ends here."""
-    process = os.getpid()
+    """Turn whatever a mechanism raises into one line with its name."""
     try:
         yield
     except (ValueError, TypeError, ConnectionError) as error:  # bad input, of the user or the mechanism; a cluster lost
@@ -82,6 +82,3 @@ def blaming(name: str) -> Iterator[None]:
         raise
     except BaseException as error:  # theirs may be of any kind
         raise ValueError(f"{name} failed: {described(error)}") from error
-    finally:
-        if os.getpid() != process:
-            os._exit(0)

@@ -35,7 +35,7 @@ def compare(
 
     for path in (old, new):
         if not path.exists():
-            raise ValueError(f"{path} must be a folder of saved audits or one of them, and there is none")
+            raise ValueError(f"{path}: no such file or folder of saved audits")
     before, after = audits_in(old), audits_in(new)
     audits = before.audits
     if old.is_file() and new.is_file():  # of two files with an audit each the name is that of the second

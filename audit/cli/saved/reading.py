@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from audit.results.folder import Results
 
-__all__ = ["Saved", "audits_in", "leave_out"]
+__all__ = ["Saved", "audits_in", "leave_out", "telling"]
 
 Saved = Annotated[
     list[Path], typer.Argument(help="Saved results (*.json), folders of them, or reports of pytest --audit-report.")
@@ -22,9 +23,22 @@ def audits_in(path: Path) -> Results:
     """Read saved audits, at least one, and say in one line how many other results are left out."""
     from audit.results.folder import read_results
 
-    saved = read_results(path, needed=("audits",))
+    saved = read_results(path, needed=("audits",), through=telling("reading"))
     leave_out([path], estimates=len(saved.estimates), replays=len(saved.replays))
     return saved
+
+
+def telling(what: str) -> Callable[[Collection[Any]], Iterator[Any]]:
+    """Return what results go through while something is done with each, so that it is told how far that is."""
+    from audit.sampling.progress import progress_bar
+
+    def one_by_one(results: Collection[Any]) -> Iterator[Any]:
+        with progress_bar(what, len(results), unit="results") as advance:
+            for result in results:
+                yield result
+                advance(1)
+
+    return one_by_one
 
 
 def leave_out(paths: list[Path], **numbers: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
-from audit.cli.saved.reading import Saved
+from audit.cli.saved.reading import Saved, telling
 
 __all__: list[str] = []
 
@@ -30,21 +30,21 @@ def report(
     """Write saved results as one HTML page that needs no other file."""
     from audit.io.files import write_atomically
     from audit.io.text import printable
-    from audit.report.page import build_report
+    from audit.report.page import report_parts
     from audit.report.words import bugs_found
     from audit.results.folder import read_results
     from audit.results.formatting import number_of
 
-    saved = read_results(*results)
+    saved = read_results(*results, through=telling("reading"))
     places = [path if path.is_dir() else path.parent for path in results]
     path = places[0] / "report.html" if out is None else out
     _check_replaceable(path, places, named=out is not None)
     published = _names_of_systems() if public else ()
     words: dict[str, Any] = {"title": title, "author": author, "question": question}
-    page = build_report(*saved, **words, public=public, published=published)
+    page = report_parts(*saved, **words, public=public, published=published, through=telling("writing"))
     records = (saved.audits, saved.estimates, saved.replays)
     confidential = any(result.confidential for kind in records for _, result in kind)
-    write_atomically(path, page, private=confidential and not public)
+    write_atomically(path, map(str.encode, page), private=confidential and not public)
     audits = [audit.verdict for name, audit in saved.audits if name not in saved.known_bugs]
     replays = [record.verdict for _, record in saved.replays]
     counts = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import math
 import shlex
-import tempfile
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +15,7 @@ from audit.cli.audit import audit
 from audit.cli.exits import exit_code, run_typed
 from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved, audits_in
+from audit.io.temporary import SPILLED, temporary_folder
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -80,10 +79,10 @@ def _made_again(result: AuditResult) -> str:
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(audit)
     typed: Any = typer.main.get_command(app)
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+    with temporary_folder(SPILLED) as folder, redirect_stdout(io.StringIO()):
         _check_repeatable(typed, words[2:])
-        run_typed(typed, "audit", ["--out", folder, "--json", *words[2:]])
-        audits = read_audits(Path(folder))
+        run_typed(typed, "audit", ["--out", str(folder), "--json", *words[2:]])
+        audits = read_audits(folder)
     if len(audits) > 1:
         raise ValueError(f"a recorded command must ask for one audit, got {len(audits)}")
     if difference := _difference(findings(result), findings(audits[0][1])):

@@ -342,7 +342,7 @@ def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch,
 
         return broken
 
-    for number in (1, 12, 23, 24):
+    for number in (1, 12, 23, 24, 100):
         calls = 0
         with monkeypatch.context() as patch:
             patch.setattr(os, function, until(number))

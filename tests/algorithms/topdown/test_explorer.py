@@ -196,7 +196,7 @@ def test_the_command_prints_the_tables(capsys, monkeypatch, options, words):
     ("options", "rule"),
     [
         (("--preset", "micro"), "preset must be one of pl94-2020, e2e-1940, h1, got 'micro'"),
-        (("--rho", "1", "--epsilon", "1"), "one of epsilon and rho must be given at most, got 1.0 and 1.0"),
+        (("--rho", "1", "--epsilon", "1"), "epsilon and rho exclude each other, got 1.0 and 1.0"),
         (("--areas", "state"), "--areas goes with --spec"),
         (("--share",), "--share goes with --margin"),
         (
@@ -206,10 +206,7 @@ def test_the_command_prints_the_tables(capsys, monkeypatch, options, words):
         ),
         (("--margin", "total:county"), "--margin is written as total:county=20, got 'total:county'"),
         (("--margin", "total:county=2.5"), "topdown/all/all/margin must be a whole number from 1 to 1e+09, got 2.5"),
-        (
-            ("--spec", SURVEY, "--preset", "h1"),
-            f"one of --preset and --spec must be given at most, got h1 and {SURVEY}",
-        ),
+        (("--spec", SURVEY, "--preset", "h1"), f"--preset and --spec exclude each other, got h1 and {SURVEY}"),
         (
             ("--spec", SURVEY, "--rho", "1e7"),
             "topdown/all/all/budget must be a number from 0.001 to 1e+06, got 10000000.0",

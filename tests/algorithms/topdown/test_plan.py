@@ -133,7 +133,7 @@ BAD_PRESETS = [
     ("pl94", {}, "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'pl94'"),
     ("e2e-1940", {"tree": Hierarchy.regular(2, 5)}, "levels of e2e-1940, .*: 4, got 6"),
     ("e2e-1940", {"tree": "tree"}, "TypeError: tree must be a Hierarchy, got str"),
-    ("micro", {"epsilon": 1, "rho": 1}, "one of epsilon and rho"),
+    ("micro", {"epsilon": 1, "rho": 1}, "epsilon and rho exclude each other, got 1 and 1"),
     ("micro", {"epsilon": -1.0}, "epsilon must be 0 or more|positive"),
     ("micro", {"budgets": 1}, "TypeError: override must be .*, got budgets"),
     ("h1", {"levels": ("state", "country", "block")}, "levels must be of nation.*'country'"),

@@ -183,7 +183,7 @@ def test_files_that_break_a_rule(release, content, rule):
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (("--preset", "micro"), "one of --preset and --spec must be given at most, got micro and spec.json"),
+        (("--preset", "micro"), "--preset and --spec exclude each other, got micro and spec.json"),
         (("--print-spec",), "--print-spec goes with --preset, got --spec spec.json"),
         (("--bundled", "--epsilon", "1"), "--bundled goes without --data, "),
     ],

@@ -170,7 +170,7 @@ def speaks(data: object, size: int, rng: object) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("check", COLORED), "[31mRED 2J must be a folder of saved audits"),
+        (("check", COLORED), "[31mRED 2J : no such file or folder of saved audits"),
         (("audit", COLORED), "no system is called"),
         (("audit", "gdpc", "--data", f"{COLORED}.csv"), "[31mRED 2J .csv: no such file"),
         (
@@ -218,7 +218,7 @@ class SilentError(Exception):
         (RuntimeError("std::bad_cast"), "plaudit: error: RuntimeError: std::bad_cast"),
         (PanicError("no thread"), "plaudit: error: PanicError: no thread"),
         (SilentError(), "plaudit: error: SilentError: (what it says cannot be printed)"),
-        (MemoryError(), "plaudit: error: MemoryError:"),
+        (MemoryError(), "plaudit: error: memory ran out, and fewer jobs or runs need less: no size is known"),
         (GeneratorExit(), "plaudit: error: GeneratorExit:"),
         (SystemExit(1), "plaudit: error: SystemExit: 1"),
         (SystemExit(0), "plaudit: error: SystemExit: 0"),

@@ -101,6 +101,28 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+COMES_BACK = """
+from audit.outputs import batch_of
+def mechanism(data, size, rng):
+    if len(os.listdir()) < 4:
+        open(f"{{os.getpid()}} {{len(os.listdir())}}", "w").close()
+        if os.fork() == 0:
+            {end}
+    return [0] * size
+batch_of(mechanism, None, 5, None)
+print("one", flush=True)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("end", ["pass", "sys.exit(0)", "raise ValueError", "raise KeyboardInterrupt"])
+def test_a_fork_that_comes_back_from_a_mechanism_makes_no_audit(desk: Path, end: str) -> None:
+    (desk / "forks").mkdir()
+    with program(COMES_BACK.format(end=end), cwd=desk / "forks") as ended:
+        out, err = ended.communicate(timeout=60)
+    assert (ended.returncode, out, err) == (NO_POWER, "one\n", "")
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_lead_nowhere(closed: str) -> None:
     code = "import os, sys; from audit.cli.supervision import supervised as run\n"

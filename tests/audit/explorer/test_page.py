@@ -17,6 +17,7 @@ from algorithms.systems import sheets
 from audit.explorer.page import LANGUAGES, SCRIPTS, build_page
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Chart, Column, Explored, Row, Total
+from tests.audit.report.hostile import PAYLOADS, by_kind
 from tests.helpers import contents, plaudit, refused
 
 MOST_PAGE, MOST_SCRIPT = 450_000, 60_000  # bytes
@@ -61,12 +62,19 @@ def test_the_page_is_the_same_for_the_same_settings():
     assert build_page(Explored(SHEETS[0]), sheets()) == PAGE
 
 
-def test_the_description_cannot_end_its_script():
-    hostile = {"phsafe/all/all/states": "</script><script>window.pwned=1</script>"}
+@pytest.mark.reliability(11)
+@pytest.mark.parametrize("kind", by_kind(PAYLOADS))
+def test_the_description_cannot_end_its_script(kind, record_property):
+    """A payload is a value of the page's JSON and nothing else; of the page, no tag and no attribute is other."""
+    record_property("tried", 2)  # places: the page, and its JSON
+    texts = [words.encode(errors="replace").decode() for words in by_kind(PAYLOADS)[kind]]
+    hostile = {f"phsafe/all/all/states {number}": words for number, words in enumerate(texts)}
     sheet = next(one for one in SHEETS if one.name == "phsafe")
-    page = build_page(Explored(sheet, {}), [sheet]).count("<script")
     changed = type(sheet)(**{**vars(sheet), "data": {**sheet.data, **hostile}})
-    assert build_page(Explored(changed, {}), [changed]).count("<script") == page
+    pages = [build_page(Explored(one, {}), [one]) for one in (sheet, changed)]
+    assert len({str(Tags(page).tags) for page in pages}) == 1
+    (text,) = re.findall(r'<script id="book" type="application/json">(.*?)</script>', pages[1], re.DOTALL)
+    assert all(json.dumps(words).strip('"') in json.dumps(json.loads(text)) for words in texts)
 
 
 def test_every_language_has_the_same_words_with_the_same_gaps():

@@ -382,7 +382,7 @@ def test_too_few_runs_see_nothing():
         ({"selection": 1e-320}, "selection must be 0, or 1e-06 to 1 - 1e-06, got 1e-320"),
         ({"selection": math.nan}, "selection must be 0, or 1e-06 to 1 - 1e-06, got nan"),
         ({"share": 0.0}, r"share must be in \(0, 1\], got 0.0"),
-        ({"share": 0.5}, "an event that is not always seen must be registered: selection must be 0, got 0.3"),
+        ({"share": 0.5}, "share below 1 needs an event fixed beforehand: selection must be 0, got 0.3"),
         ({"share": 0.5, "design": "outputs"}, "share is for coins under pure or approximate privacy"),
         ({"design": "dice"}, "design must be one of coins, outputs, one_run, got 'dice'"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -80,6 +82,35 @@ PAYLOADS = [
     "\ud800<script>window.pwned=1</script>",
     "A" * (LONGEST + 500) + "<script>window.pwned=1</script>",
 ]
+# Kinds of injections, each known by what stands in a text; the first that fits is its kind.
+KINDS = {
+    "template": r"\{\{|[$#]\{|<%|\{%",
+    "attribute": r"[\"'`] ?on\w+=|^x on\w+=",
+    "script": r"(?i)scr.*ipt|javascript|\bon\w+=",
+    "address": r"//|url\(|http",
+    "markup": r"<|&#?\w+;",
+    "escape sequence": "[\x1b\x90-\x9f]",
+    "direction of letters": "[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]",
+    "letters without width": "[\u200b-\u200d\u2060\ufeff\u00ad\u180e\U000e0000-\U000e007f]",
+    "new line": "[\n\r\x0b\x0c\x85\u2028\u2029]",
+    "control": "[\x00-\x1f\x7f-\x9f]",
+    "half a letter": "[\ud800-\udfff]",
+    "marks without end": "[\u0300-\u036f]{9}",
+    "formula": '^[ \'"]*[=+@\uff20\u2212-]|[;,]"?=',
+    "LaTeX": r"\\|\$|\^\^|\[3cm\]|^50%",
+    "Markdown": r"[|`*_#\[\]~]",
+    "other letters": "",
+}
+
+
+def by_kind(texts):
+    """Texts by the kind of their injection: what is counted, with the places where each is tried."""
+    kinds = defaultdict(list)
+    for words in texts:
+        kinds[next(kind for kind, sign in KINDS.items() if re.search(sign, words))].append(words)
+    return dict(kinds)
+
+
 TAGS = {
     "blockquote",
     *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "nav", "article"),

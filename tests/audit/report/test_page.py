@@ -24,7 +24,17 @@ from audit.report.page import KINDS, METHODS
 from audit.report.words import UNSEEN, quotable, visible
 from audit.results import ONE_RUN, REDACTED, AuditResult
 from audit.results.formatting import row
-from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, hostile_page, page_of, planted, planted_estimate
+from tests.audit.report.hostile import (
+    PAYLOADS,
+    TAGS,
+    Page,
+    body,
+    by_kind,
+    hostile_page,
+    page_of,
+    planted,
+    planted_estimate,
+)
 from tests.audit.results.strategies import audits, estimates
 from tests.benchmarks.reports import SIZE, many_results
 from tests.helpers import audited, estimated, replayed
@@ -149,7 +159,7 @@ def test_whatever_a_result_holds_becomes_a_page(result, estimate, public):
 
 @pytest.mark.reliability(11)
 def test_hostile_text_becomes_neither_tag_nor_attribute(parsed, record_property):
-    record_property("tried", len(PAYLOADS))
+    record_property("tried", len(by_kind(PAYLOADS)))
     page = parsed
     assert page.tags <= TAGS
     names = {name for name, _ in page.attributes}
@@ -190,7 +200,7 @@ def test_every_text_of_a_result_is_shown():
 @pytest.mark.reliability(11)
 def test_hostile_text_of_a_public_page_is_not_there_at_all(record_property):
     some = PAYLOADS[::8]
-    record_property("tried", len(some))
+    record_property("tried", len(by_kind(some)))
     page = Page(hostile_page(some, public=True, title="t"))
     assert not [words for words in some if visible(words) in page.text]
 
@@ -283,6 +293,8 @@ def test_counts_of_many_kinds_are_cut():
     bins = {f"bin {k}": k for k in range(500)}
     page = page_of([("a", audited(counts={"x": bins | {"runs": 5}, "y": {"runs": 7}}))])
     assert page.count('<th scope="row">bin ') == KINDS - 1
+    rest = sum(range(KINDS - 1, 500))
+    assert f'<th scope="row">{500 - KINDS + 1} more, together</th><td>{rest:,}</td><td>0</td>' in page
 
 
 @pytest.mark.slow
@@ -343,11 +355,12 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     )
     end = "A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
     assert quotable([("a", audited())]) == (
-        f"The audit did not refute the promise of privacy. {how} 95% confidence. {end}"
+        "The audit did not refute the promise of privacy. It proves a loss of at least 0.8750, where epsilon 1 is "
+        f"promised. {how} 95% confidence. {end}"
     )
     assert quotable([("a", audited()), ("b", IDLE)]) == (
-        f"None of 2 audits refuted a promise of privacy. 1 of them had too few runs to refute one. {how} 95% "
-        f"confidence. {end}"
+        "None of 2 audits refuted a promise of privacy. a proves most of its promise: a loss of at least 0.8750, where "
+        f"epsilon 1 is promised. 1 of them had too few runs to refute one. {how} 95% confidence. {end}"
     )
     words = quotable([("b", broken), ("a", audited())])
     assert words.startswith(

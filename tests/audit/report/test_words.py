@@ -66,6 +66,9 @@ def test_words_follow_the_result():
     assert len(actions(unbounded)) == 2  # no promise is large enough
     assert len(actions(unbounded.redact())) == 1  # which has no event to look at
     assert actions(audited(provenance={"next": "plaudit audit a"}))[0][1] == "plaudit audit a"
+    assert actions(audited(measured=PureDP(0.49)))[0][0].startswith("This audit proves 49% of the promise. More runs")
+    assert actions(audited(measured=PureDP(0.5)))[0][0].startswith("Audit other neighboring databases")
+    assert "A loss below" not in " ".join(unseen(audited(measured=PureDP(0.01))))  # of which nothing is announced
     assert headline([("a", audited())] * 2) == "No violation found in 2 audits."
     assert "which of two values" in meaning(audited(relation="replace_one"))[0]
     assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]

@@ -153,7 +153,7 @@ def test_no_damage_changes_a_value(saved, record_property):
     }
     changed |= {whole[:i] + whole[i + 1 :] for i in range(len(whole))}
     changed |= {whole[:i] for i in range(len(whole))}
-    record_property("tried", len(changed))
+    record_property("tried", 3)  # kinds of damage
     refused = 0
     for damaged in changed - {whole}:
         saved.unlink()  # a new file: some file systems wait for the disk where one becomes shorter

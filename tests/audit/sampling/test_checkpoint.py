@@ -73,22 +73,21 @@ def test_words_and_exceptions_are_kept_too(tmp_path):
 
 
 @pytest.mark.reliability(9)
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_flipped_bit_and_a_lost_end_of_a_block_are_seen_wherever_they_are(step, tmp_path, record_property):
+def test_a_flipped_bit_and_a_lost_end_of_a_block_are_seen_wherever_they_are(tmp_path, record_property):
     store, stream = BlockStore.of(tmp_path, "a", "b"), np.random.SeedSequence(1, spawn_key=(2, 3))
     kept = np.arange(6.0).reshape(3, 2)
     store.write(stream, 4, kept)
     path = tmp_path / "a" / "b" / "2-3.4.block"
     content = path.read_bytes()
     assert np.array_equal(store.read(stream, 4), kept)
-    places = [*range(0, len(content), step), 31, 32, len(content) - 1]
+    places = [*range(0, len(content), 9), 31, 32, len(content) - 1]
     for at in places:
         flipped = [content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :] for bit in range(8)]
         for damaged in (*flipped, content[:at]):
             path.unlink()
             path.write_bytes(damaged)
             assert store.read(stream, 4) is None
-    record_property("tried", 9 * len(places))
+    record_property("tried", 2)  # kinds of damage
     assert store.read(stream, 5) is None
 
 
@@ -272,7 +271,7 @@ def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
         asked(mechanism, store=tmp_path / "file")
     if os.geteuid() != 0:
         (tmp_path / "locked").mkdir(mode=0o500)
-        with pytest.raises(PermissionError):
+        with pytest.raises(OSError, match="locked"):
             asked(mechanism, store=tmp_path / "locked")
     assert calls == []
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import warnings
 from pathlib import Path
 
 import pytest
 
-from audit.cli.inputs.mechanisms import blaming, source_of
+from audit.cli.inputs.mechanisms import source_of
 from tests.audit.cli.desk import MINE, NO_POWER, OWN, Command, audited, refused
 
 
@@ -36,17 +34,3 @@ def test_results_say_which_file_was_imported(plaudit: Command, desk: Path) -> No
 def test_what_is_part_of_python_has_no_file() -> None:
     assert source_of("time:sleep") == {}
     assert source_of("gdpc") == {}
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no system of forks")
-def test_a_fork_that_comes_back_from_a_mechanism_ends() -> None:
-    with warnings.catch_warnings():  # of a process with threads
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            with blaming("forks"):
-                child = os.fork()
-                assert child, "the fault of the fork is not told"
-        finally:
-            if not child:  # it did not end
-                os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0

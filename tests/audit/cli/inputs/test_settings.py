@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
@@ -80,3 +81,29 @@ def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.Monke
     (needed,) = (line for line in lines if line.endswith("needs the extra census: pip install 'plaudit[census]'"))
     assert {"topdown", "phsafe", "bug-topdown-pruned"} <= set(needed.strip().partition(": ")[0].split(", "))
     assert lines[-1].endswith("has the name of one of its packages")
+
+
+def test_doctor_removes_what_killed_runs_have_left(plaudit: Command) -> None:
+    part, temporary = f".{'0a' * 16}.part", Path(tempfile.gettempdir(), f"plaudit-spilled-{'0a' * 8}")
+    for folder in ("out", "kept/deep"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, part).write_bytes(bytes(1500))
+    temporary.mkdir()
+    assert plaudit("doctor", "--clean", "out") == (WITHIN, f"Removed out/{part}: 1.5 kB\n", "")
+    nothing = ": nothing was left by a run that was killed\n"
+    assert plaudit("doctor", "out", "--clean") == (WITHIN, f"out{nothing}", "")
+    removed = f"Removed kept/deep/{part}: 1.5 kB\nRemoved {temporary}: 0 bytes\n"
+    assert plaudit("doctor", "--clean") == (WITHIN, removed, "")
+    assert plaudit("doctor", "--clean") == (WITHIN, f".{nothing}{tempfile.gettempdir()}{nothing}", "")
+
+
+def test_doctor_removes_nothing_where_it_cannot_tell(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("there").mkdir()
+    Path("link").symlink_to("there")
+    for name in ("link", "counts.csv", "nowhere"):
+        assert refused(
+            plaudit("doctor", "--clean", "there", name), f"--clean takes folders, and follows no links, got {name}"
+        )
+    assert refused(plaudit("doctor", "there"), "folders go with --clean, got there")
+    monkeypatch.setattr("audit.cli.doctor.LOCKS", False)
+    assert refused(plaudit("doctor", "--clean", "there"), "--clean needs a system where processes lock files")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_results_folders_and_devices_are_never_replaced(plaudit, folder):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (None, "must be a folder of saved audits"),
+        (None, ": no such file or folder of saved audits"),
         ("", "must hold saved audits"),
         ("[" * 100_000, "is not a result file"),
     ],
@@ -134,3 +135,20 @@ def test_a_report_of_one_file_stands_beside_it_and_not_in_its_place(plaudit, fol
     assert plaudit("report", file).out.startswith(f"Wrote {folder / 'report.html'}: 1 audit, ")
     assert refused(plaudit("report", file, "--out", file), "out must not be a result")
     assert file.read_bytes() == before
+
+
+def test_how_far_the_work_is_is_told(plaudit, folder, monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(what, total, *, unit):
+        told.append(f"{what} {total} {unit}")
+        yield told.append
+
+    monkeypatch.setattr("audit.sampling.progress.progress_bar", bar)
+    audited().to_json(folder / "more.json")
+    once = ["reading 2 results", 1, 1]
+    for name, steps in (("check", once), ("report", [*once, "writing 2 results", 1, 1]), ("compare", once * 2)):
+        assert plaudit(name, *[folder] * (1 + (name == "compare"))).code == 0
+        assert told == steps
+        told.clear()

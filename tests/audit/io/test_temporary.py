@@ -1,0 +1,154 @@
+"""What killed runs leave: told by a name and a lock, removed on demand, and nothing else with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from audit.io import temporary
+from audit.io.files import creating, write_atomically
+from audit.io.temporary import SPILLED, STAGED, cleaned, held, look_for_left, take_left, temporary_folder
+
+PART, HEX = f".{'0a' * 16}.part", "0a" * 8
+
+
+@pytest.fixture(autouse=True)
+def _in_no_time(monkeypatch):
+    take_left()
+    monkeypatch.setattr(temporary, "BETWEEN", 0.0)
+
+
+def left(folder):
+    """Put what killed runs leave into a folder, and return its paths."""
+    (folder / PART).write_bytes(bytes(1500))
+    for name in (f"{STAGED}{HEX}", f"{SPILLED}{HEX}"):
+        (folder / name / "below").mkdir(parents=True)
+        (folder / name / "below" / "rows").write_bytes(bytes(1000))
+    return {folder / name for name in (PART, f"{STAGED}{HEX}", f"{SPILLED}{HEX}")}
+
+
+ELSES = (  # what merely looks like it
+    f"{PART}.txt",
+    f"a{PART}",
+    f".{'0A' * 16}.part",
+    f".{'0a' * 15}.part",
+    f"{STAGED}{HEX}0",
+    f"{STAGED}{HEX[1:]}g",
+    f"{SPILLED}1",
+    f"{SPILLED}{HEX}.csv",
+    f".{SPILLED}{HEX}",
+)
+
+
+def test_what_was_left_is_removed_and_nothing_else(tmp_path):
+    inner = tmp_path / "store" / "deep"
+    inner.mkdir(parents=True)
+    expected = left(tmp_path) | left(inner)
+    for name in ELSES:
+        (inner / name).write_text("mine")
+    elsewhere = tmp_path.with_name("elsewhere")
+    elsewhere.mkdir()
+    others = left(elsewhere)
+    (tmp_path / "link").symlink_to(elsewhere)
+    for name, target in ((f".{'0b' * 16}.part", "file"), (f"{STAGED}{'0b' * 8}", "folder")):
+        (tmp_path / name).symlink_to(tmp_path / target)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / f"{SPILLED}{'0c' * 8}").write_text("no folder")
+    (tmp_path / f".{'0c' * 16}.part").mkdir()
+    os.mkfifo(tmp_path / f".{'0d' * 16}.part")
+    before = set(tmp_path.rglob("*"))
+    assert {path for path, _ in cleaned(tmp_path)} == expected
+    gone = {path for path in before if path in expected or expected & set(path.parents)}
+    assert set(tmp_path.rglob("*")) == before - gone
+    assert all(path.exists() for path in others)
+    assert list(cleaned(tmp_path)) == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from audit.io.files import replacing
+from audit.io.temporary import SPILLED, STAGED, temporary_folder
+here = Path(sys.argv[1])
+with replacing(here / "a") as file, temporary_folder(STAGED, here) as one, temporary_folder(SPILLED, here) as other:
+    for path in (one, other):
+        (path / "rows").write_bytes(bytes(1000))
+    file.write(bytes(1500))
+    file.flush()
+    print("at work", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_what_a_living_process_has_stays_until_it_is_killed(tmp_path):
+    command, pipe = [sys.executable, "-c", KILLED, str(tmp_path)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout.readline() == "at work\n"
+        names = sorted(os.listdir(tmp_path))
+        look_for_left(tmp_path)
+        assert (take_left(), list(cleaned(tmp_path))) == ([], [])
+        process.kill()
+    assert (sorted(os.listdir(tmp_path)), len(names)) == (names, 3)
+    write_atomically(tmp_path / "b", "text")  # the next run
+    write_atomically(tmp_path / "c", "text")
+    words, way = "left by a run that was killed: 3 files, 3.5 kB", f"`plaudit doctor --clean {tmp_path}`"
+    assert take_left() == [f"{words}; remove them with {way}, for they may hold personal data"]
+    assert sorted(size for _, size in cleaned(tmp_path)) == ["1 kB", "1 kB", "1.5 kB"]
+    assert sorted(os.listdir(tmp_path)) == ["b", "c"]
+
+
+def test_what_is_cleaned_before_it_is_locked_is_made_again(tmp_path):
+    path, made = tmp_path / PART, []
+
+    def make():
+        path.write_text("text")
+        made.append(path)
+        if len(made) < 3:  # somebody cleans up in this instant
+            assert len(list(cleaned(tmp_path))) == 1
+
+    _, lock = held(path, make)
+    assert (len(made), list(cleaned(tmp_path))) == (3, [])
+    os.close(lock)
+    assert [one for one, _ in cleaned(tmp_path)] == [path]
+
+
+def test_a_result_that_has_its_name_is_not_lost_with_the_other_name(tmp_path, monkeypatch):
+    """A run that is killed between the two steps of `creating`."""
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+    with creating(tmp_path / "a") as file:
+        file.write(b"text")
+    monkeypatch.undo()
+    assert len(list(cleaned(tmp_path))) == 1
+    assert (os.listdir(tmp_path), (tmp_path / "a").read_text()) == (["a"], "text")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to be somebody else")
+def test_what_is_somebody_elses_stays(tmp_path):
+    paths = left(tmp_path)
+    for path in paths:
+        os.chown(path, 65534, 65534)
+    assert list(cleaned(tmp_path)) == []
+    look_for_left(tmp_path)
+    assert take_left() == []
+    assert all(path.exists() for path in paths)
+
+
+def test_without_locks_nothing_is_taken_for_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(temporary, "LOCKS", False)
+    paths = left(tmp_path)
+    with temporary_folder(SPILLED, tmp_path):
+        write_atomically(tmp_path / "a", "text")
+        assert (list(cleaned(tmp_path)), take_left()) == ([], [])
+    assert set(tmp_path.iterdir()) == {*paths, tmp_path / "a"}
+
+
+def test_a_folder_that_is_gone_or_hidden_holds_nothing(tmp_path):
+    look_for_left(tmp_path / "gone")
+    assert (take_left(), list(cleaned(tmp_path / "gone"))) == ([], [])
+    shutil.rmtree(tmp_path)

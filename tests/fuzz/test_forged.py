@@ -1,0 +1,229 @@
+"""Saved results that somebody forged, signed again where that helps: every kind of forgery on every kind of file."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+
+import pytest
+
+from audit.results.folder import read_results
+from audit.review.verify import verify_result
+from tests.fuzz.holding import FOREIGN
+from tests.fuzz.spoiling import signed
+
+AUDITS = ("old/count", "old/early", "old/outputs", "old/zcdp", "new/count", "new/early", "new/outputs", "again/gdpc")
+OTHERS = ("old/estimate", "old/replay", "session")
+REFUSED, UNPROVED, AS_BEFORE = "refused", "does not follow from its counts", "says what it said"
+SHOWN = "says it of another claim or witness, and shows that"
+
+
+def changed(*way, to):
+    """Make one value another, which may depend on the old one."""
+
+    def change(body):
+        inside = body
+        for key in way[:-1]:
+            inside = inside[key]
+        old = inside[way[-1]]
+        inside[way[-1]] = to(old) if callable(to) else to
+
+    return change
+
+
+def both(*changes):
+    def change(body):
+        for one in changes:
+            one(body)
+
+    return change
+
+
+def budget(body, claim="measured"):
+    (name,) = {"epsilon", "rho", "mu"} & body[claim].keys()
+    return name
+
+
+def lowered(body):
+    """A bound below the promise, and the verdict that fits."""
+    if not body["measured"][budget(body)]:
+        return False
+    body["measured"][budget(body)] = 0.9 * min(body["measured"][budget(body)], body["claim"][budget(body)])
+    body["verdict"] = "not refuted" if body["detectable"] <= 2 * body["claim"][budget(body)] else "no power"
+    return True
+
+
+def raised(body):
+    """A bound above the promise, and an accusation."""
+    body["measured"][budget(body)] = 1.1 * max(body["measured"][budget(body)], body["claim"][budget(body)])
+    body["verdict"] = "violated"
+
+
+def moved(body):
+    """Guesses of one database moved to the other, or runs to another bin."""
+    keys = sorted((key for key in body["counts"]["x"] if key != "runs"), key=body["counts"]["x"].get)
+    x = body["counts"]["x"]
+    x[keys[0]], x[keys[-1]] = x[keys[-1]], x[keys[0]]
+
+
+def weaker(body):
+    """Another promise, with all that follows from the old one left as it was but the verdict."""
+    body["claim"][budget(body)] *= 10
+    body["verdict"] = "not refuted" if body["detectable"] <= 2 * body["claim"][budget(body)] else "no power"
+
+
+def under(relation):
+    return both(*(changed(key, "relation", to=relation) for key in ("claim", "measured")))
+
+
+def more_runs(factor):
+    """Every count so many times: so much evidence."""
+
+    def change(body):
+        for counts in (body["counts"], *(other["counts"] for other in body["others"])):
+            for side in counts.values():
+                side.update({key: factor * value for key, value in side.items()})
+
+    return change
+
+
+def all_the_error(body):
+    """Each event spends all of the error probability."""
+    if not body["others"]:
+        return False
+    for event in (body, *body["others"]):
+        event["basis"]["share"] = 1.0
+    return True
+
+
+def witness(body):
+    body["support"] = {"order": "possible on x only", "probability": 0.5}
+    body["verdict"] = "violated"
+
+
+CLAIM = {"kind": "gaussian", "mu": 9.0, "relation": "add_remove"}
+THEOREM = "Gaussian trade-off of a Clopper-Pearson rectangle"
+# What is forged of an audit, and what has to become of it.
+OF_AUDITS = {
+    "a smaller bound": (lowered, UNPROVED),
+    "a larger bound": (raised, UNPROVED),
+    "counts that prove another bound": (moved, UNPROVED),
+    "every count ten times": (more_runs(10), UNPROVED),
+    "no counts": (changed("counts", to={}), REFUSED),
+    "counts of one database": (changed("counts", to=lambda old: {"x": old["x"]}), REFUSED),
+    "a negative count": (changed("counts", "x", "runs", to=-1), REFUSED),
+    "half a run": (changed("counts", "x", "runs", to=0.5), REFUSED),
+    "more runs than any number holds": (changed("counts", "x", "runs", to=2**70), UNPROVED),
+    "a count that is a truth value": (changed("counts", "x", "runs", to=True), REFUSED),
+    "a count in words": (changed("counts", "x", "runs", to="131"), REFUSED),
+    "a verdict alone": (changed("verdict", to=lambda old: "violated" if old != "violated" else "not refuted"), REFUSED),
+    "a verdict that there is not": (changed("verdict", to="passed"), REFUSED),
+    "a weaker claim": (weaker, UNPROVED),
+    "a claim of another family": (changed("claim", to=CLAIM), REFUSED),
+    "a claim that cannot be": (changed("claim", to=lambda old: {**old, "kind": "none"}), REFUSED),
+    "another relation of the claim": (changed("claim", "relation", to="replace_one"), REFUSED),
+    "another relation of claim and bound": (under("replace_one"), REFUSED),
+    "another relation of everything": (
+        both(under("replace_one"), changed("relation", to="replace_one")),
+        SHOWN,
+    ),
+    "another distance": (changed("distance", to=2), UNPROVED),
+    "another confidence": (changed("confidence", to=0.6), UNPROVED),
+    "an impossible confidence": (changed("confidence", to=1.5), REFUSED),
+    "a minimum detectable loss that suits": (changed("detectable", to=lambda old: 0.99 * old), UNPROVED),
+    "another largest bound": (changed("ceiling", to=lambda old: old + 1), UNPROVED),
+    "the theorem of another method": (changed("bound", to=THEOREM), UNPROVED),
+    "a theorem that there is not": (changed("bound", to="a lucky guess"), UNPROVED),
+    "runs that chose the event, and are counted": (changed("selection", to=10**6), UNPROVED),
+    "all of the error for each event": (all_the_error, UNPROVED),
+    "a witness that nobody saw": (witness, SHOWN),
+    "a number in words": (changed("confidence", to="0.95"), REFUSED),
+    "a number beyond floats": (changed("ceiling", to=10**400), REFUSED),
+    "a list in the place of a number": (changed("ceiling", to=[1.0]), REFUSED),
+    "events that are none": (changed("others", to=[{}]), REFUSED),
+}  # fmt: skip
+
+
+# What is forged of any file, as a text.
+OF_TEXTS = {
+    "changed, and not signed again": lambda body: signed(body).replace(": ", ":  ", 1).replace('"kind"', '"Kind"'),
+    "no checksum": lambda body: json.dumps({"schema": 2, **body}),
+    "a checksum that is no text": lambda body: json.dumps({"schema": 2, **body, "sha256": 7}),
+    "a schema of the future": lambda body: signed({**body, "schema": 3}),
+    "no schema": lambda body: signed(body).replace('"schema": 2, ', ""),
+    "a field more": lambda body: signed({**body, "checked_by": "me"}),
+    "a field less": lambda body: signed({key: value for key, value in body.items() if key not in list(body)[1:2]}),
+    "another kind": lambda body: signed({**body, "kind": "estimate" if body["kind"] != "estimate" else "replay"}),
+    "a kind that there is not": lambda body: signed({**body, "kind": "certificate"}),
+    "a key twice": lambda body: '{"kind": "none", ' + signed(body)[1:],
+    "NaN": lambda body: signed({**body, "seconds": float("nan")}),
+    "infinity": lambda body: signed({**body, "seconds": float("inf")}),
+    "two results in one file": lambda body: signed(body) + signed(body),
+    "a list of results": lambda body: f"[{signed(body)}, {signed(body)}]",
+    "a result in a result": lambda body: signed({**body, "kind": body}),
+    "nested without end": lambda body: '{"a":' * 100_000 + "1" + "}" * 100_000,
+    "nothing": lambda body: "",
+    "half a letter": lambda body: signed({**body, "kind": "\ud800"}),
+}
+
+
+def forged(desk, name):
+    body = json.loads((desk / f"{name}.json").read_bytes())
+    del body["schema"], body["sha256"]
+    return body
+
+
+def becomes(path, text, before):
+    """What becomes of a forged file: refused in a line that names it, or read, and then verified."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        found = read_results(path)
+    except ValueError as error:
+        words = str(error)
+        named = path.name in words and "\n" not in words and not FOREIGN.search(words)
+        return REFUSED if named else f"foreign: {words}"
+    try:
+        for _, audit in found.audits:
+            verify_result(audit)
+    except ValueError as error:
+        return f"foreign: {error}" if FOREIGN.search(str(error)) else UNPROVED
+    ((_, audit),) = found.audits
+    if audit.relation != before["relation"] or audit.support is not None:
+        return SHOWN if "replace one" in str(audit) or "by the exact law" in str(audit) else str(audit)
+    return AS_BEFORE if audit.verdict == before["verdict"] else str(audit)
+
+
+@pytest.mark.reliability(9)
+@pytest.mark.parametrize("name", AUDITS)
+def test_a_forged_audit_is_refused_or_shows_what_was_forged(name, desk, tmp_path, record_property):
+    whole, made = forged(desk, name), {}
+    assert becomes(tmp_path / "forged.json", signed(whole), whole) == AS_BEFORE  # negative control: the forger can sign
+    for kind, (change, _) in OF_AUDITS.items():
+        body = deepcopy(whole)
+        if change(body) is not False:
+            made[kind] = becomes(tmp_path / "forged.json", signed(body), whole)
+    record_property("tried", len(made))
+    assert made == {kind: OF_AUDITS[kind][1] for kind in made}
+
+
+@pytest.mark.reliability(9)
+@pytest.mark.parametrize("name", [*AUDITS, *OTHERS])
+def test_a_file_of_another_form_is_refused(name, desk, tmp_path, record_property):
+    """A session may say more than its audits do."""
+    whole = forged(desk, name)
+    texts = {kind: text(whole) for kind, text in OF_TEXTS.items() if name != "session" or kind != "a field more"}
+    made = {kind: becomes(tmp_path / "forged.json", text, whole) for kind, text in texts.items()}
+    record_property("tried", len(made))
+    assert made == dict.fromkeys(texts, REFUSED)
+
+
+@pytest.mark.reliability(9)
+@pytest.mark.parametrize(("name", "other"), [("old/count", "old/outputs"), ("new/early", "old/zcdp")])
+@pytest.mark.parametrize("part", ["counts", "measured", "basis"])
+def test_parts_of_two_audits_are_no_audit(name, other, part, desk, tmp_path):
+    whole, second = forged(desk, name), forged(desk, other)
+    assert whole[part] != second[part]
+    for verdict in ("violated", "not refuted", "no power"):
+        text = signed({**whole, part: second[part], "verdict": verdict})
+        assert becomes(tmp_path / "forged.json", text, whole) in (REFUSED, UNPROVED)
