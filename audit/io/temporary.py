@@ -81,7 +81,7 @@ def look_for_left(folder: Path) -> None:
     if sizes:
         number = sum(map(len, sizes))
         many = f"{number} file{'s' * (number != 1)}, {in_bytes(sum(map(sum, sizes)))}"
-        clean = f"remove them with `plaudit doctor --clean {shlex.quote(str(folder))}`, for they may hold personal data"
+        clean = f"`plaudit doctor --clean {shlex.quote(str(folder))}` removes what may be personal data"
         words = f"left by a run that was killed: {many}; {clean}"
     _left[folder] = words
 

@@ -105,7 +105,7 @@ def test_what_killed_runs_have_left_is_named(release, desk):
         code, _, err = release("ons")
     assert code == DONE
     assert sorted(err.splitlines()) == sorted(
-        f"plaudit: left by a run that was killed: 1 file, 1.5 kB; remove them with `plaudit doctor --clean "
-        f"{folder.parent}`, for they may hold personal data"
+        f"plaudit: left by a run that was killed: 1 file, 1.5 kB; `plaudit doctor --clean "
+        f"{folder.parent}` removes what may be personal data"
         for folder in places
     )
