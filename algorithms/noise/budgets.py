@@ -6,6 +6,7 @@ import math
 from typing import cast
 
 from scipy.optimize import brentq
+from scipy.special import ndtri
 
 from algorithms.noise.discrete_gaussian import DiscreteGaussian
 from algorithms.noise.geometric import TwoTailedGeometric
@@ -13,6 +14,8 @@ from algorithms.noise.margins import beyond, checked_margin, inside
 from audit.arguments import positive_number
 
 __all__ = ["exact_budget_for", "margins_around"]
+
+CONTINUOUS = 1e9  # a margin from which on noise is as good as continuous: to one part in 1e18
 
 
 def exact_budget_for(
@@ -32,8 +35,11 @@ def exact_budget_for(
         law = DiscreteGaussian(scale) if privacy_definition == "zcdp" else TwoTailedGeometric(1 / scale)
         return math.log(beyond(law, margin) or 1e-300) - math.log(missed)
 
-    log_scale = cast(float, brentq(excess, math.log(0.01), math.log(100 / confidence), xtol=1e-13))
-    scale = reach * math.exp(log_scale) * (1 - 1e-10)
+    if reach < CONTINUOUS:
+        ratio = math.exp(cast(float, brentq(excess, math.log(0.01), math.log(100 / confidence), xtol=1e-13)))
+    else:  # steps of one do not show, and no law need be as wide as the bracket is
+        ratio = 1 / (-ndtri(missed / 2) if privacy_definition == "zcdp" else -math.log(missed))
+    scale = reach * ratio * (1 - 1e-10)
     return (sensitivity / scale) ** 2 / 2 if privacy_definition == "zcdp" else sensitivity / scale
 
 

@@ -35,21 +35,21 @@ const laws = (() => {
 
   // Symmetric laws on whole numbers: tail(m) is P(K >= m), for m >= 1.
   function discreteGaussian(sigma) {
-    if (sigma > 50) { // the Euler-Maclaurin midpoint rule with two corrections
-      const tail = m => {
-        const x = m - 0.5, slope = x / sigma ** 2, integral = erfcx(x / (SQRT2 * sigma)) / 2;
-        const corrections = -slope / 24 - 7 / 5760 * slope * (3 / sigma ** 2 - slope ** 2);
-        return exp(-0.5 * (x / sigma) ** 2) * (integral + corrections / (sqrt(2 * PI) * sigma));
-      };
-      return {sigma, tail};
-    }
-    function from(m) { // term by term, the smallest first
-      let sum = 0;
-      for (let k = m + ceil(12 * sigma) + 40; k >= m; k--) sum += exp(-0.5 * (k / sigma) ** 2);
+    function from(m) { // term by term
+      let sum = 0, term = 1;
+      while (term > sum / 1e18) sum += term = exp(-0.5 * (m++ / sigma) ** 2);
       return sum;
     }
-    const whole = 1 + 2 * from(1);
-    return {sigma, tail: m => from(m) / whole};
+    const whole = sigma > 50 ? sqrt(2 * PI) * sigma : 1 + 2 * from(1);
+    const tail = m => {
+      const x = m - 0.5, slope = x / sigma ** 2;
+      if (sigma <= 50 || slope > 0.1) return from(m) / whole;
+      // The Euler-Maclaurin midpoint rule with two corrections, for terms that hardly change.
+      const integral = erfcx(x / (SQRT2 * sigma)) / 2;
+      const corrections = -slope / 24 - 7 / 5760 * slope * (3 / sigma ** 2 - slope ** 2);
+      return exp(-x * slope / 2) * (integral + corrections / whole);
+    };
+    return {sigma, tail};
   }
   function geometric(epsilon) { // two-tailed, of an epsilon per unit
     const q = exp(-epsilon);

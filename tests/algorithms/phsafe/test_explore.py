@@ -160,6 +160,13 @@ def test_exact_budget_is_the_least_that_meets_the_margin(margin, stability, conf
     assert exact(budget * (1 - 1e-6)) == margin + 1
 
 
+@pytest.mark.parametrize(("margin", "rel"), [(10**9 - 1, 1e-9), (10**13, 1e-9)])
+def test_of_wide_margins_the_budget_is_that_of_continuous_noise(margin, rel):
+    """Exponential tails are a tenth at log(10) scales, normal ones at 1.6449 sigma."""
+    assert exact_budget_for(margin, 1, privacy_definition="puredp") == pytest.approx(math.log(10) / margin, rel)
+    assert exact_budget_for(margin, 1) == pytest.approx((1.6448536269514722 / margin) ** 2 / 2, 3 * rel)
+
+
 # Exploring
 
 
