@@ -220,7 +220,8 @@ def _header(path: Path) -> list[str]:
         raise ValueError(f"{path} must begin with the names of its columns, got a line of {LONGEST_HEADER:,} bytes")
     line = first.decode("utf-8-sig")
     row = next(csv.reader([line]), [])
-    if len(next(csv.reader([line], delimiter=";"), [])) > len(row):
+    bare = re.sub('"[^"]*"', "", line)  # names in quotes may have either
+    if bare.count(";") > bare.count(","):
         raise ValueError(f"{path} {LAYOUT}, got semicolons in {reprlib.repr(line)}")
     names = [name.strip() or f"column{place}" for place, name in enumerate(row)]
     if not names:

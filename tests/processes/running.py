@@ -10,6 +10,7 @@ import os
 import re
 import select
 import shlex
+import signal
 import sys
 import time
 import warnings
@@ -23,7 +24,7 @@ from typing import Any
 import pytest
 
 from audit import cli
-from audit.cli.supervision import supervised
+from audit.cli.supervision import ENDINGS, supervised
 from experiments import __main__ as experiments
 from tests.fuzz.running import settle
 
@@ -70,6 +71,9 @@ class Running:
 
         def begin() -> None:
             settle(folder, spill, (pipes[0][1], pipes[1][1]))
+            for number in ENDINGS:  # these tests may run below nohup, whose commands ignore them
+                if signal.getsignal(number) == signal.SIG_IGN:
+                    signal.signal(number, signal.SIG_DFL)
             if watched:
                 supervised(work, program)
             work()
