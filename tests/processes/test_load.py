@@ -108,8 +108,8 @@ def test_an_audit_in_fifty_pieces_is_that_of_one_run(tmp_path, record_property):
 def test_of_audits_into_one_folder_at_once_none_is_lost(making, record_property):
     one, number, at_once = making(COMMANDS["audit"]), 200, 8  # processes, each of which has memory of its own
     folder, running, ends = one.prepared(), [], []
-    plain = one.command.replace("--seed 1", "--seed {}").replace(" --store kept", "")
-    assert plain != one.command
+    # At this confidence one of all is called violated by chance with probability at most 0.0002.
+    plain = one.command.replace("--seed 1", "--seed {} --confidence 0.999999").replace(" --store kept", "")
     for seed in range(number):
         running.append(Running(plain.format(seed), folder))
         if len(running) == at_once or seed == number - 1:
