@@ -49,7 +49,7 @@ def test_thousands_of_results_are_read(many, record_property, name):
     record_property(
         "words", f"{name} of {NUMBER:,} results: {float(seconds):.0f} s of a core, {int(memory) // 2**10} MiB"
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == (0 if name == "compare" else 1), done.stderr  # a violation, as often as there are files
     assert int(memory) < MOST
 
 
