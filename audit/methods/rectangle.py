@@ -40,7 +40,7 @@ class Rectangle(RegionMethod):
 
     def each_region(self, basis: Basis) -> float:
         """Return the confidence of either region, of which there are two."""
-        return 1 - (1 - self.confidence) / 2
+        return 1 - (1 - self.confidence_at(basis)) / 2
 
     def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the largest epsilon that is rejected, where all below it are too; 0 if none is."""

@@ -142,7 +142,7 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
     other = "Audit other neighboring databases, too: they may lose more."
     advice = [(more, command) if isinstance(command, str) else (other, "")]
     if share < HALF:
-        little = f"This audit proves {at_most(100 * share, 2)}% of the promise. "
+        little = f"This audit proves {at_least(100 * share, 2)}% of the promise. "
         advice.insert(0, (f"{little}More runs, or outputs of an earlier step, may prove more.", ""))
     return [*advice, ("Do not take a pass for a proof, and audit again whenever the program changes.", "")]
 
@@ -178,14 +178,13 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
         one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
         rest = "" if broken == len(audits) else " The others did not refute their promises, which is no proof of them."
         return f"{some} {one} {how}{rest}"
-    name, best = max(audits, key=lambda entry: excess(entry[1]))
-    cells = row(best.summary())
-    proved = f"a loss of at least {cells['measured']}, where {cells['promised']} is promised."
-    none = (
-        f"None of {every} refuted a promise of privacy. {name} proves most of its promise: {proved}"
-        if len(audits) > 1
-        else f"The audit did not refute the promise of privacy. It proves {proved}"
-    )
+    none = f"None of {every} refuted a promise of privacy."  # the largest of several bounds has no such confidence
+    if len(audits) == 1:
+        cells = row(results[0].summary())
+        none = (
+            f"The audit did not refute the promise of {cells['promised']}. With {sure} confidence the loss is at least "
+            f"{cells['measured']}, by {event_class(results[0])}."
+        )
     who = "It" if len(audits) == 1 else f"{idle} of them"
     few = f" {who} had too few runs to refute one." if idle else ""
     return f"{none}{few} {how} A promise that is not refuted is not proved: smaller or rarer losses stay hidden."

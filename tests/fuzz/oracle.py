@@ -153,7 +153,7 @@ def anytime(event: Event, epsilon: float) -> bool:
 def rectangle(event: Event, epsilon: float) -> bool:
     """Ding and others: no event is likelier by more than the promised factor, and delta; there are two regions."""
     factor, delta = math.exp(min(epsilon * event.distance, 700.0)), event.forgiven(epsilon)
-    return any(low > high * factor + delta for low, high in event.corners(event.all_error / 2))
+    return any(low > high * factor + delta for low, high in event.corners(event.error / 2))
 
 
 def gaussian(event: Event, mu: float) -> bool:

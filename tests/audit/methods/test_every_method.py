@@ -164,6 +164,17 @@ def test_every_look_has_its_share_of_the_error(method):
 
 
 @pytest.mark.parametrize("method", CLAIMS)
+@pytest.mark.parametrize("share", [0.95, 0.05])
+def test_every_event_has_its_share_of_the_error(method, share):
+    """Several events are counted on the same runs: each has the bound of one event alone at its part of the error."""
+    how, alone = method(CLAIMS[method], 1, 0.95), method(CLAIMS[method], 1, 1 - 0.05 * share)
+    counts, basis = named((90, 5, 5), (5, 90, 5)), how.basis(BOTH)
+    shared = how.lower(counts, {**basis, "share": share})
+    assert shared == pytest.approx(alone.lower(counts, basis), rel=1e-9)
+    assert shared < how.lower(counts, basis)
+
+
+@pytest.mark.parametrize("method", CLAIMS)
 def test_nothing_seen_shows_nothing(method):
     empty = audited((0, 0), (0, 0), method=method)
     assert (empty.measured.budget, empty.ceiling, empty.detectable) == (0, 0, math.inf)

@@ -355,12 +355,12 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     )
     end = "A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
     assert quotable([("a", audited())]) == (
-        "The audit did not refute the promise of privacy. It proves a loss of at least 0.8750, where epsilon 1 is "
-        f"promised. {how} 95% confidence. {end}"
+        "The audit did not refute the promise of epsilon 1. With 95% confidence the loss is at least 0.8750, by a rule "
+        f"that guesses the database. {how} 95% confidence. {end}"
     )
     assert quotable([("a", audited()), ("b", IDLE)]) == (
-        "None of 2 audits refuted a promise of privacy. a proves most of its promise: a loss of at least 0.8750, where "
-        f"epsilon 1 is promised. 1 of them had too few runs to refute one. {how} 95% confidence. {end}"
+        f"None of 2 audits refuted a promise of privacy. 1 of them had too few runs to refute one. {how} 95% "
+        f"confidence. {end}"
     )
     words = quotable([("b", broken), ("a", audited())])
     assert words.startswith(
