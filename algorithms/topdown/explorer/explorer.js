@@ -1,12 +1,13 @@
 // TopDown's sheet: the numbers of algorithms/topdown/explorer/sheet.py.
 sheets.topdown = (() => {
+  const WIDEST = 1e10, add = (list, of) => list.reduce((all, one) => all + of(one), 0);
+
   function compute(state, {levels, queries, points}) {
     const given = name => state[`topdown/all/all/${name}`], row = state["topdown/curve/all/row"];
     const kind = given("privacy"), relation = given("relation"), wanted = given("margin"), share = given("pays") === "share";
     // A record that is replaced changes two counts.
     const sensitivity = relation === "add_remove" ? 1 : kind === "zcdp" ? Math.SQRT2 : 2;
     const [results, tell] = found(), shares = {}, places = [], parts = (query, level) => state[`topdown/${query}/${level}/parts`];
-    const add = (list, of) => list.reduce((all, one) => all + of(one), 0);
     const ofQueries = level => add(queries, query => parts(query, level));
     const asked = levels.filter(level => parts("all", level) > 0 && ofQueries(level) > 0);
     const whole = add(asked, level => parts("all", level));
@@ -27,7 +28,9 @@ sheets.topdown = (() => {
       tell(`topdown/all/${level}`, {share: add(queries, query => shares[`${query}/${level}`] ?? 0) || null});
       for (const query of queries) {
         const part = shares[`${query}/${level}`] || null, budget = part && total * part;
-        const law = laws.noise(kind, sensitivity, budget), margin = law && laws.exactMargin(law);
+        let law = laws.noise(kind, sensitivity, budget);
+        if (law?.sigma > WIDEST) law = null;
+        const margin = law && laws.exactMargin(law);
         const place = `topdown/${query}/${level}`, totals = state[`${place}/totals`];
         tell(place, {share: part, budget, sigma: law && law.sigma, margin});
         places.push({place, law, margin, budget, sensitivity, totals});
@@ -44,8 +47,7 @@ sheets.topdown = (() => {
       });
     });
     for (const [before, other, times] of [["replaced_", "replace_one", 2], ["added_", "add_remove", 0.5]]) {
-      const budget = other === relation ? total : total * times;
-      tell("topdown/total/all", laws.promise(kind, budget, given("delta")), before);
+      tell("topdown/total/all", laws.promise(kind, other === relation ? total : total * times, given("delta")), before);
     }
     return results;
   }
@@ -55,12 +57,11 @@ sheets.topdown = (() => {
     const next = {"topdown/all/all/budget": results["topdown/all/all/budget"], "topdown/all/all/margin": null};
     const of = (query, level) =>
       results[`topdown/${query}/${level}/even`] ?? results[`topdown/${query}/${level}/budget`] ?? 0;
-    const whole = level => queries.reduce((all, query) => all + of(query, level), 0);
+    const whole = level => add(queries, query => of(query, level));
     const part = (size, sizes) => Math.ceil(999_999 * size / Math.max(...sizes)) || 0;
     for (const level of levels) {
       next[`topdown/all/${level}/parts`] = part(whole(level), levels.map(whole));
-      if (!queries.some(query => results[`topdown/${query}/${level}/even`])) continue;
-      for (const query of queries)
+      if (queries.some(query => results[`topdown/${query}/${level}/even`])) for (const query of queries)
         next[`topdown/${query}/${level}/parts`] = part(of(query, level), queries.map(query => of(query, level)));
     }
     return next;

@@ -14,6 +14,7 @@ from algorithms.noise.formulas import (
     pure_budget,
     whole_numbers,
 )
+from algorithms.topdown.explorer.sheet import WIDEST
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]
@@ -58,7 +59,7 @@ def _noise(place: str, budget: str, pure: str, replaced: str, numbers: str, ther
     """Return sigma and margin of a query with so much budget, where it is asked and the law exists."""
     epsilon = f"[{place}/epsilon a count]"
     scale = f"SQRT(1/IF({replaced},{budget},2*{budget}))"
-    exists = f"IF({pure},[{place}/epsilon a count]>=1E-12,AND([{place}/scale]>=1E-12,[{place}/scale]<=1E12))"
+    exists = f"IF({pure},[{place}/epsilon a count]>=SQRT(2)/{WIDEST:.0E},[{place}/scale]<={WIDEST:.0E})"
     cells: Cells = {
         f"{place}/epsilon a count": f'IF({there},{budget}/IF({replaced},2,1),"")',
         f"{place}/scale": f'IF({there},{scale},"")',

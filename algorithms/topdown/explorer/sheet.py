@@ -35,6 +35,7 @@ KINDS: dict[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
 RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
 ALL, CURVE, NOW = "topdown/all/all", "topdown/curve/all/row", "topdown/curve/now"
 MARGIN, PAYS = f"{ALL}/margin", f"{ALL}/pays"  # wanted of the query that is drawn; who gives the budget for it
+WIDEST = 1e10  # the largest sigma that the sheet knows; margins of much wider noise are not exact in float64
 POINTS = tuple(f"{place:02}" for place in range(len(margins_around(0))))
 QUANTITIES = ("share", "budget", "sigma", "margin", *OF_TOTALS)
 
@@ -163,11 +164,12 @@ def _shares(given: dict[str, Any], levels: Sequence[str], queries: Sequence[str]
 
 
 def _law(promise: Claim, share: Fraction) -> Law | None:
-    """Return the noise of a query with a share of the budget, or None where there is no noise for so little."""
+    """Return the noise of a query with a share of the budget, or None where it would be too wide."""
     try:
-        return Budget(promise, [1], [{"total": 1}]).law(share, "total", 0)
+        law = Budget(promise, [1], [{"total": 1}]).law(share, "total", 0)
     except ValueError:
         return None
+    return law if _sigma(law) <= WIDEST else None
 
 
 def _sigma(law: Law) -> float:

@@ -13,7 +13,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise.margins import exact_margin_of_error
 from algorithms.topdown import preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.explorer.sheet import LEVELS, PLACES, POINTS, compute, sheet, sheet_of
+from algorithms.topdown.explorer.sheet import LEVELS, PLACES, POINTS, WIDEST, compute, sheet, sheet_of
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.presets import PRESETS, settings_of
 from audit.claims import ZCDP, PureDP
@@ -166,9 +166,9 @@ def test_shares_are_parts_of_what_is_asked():
 
 def test_a_budget_too_small_for_noise_has_none():
     state = {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": 0.001}
-    state |= {"topdown/all/nation/parts": 9999, "topdown/all/block/parts": 1, "topdown/cenrace/block/parts": 1}
-    state |= {f"topdown/detailed/{place}/parts": 9999 for place in PLACES.values()}
-    assert compute(SHEET.checked(state))["topdown/cenrace/block/sigma"] is not None
+    state |= {"topdown/all/nation/parts": 400, "topdown/all/block/parts": 1, "topdown/cenrace/block/parts": 1}
+    state |= {f"topdown/detailed/{place}/parts": 400 for place in PLACES.values()}
+    assert 1e9 < compute(SHEET.checked(state))["topdown/cenrace/block/sigma"] <= WIDEST
     smallest = {f"topdown/all/{place}/parts": 9999 for place in PLACES.values()} | {"topdown/all/block/parts": 1}
     smallest |= {key: 9999 for key in SHEET.published if key.endswith("block/parts") and "/all/" not in key}
     smallest |= {"topdown/cenrace/block/parts": 1, "topdown/all/all/privacy": "puredp", "topdown/all/all/budget": 0.001}
