@@ -21,6 +21,20 @@ def unhurried(monkeypatch):
     monkeypatch.setattr("audit.sampling.progress.EVERY", 3600.0)
 
 
+@pytest.fixture(scope="module")  # a process can have one alone, and none while it awaits something
+def browser():
+    """Chromium, closed after the last test of a module that opens pages."""
+    from tests.benchmarks.reports import browser_path
+
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if browser_path() is None:
+        pytest.skip("Debian's package chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser_path())
+        yield chromium
+        chromium.close()
+
+
 @pytest.fixture(scope="session")
 def good_files(tmp_path_factory):
     """One folder with a good file of every kind that the command reads; whoever uses it works on a copy."""

@@ -15,7 +15,6 @@ from audit.results.plots import BLACK, DARK, GRAY, PAGE, house_style, new_figure
 from experiments.__main__ import FIGURES
 from experiments.drawing import bar, entitle, head, line_key
 from experiments.experiment import NAMES, find, load_numbers
-from tests.benchmarks.reports import browser_path
 
 SMALLEST = 8.0  # points, at the width of a page
 MOST_PANELS, MOST_LINES = 3, 2
@@ -145,23 +144,17 @@ def test_no_color_is_faint_on_a_dark_screen():
 
 
 @pytest.mark.slow
-def test_an_embedded_figure_follows_the_scheme_of_its_page(tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if browser_path() is None:
-        pytest.skip("Debian's package chromium is not installed")
+def test_an_embedded_figure_follows_the_scheme_of_its_page(tmp_path, browser):
     figure = (FIGURES / "neighbor_relation.svg").as_uri()
     seen = {}
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path())
-        for system in ("light", "dark"):
-            page = browser.new_page(color_scheme=system)
-            for theme in ("light", "dark"):  # as the switch of the site sets it, whatever the system has
-                (tmp_path / "a.html").write_text(f"<html style='color-scheme: {theme}'><img src='{figure}'></html>")
-                page.goto((tmp_path / "a.html").as_uri())
-                page.locator("img").screenshot(path=tmp_path / "a.png")
-                ground = matplotlib.image.imread(tmp_path / "a.png")[2, 2, :3]
-                seen[system, theme] = "#" + "".join(f"{round(255 * part):02X}" for part in ground)
-        browser.close()
+    for system in ("light", "dark"):
+        page = browser.new_page(color_scheme=system)
+        for theme in ("light", "dark"):  # as the switch of the site sets it, whatever the system has
+            (tmp_path / "a.html").write_text(f"<html style='color-scheme: {theme}'><img src='{figure}'></html>")
+            page.goto((tmp_path / "a.html").as_uri())
+            page.locator("img").screenshot(path=tmp_path / "a.png")
+            ground = matplotlib.image.imread(tmp_path / "a.png")[2, 2, :3]
+            seen[system, theme] = "#" + "".join(f"{round(255 * part):02X}" for part in ground)
     assert seen == {
         (system, theme): color
         for system in ("light", "dark")

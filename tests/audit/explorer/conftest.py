@@ -7,7 +7,6 @@ import pytest
 from algorithms.systems import sheets
 from audit.explorer.page import build_page
 from audit.explorer.sheet import Explored
-from tests.benchmarks.reports import browser_path
 
 PLACED = "() => document.documentElement.classList.contains('ready')"
 
@@ -20,17 +19,6 @@ def all_sheets():
 def known_sheets():
     """The sheets that the page has."""
     return sheets()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if browser_path() is None:
-        pytest.skip("Debian's package chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser_path())
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

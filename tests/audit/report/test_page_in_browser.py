@@ -13,11 +13,7 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.report.page import build_report
 from audit.report.words import visible
 from tests.audit.report.hostile import PAYLOADS, by_kind, hostile_page, planted
-from tests.benchmarks.reports import browser_path
 from tests.helpers import audited, estimated
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(browser_path() is None, reason="Debian's package chromium is not installed")
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 ACTIVE = (
@@ -50,14 +46,6 @@ PAGES = {
     "public": build_report(AUDITS, ESTIMATES, title="Audits of a release", public=True),
     "estimates": build_report([], ESTIMATES, title="Estimates"),
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=browser_path())
-        yield found
-        found.close()
 
 
 @pytest.fixture
