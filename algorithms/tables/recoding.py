@@ -14,7 +14,7 @@ from typing import Any
 from algorithms.schema import read_named
 from algorithms.tables.frames import Frame
 
-__all__ = ["Recoded", "in_sql", "recoded"]
+__all__ = ["Recoded", "broken_rule", "in_sql", "recoded"]
 
 WITH: tuple[set[str], ...] = (set(), {"add"}, {"values"}, {"ranges"}, {"values", "ranges"})  # what "from" goes with
 KINDS = {"from": str, "add": int, "values": dict, "ranges": dict}
@@ -76,19 +76,26 @@ class Recoded:
         return ", ".join([*(f"{_expression(how)} as {in_sql(name)}" for name, how in self.columns.items()), *kept])
 
     def check(self, rows: str, fetch: Callable[[str], Frame]) -> None:
-        """Refuse the first column of which a value has no code; rows are read once for all of them."""
+        """Refuse the columns of which a value has no code; rows are read once for all of them."""
         coded = [(name, how) for name, how in self.columns.items() if "from" in how and len(how) > 1]
         missing = [(in_sql(how["from"]), f"filter (where {_expression(how)} is null)") for _, how in coded]
         parts = (
             f"count(*) {null} as n{j}, min({given}::varchar) {null} as v{j}" for j, (given, null) in enumerate(missing)
         )
         tally = fetch(f"select {', '.join(parts)} from {rows}") if coded else Frame({})
+        broken = []
         for j, (name, how) in enumerate(coded):
             if number := int(tally[f"n{j}"][0]):
                 rule = f"must be a whole number, for {name}" if "add" in how else f"must have a code for {name}"
-                value, noun = tally[f"v{j}"][0], "row" if number == 1 else "rows"
-                example = "a missing value" if value is None else reprlib.repr(value)
-                raise ValueError(f"{self.what}: {how['from']} {rule}; {number:,} {noun} broke it, such as {example}")
+                broken.append(broken_rule(f"{how['from']} {rule}", number, tally[f"v{j}"][0]))
+        if broken:
+            raise ValueError(f"{self.what}: {'; '.join(broken)}")
+
+
+def broken_rule(rule: str, rows: int, value: str | None) -> str:
+    """Return a rule with how many rows break it, and a value that does."""
+    example = "a missing value" if value is None else reprlib.repr(value)
+    return f"{rule}; {rows:,} {'row' if rows == 1 else 'rows'} broke it, such as {example}"
 
 
 def recoded(what: str, source: str | os.PathLike[str], recode: Any, known: Iterable[str | None]) -> Any:

@@ -30,7 +30,7 @@ from algorithms.tables.intake.expressions import (
     place_columns,
 )
 from algorithms.tables.opening import GIVEN, in_sql, reading
-from algorithms.tables.recoding import Recoded
+from algorithms.tables.recoding import Recoded, broken_rule
 from algorithms.tables.spilled import LEAVES, Spilled, pieces
 from audit.io.text import printable
 
@@ -324,13 +324,14 @@ def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
 
 
 def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
-    """Refuse the first rule that groups of rows break."""
+    """Refuse what groups of rows hold, with every rule that they break."""
+    broken = []
     for rule, wrong, rows, value in rules:
-        broken = database.fetch(
+        found = database.fetch(
             f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
             f"from {GROUPS} where {wrong}"
         )
-        if number := int(broken["rows"][0]):
-            example = broken["value"][0]
-            words = "a missing value" if example is None else reprlib.repr(example)
-            raise ValueError(f"{what}: {rule}; {number:,} {'row' if number == 1 else 'rows'} broke it, such as {words}")
+        if number := int(found["rows"][0]):
+            broken.append(broken_rule(rule, number, found["value"][0]))
+    if broken:
+        raise ValueError(f"{what}: {'; '.join(broken)}")

@@ -108,6 +108,15 @@ def test_codes_and_levels_are_no_longer_than_somebody_meant(given):
             read_records(given(sex=[code]), SCHEMA)
 
 
+def test_every_rule_that_is_broken_is_named_at_once(given):
+    refused = (
+        r"^data: area must have a code; 1 row broke it, such as a missing value; n must be a whole number, 0 or more; "
+        r"1 row broke it, such as 'x'; sex must be one of f, m, .*; 2 rows broke it, such as 'e'$"
+    )
+    with pytest.raises(ValueError, match=refused):
+        read_histogram(given(sex=["h", "e", "f"], area=["1", "", "2"], n=["1", "2", "x"]), SCHEMA, ["area"], count="n")
+
+
 def test_what_a_file_says_of_its_size_is_believed_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "data.parquet"
     pq.write_table(

@@ -101,8 +101,10 @@ REFUSED = {
         "sex": {"from": "Sex", "values": {"male": 1, "female": 2, "m": 1}}
     },
     "persons: Sex must have a code for sex; 4 rows broke it, such as 'female'": {"sex": {"from": "Sex", "values": {}}},
-    "persons: years must be a whole number, for age; 1 row broke it, such as '84.5'": {
-        "age": {"from": "years", "add": 1}
+    "persons: years must be a whole number, for age; 1 row broke it, such as '84.5'; "
+    "Sex must have a code for sex; 4 rows broke it, such as 'female'": {
+        "age": {"from": "years", "add": 1},
+        "sex": {"from": "Sex", "values": {}},
     },
 }
 
