@@ -52,6 +52,8 @@ class System:
         Of an audit by default, over both databases: so many that it takes less than a minute.
     presets : mapping of str to System
         The same system with other settings that have a name, and pairs that go with them. The usual ones are its own.
+    cell_name : callable, optional
+        What a cell of the databases is in words, from its place.
     own : callable, optional
         Returns the same system on persons of the user's own, from a file and keywords as ``plaudit release`` takes
         them (areas, spec, geo, count, public, groups, units, config, derive, recode); `on` calls it.
@@ -76,6 +78,7 @@ class System:
     below: float = math.inf
     runs: int = RUNS
     presets: Mapping[str, System] = field(default_factory=dict)
+    cell_name: Callable[..., str] | None = None
     own: Callable[..., System] | None = None
     commands: Mapping[str, str] = field(default_factory=dict)
     sheet: str = ""
@@ -117,7 +120,16 @@ class System:
         self.check_installed()
         if name:
             self._check_known("pair", name, self.pairs)
-        return self.pairs[name or next(iter(self.pairs))]()
+        return self.described(self.pairs[name or next(iter(self.pairs))]())
+
+    def described(self, pair: NeighborPair) -> NeighborPair:
+        """Return a pair of counts whose label also says in words which cells differ, where the system knows."""
+        if self.cell_name is None:
+            return pair
+        change = np.subtract(pair.y, pair.x)
+        places = sorted(np.argwhere(change).tolist(), key=lambda place: change[tuple(place)])  # who leaves comes first
+        cells = " to ".join(self.cell_name(*place) for place in places)
+        return replace(pair, label=f"{pair.label}: {cells}")
 
     def preset(self, name: str) -> System:
         """Return the system with the settings of a name.

@@ -235,6 +235,7 @@ class HistogramStage:
     only: tuple[int, ...]
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
+    __name__ = "NistDp3 thresholded"
 
     @property
     def claim(self) -> PureDP:
@@ -264,6 +265,8 @@ class HistogramStage:
 class MeasurementStage(HistogramStage):
     """The noisy histograms of some groups of NistDp3, as a mechanism."""
 
+    __name__ = "NistDp3 measurements"
+
     def components(self) -> list[MeasurementStage]:
         """Return what estimates look at one by one, each of one law of noise: groups."""
         return [replace(self, only=(group,)) for group in self.only]
@@ -288,6 +291,8 @@ class MeasurementStage(HistogramStage):
 @dataclass(frozen=True, eq=False)
 class CountedStage(HistogramStage):
     """The synthetic rows of NistDp3 counted by the bins of some groups, as a mechanism."""
+
+    __name__ = "NistDp3 counted"
 
     def exact(self, records: ArrayLike) -> NDArray[np.float64]:
         """Return how many rows would be in each bin on average, drawn without noise and cut, shape (bins,)."""

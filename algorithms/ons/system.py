@@ -13,7 +13,7 @@ from algorithms.ons.release import check_columns, default_levels
 from algorithms.ons.tables import Domain
 from algorithms.registry import System, register
 from algorithms.schema import Schema
-from algorithms.tables.own import on_persons
+from algorithms.tables.own import cell_name, on_persons
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -39,6 +39,7 @@ ONS = System(
     about="The pilot's top-down method: noisy counts of every level, made into synthetic people.",
     build=partial(OnsTopDown, FEW.tree, FEW.schema, epsilon=1.0),
     pairs=PAIRS,
+    cell_name=partial(cell_name, FEW.tree, FEW.schema),
     stages=("measurements", "adjusted", "rounded", "tables"),
     commands={"release": "algorithms.ons.command:release_ons"},
 )
@@ -47,6 +48,7 @@ INDEPENDENT = System(
     about="The pilot's first method: independent noise on each of fourteen tables.",
     build=partial(IndependentNoise, FEW.tree, FEW.schema, epsilon=1.0),
     pairs=PAIRS,
+    cell_name=ONS.cell_name,
 )
 NAMED = replace(ONS, name="ons-top-down", about="The same as ons, by the name of its method.", commands={})
 for system in (ONS, NAMED, INDEPENDENT):

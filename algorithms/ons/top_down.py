@@ -233,6 +233,8 @@ class LevelStage(NoisyTables):
     top_down: OnsTopDown
     places: tuple[int, ...]
 
+    __name__ = "OnsTopDown measurements"
+
     def __post_init__(self) -> None:
         levels = len(self.top_down.levels)
         if not self.places or not set(self.places) <= set(range(levels)):
@@ -310,6 +312,11 @@ class PublishedStage:
     def __post_init__(self) -> None:
         if self.name not in get_args(Stage):
             raise ValueError(f"stage must be one of measurements, {', '.join(get_args(Stage))}, got {self.name!r}")
+
+    @property
+    def __name__(self) -> str:
+        """What reports call it."""
+        return f"OnsTopDown {self.name}"
 
     @property
     def claim(self) -> PureDP | ApproxDP:

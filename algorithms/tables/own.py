@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from algorithms.tables.intake import read_histogram
 from algorithms.tables.recoding import recoded
 from audit.neighbors import NeighborPair
 
-__all__ = ["counted", "on_persons", "pairs_of"]
+__all__ = ["cell_name", "counted", "on_persons", "pairs_of"]
 
 Counts = NDArray[np.int64]
 
@@ -44,7 +45,14 @@ def on_persons(
     """Return the system that `describe` makes of tree, schema and columns of areas, on persons of the user's own."""
     schema = read_specification(Path(spec))
     tree, histogram = counted(data, schema, areas, geo, count, recode)
-    return replace(describe(tree, schema, columns_of(areas)), pairs=pairs_of(histogram))
+    described = describe(tree, schema, columns_of(areas))
+    return replace(described, pairs=pairs_of(histogram), cell_name=partial(cell_name, tree, schema))
+
+
+def cell_name(tree: Hierarchy, schema: Schema, leaf: int, cell: int) -> str:
+    """Return a cell of a histogram, shape (leaves, cells), in words: its levels and its area."""
+    places = zip(schema.attributes.values(), np.unravel_index(cell, schema.shape), strict=True)
+    return f"{', '.join(levels[int(place)] for levels, place in places)} in {tree.label(leaf)}"
 
 
 def pairs_of(histogram: Counts, kept: Sequence[NDArray[np.int64]] = ()) -> dict[str, Callable[[], NeighborPair]]:

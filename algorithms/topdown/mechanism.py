@@ -180,6 +180,7 @@ class MeasurementStage:
     relation: Relation  # to which the claim refers
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
+    __name__ = "TopDown measurements"
 
     def __post_init__(self) -> None:
         if self.level is not None:
@@ -284,6 +285,11 @@ class TableStage:
             raise ValueError(
                 f"at least one area must be released, got none of level {self.level} on paths {self.paths}"
             )
+
+    @property
+    def __name__(self) -> str:
+        """What reports call it."""
+        return f"TopDown {self.name}"
 
     @cached_property
     def nodes(self) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.registry import RUNS, System, register
 from algorithms.tables.commands import columns_of
-from algorithms.tables.own import counted, pairs_of
+from algorithms.tables.own import cell_name, counted, pairs_of
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.presets import PRESETS, Preset, settings_of
 from audit.claims import Relation
@@ -80,6 +80,7 @@ def _own(
         SYSTEMS[USUAL],
         build=partial(_topdown, settings, tree, levels),
         pairs={key: pairs[key] for key in ("replaced", "added") if key in pairs},
+        cell_name=partial(cell_name, tree, settings.schema),
         runs=RUNS if together else FEW.get(settings.name, max(FEW.values())),
     )
 
@@ -94,6 +95,7 @@ def _system(name: str) -> System:
         about="The Census TopDown algorithm: noisy measurements of every level, made into tables that agree.",
         build=partial(_topdown, name, TREE, None),
         pairs=pairs,
+        cell_name=partial(cell_name, TREE, PRESETS[name].schema),
         stages=("measurements", "estimate", "rounded", "microdata"),
         runs=FEW.get(name, RUNS),
         own=partial(_own, name),

@@ -40,7 +40,7 @@ class Question:
     pairs: int = 1  # of databases that share the confidence
     command: str = "audit"
     seed: int | None = None  # of a command that gives its audits seeds of their own
-    extreme: dict[str, Any] | None = None  # options that ask for pairs which may lose more
+    further: tuple[str, dict[str, Any]] | None = None  # command and options for pairs which may lose more
 
 
 def check_out(out: Path | None) -> None:
@@ -82,8 +82,9 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
             provenance = {**result.provenance, "command": command, **source_of(question.target)}
             if question.pairs > 1:
                 provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
-            if question.extreme and result.verdict == "not refuted":
-                provenance["next"] = command_of(context, [question.command, question.target], question.extreme)
+            if question.further and result.verdict == "not refuted":
+                command, options = question.further
+                provenance["next"] = command_of(context, [command, question.target], options)
             results.append((question.name, replace(result, provenance=provenance)))
             if out is not None:
                 saved.append(save_result(results[-1][1], out, question.name))
@@ -101,10 +102,13 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
     """Return the command that gives a result again: as it was called, but for `options`, with the seed if it is given.
 
-    Files are named as in the current folder, those elsewhere by their names alone: a result says nothing of a disk.
+    Another command, the first of `names`, has what was called as far as it takes it. Files are named as in the current
+    folder, those elsewhere by their names alone: a result says nothing of a disk.
     """
     words = ["plaudit", *filter(None, names)]
-    for option in context.command.params:
+    group: Any = None if context.parent is None else context.parent.command
+    command = (group and group.get_command(context, names[0])) or context.command
+    for option in command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
         explicit = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in ELSEWHERE

@@ -194,10 +194,10 @@ def _of_target(target: Target, label: str, promised: Claim, common: dict[str, An
         with blaming(target.name):
             return measure_loss(target.mechanism, pair, promised, progress=True, **common)
 
-    for words, pair, options, extreme in target.pairs:
+    for words, pair, options, further in target.pairs:
         own_options = options | ({"confidence": common["confidence"]} if len(target.pairs) > 1 else {})
         name = " ".join(filter(None, (label, words)))
-        yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs), extreme=extreme)
+        yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs), further=further)
 
 
 def _in_one_run(target: Target, label: str, promised: Claim, people: int, common: dict[str, Any]) -> Question:

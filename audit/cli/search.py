@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+PAIRS = 60  # to try, where runs suffice
+
 
 @with_options
 def search(
@@ -33,7 +35,10 @@ def search(
     *,
     name: Name,
     options: TargetOptions,
-    pairs: Annotated[int, "Pairs to try: a person in cells from the emptiest to the fullest."] = 60,
+    pairs: Annotated[
+        int | None,
+        "Pairs to try: a person in cells from the emptiest to the fullest. Default: 60, fewer where runs are few.",
+    ] = None,
     keep: Annotated[int, "Pairs to measure, under one confidence."] = 3,
     size: Annotated[
         int | None,
@@ -52,7 +57,7 @@ def search(
     """Try many pairs of databases, and measure those that seem to lose most."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.cli.inputs.targets import promise_of, select_targets
-    from audit.measure.search import search_loss
+    from audit.measure.search import FEWEST, SCREENED, search_loss
     from audit.results.formatting import percent
     from audit.sampling.streams import entropy_of, seed_sequence
 
@@ -60,10 +65,12 @@ def search(
     promised = promise_of(target, options.claim, [])
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
+    runs = target.runs if size is None else size
+    most = min(PAIRS, max(keep, int(SCREENED * runs) // FEWEST)) if pairs is None else pairs
     searching: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack, "rng": entropy}
-    searching |= {"size": target.runs if size is None else size, "n_jobs": workers.jobs, "progress": True}
+    searching |= {"size": runs, "n_jobs": workers.jobs, "progress": True}
     with blaming(name):
-        family = [named.pair for named in target.pairs] if options.cell else _family(target, pairs)
+        family = [named.pair for named in target.pairs] if options.cell else _family(target, most)
         outcome = search_loss(target.mechanism, family, promised, **searching)
     measured = len(outcome.results)
     if not as_json:
@@ -84,9 +91,11 @@ def _family(target: Target, most: int) -> list[NeighborPair]:
     from audit.measure.search import neighbors_of_counts
 
     first = target.pairs[0].pair
+    system = target.system
     if first.adjacency == "verified" and first.unit == "person":
-        return neighbors_of_counts(first, most)
-    pairs: list[NeighborPair] = [target.system.pair(name) for name in target.system.pairs] if target.system else []
+        family = neighbors_of_counts(first, most)
+        return [system.described(pair) for pair in family] if system else family
+    pairs: list[NeighborPair] = [system.pair(name) for name in system.pairs] if system else []
     family = [pair.as_confidential() if first.confidential else pair for pair in pairs]
     family = [pair for pair in family if pair.relation == first.relation]
     if len(family) < 2:

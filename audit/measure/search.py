@@ -30,6 +30,7 @@ Counts = NDArray[np.int64]
 SCREEN, MEASURE = range(2)  # numbers of the random streams
 COIN = 0.5  # confidence at which pairs are ranked: a guess at their loss, and nothing more
 FEWEST = 40  # runs to look at a pair
+SCREENED = 0.3  # of the runs look at pairs
 MOST_PAIRS = 100_000
 
 
@@ -95,7 +96,7 @@ def search_loss(
     claim: Claim,
     *,
     keep: int = 3,
-    screen: float = 0.3,
+    screen: float = SCREENED,
     size: int = 200_000,
     confidence: float = 0.95,
     rng: Seed = None,

@@ -138,9 +138,8 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
         return [(again, ""), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", "")]
     command, share = result.provenance.get("next"), excess(result)
-    more = "Audit more extreme databases, which may lose more:"
     other = "Audit other neighboring databases, too: they may lose more."
-    advice = [(more, command) if isinstance(command, str) else (other, "")]
+    advice = [(other, command if isinstance(command, str) else "")]
     if share < HALF:
         little = f"This audit proves {at_least(100 * share, 2)}% of the promise. "
         advice.insert(0, (f"{little}More runs, or outputs of an earlier step, may prove more.", ""))

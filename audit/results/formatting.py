@@ -209,7 +209,7 @@ def power(detectable: float, meeting: float, share: float | None, rare: float) -
         sentences = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
     elif share is not None:
         sentences = [
-            f"nothing near the promise was found: the bound is {at_most(100 * share, 2)}% of it, and a loss elsewhere "
+            f"nothing near the promise was found: the bound is {at_least(100 * share, 2)}% of it, and a loss elsewhere "
             "than in the counted event may be larger, so no minimum detectable loss is announced"
         ]
     if math.isfinite(rare):

@@ -26,13 +26,13 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 class Named(NamedTuple):
     """A pair, what tells it from others in the name of a result, and options: those that ask for it alone, and others.
 
-    `extreme` are options that ask for pairs which may lose more: after a pass they are to be tried.
+    `further` is a command with options that audits pairs which may lose more: after a pass it is to be tried.
     """
 
     words: str
     pair: NeighborPair
     options: dict[str, Any]
-    extreme: dict[str, Any] | None = None
+    further: tuple[str, dict[str, Any]] | None = None
 
 
 class Population(NamedTuple):
@@ -81,7 +81,7 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
         pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}))
     if len(pairs) == 1 and target is None and not databases.cells and counts.any():
         extreme = {"cell": None, "cells": ",".join(WAYS if 0 in counts else WAYS[:2])}
-        pairs = [pairs[0]._replace(extreme=extreme)]
+        pairs = [pairs[0]._replace(further=("audit", extreme))]
     return pairs
 
 
@@ -148,8 +148,10 @@ def _of_records(data: str, databases: DatabaseOptions) -> Named:
     if databases.replace_row is None:
         record = record_of(frame, databases.add_row or "")
         larger = extreme_of(frame, record)
-        return Named("added row", NeighborPair.add_row(frame, record), {}, larger and {"add_row": larger})
+        further = ("audit", {"add_row": larger}) if larger else None
+        return Named("added row", NeighborPair.add_row(frame, record), {}, further)
     index, text = databases.replace_row
     record = record_of(frame, text)
     pair, larger = NeighborPair.replace_row(frame, index, record), extreme_of(frame, record)
-    return Named(f"replaced row {index}", pair, {}, larger and {"replace_row": (index, larger)})
+    further = ("audit", {"replace_row": (index, larger)}) if larger else None
+    return Named(f"replaced row {index}", pair, {}, further)

@@ -20,7 +20,6 @@ from audit.cli.inputs.options import PERSONS, DatabaseOptions, TargetOptions, Wo
 from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import offered
 from audit.io.backends import on_backend
-from audit.neighbors import NeighborPair
 
 __all__ = ["Target", "promise_of", "select_targets"]
 
@@ -156,8 +155,9 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
     """Return a system with values of parameters on the pair of a name, or on its first of a relation."""
     names = [options.pair] if options.pair else system.pairs
     with _extras_needed():
-        pairs: Iterator[NeighborPair] = (system.pair(name) for name in names)
-        pair = next((pair for pair in pairs if pair.relation == (options.relation or pair.relation)), None)
+        pairs = ((name, system.pair(name)) for name in names)
+        of_relation = (one for one in pairs if one[1].relation == (options.relation or one[1].relation))
+        chosen, pair = next(of_relation, ("", None))
     if pair is None:
         raise ValueError(f"{system.name} has no pair of {options.relation} neighbors, got --pair {', '.join(names)}")
     if options.data is not None and not options.public_data:
@@ -165,7 +165,11 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
     relation = {"relation": pair.relation} if "relation" in system.settings else {}
     mechanism = _mechanism(system, options, values | relation)
     words = " ".join(filter(None, (options.preset, options.stage, options.pair)))
-    return Target(system.name, mechanism, [Named(words, pair, {})], system)
+    further: tuple[str, dict[str, Any]] | None = ("search", {})
+    if not (pair.adjacency == "verified" and pair.unit == "person"):  # the next pair of those it has
+        later = [*system.pairs][[*system.pairs].index(chosen) + 1 :]
+        further = ("audit", {"pair": later[0], "relation": None}) if later else None
+    return Target(system.name, mechanism, [Named(words, pair, {}, further)], system)
 
 
 def _check_budgets(system: Any, budgets: dict[str, float]) -> None:

@@ -83,5 +83,5 @@ def _names_of_systems() -> set[str]:
     with suppress(ValueError):  # not installed
         for system in offered("systems").systems().values():
             with suppress(ImportError):  # nor what it needs
-                names.add(mechanism_name(system.mechanism()))
+                names |= {mechanism_name(system.mechanism(stage=stage)) for stage in ("", *system.stages)}
     return names

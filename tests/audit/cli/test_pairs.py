@@ -114,7 +114,7 @@ def test_a_record_is_replaced(plaudit: Command) -> None:
     assert (steps.relation, steps.distance) == ("add_remove", 2)
 
 
-# After a pass: more extreme databases
+# After a pass: other databases
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,9 @@ def test_a_pass_names_the_command_for_more_extreme_databases(
     command = shlex.split(AuditResult.from_dict(read_json(path)).provenance["next"])
     assert any(tuple(command[place : place + len(more)]) == more for place in range(len(command)))
     assert not {"--cell", "--seed", "Eve,80,12345", "Cid,65,0"} & set(command)
-    assert "- Audit more extreme databases, which may lose more: plaudit audit" in " ".join(outcome.out.split())
+    assert "- Audit other neighboring databases, too: they may lose more. plaudit audit" in " ".join(
+        outcome.out.split()
+    )
     again = plaudit(*command[1:], "--seed", "2", "--json")  # which says no more of the next
     assert again.code in (WITHIN, VIOLATION)
     assert not any("next" in result.provenance for result in results(again).values())

@@ -18,7 +18,7 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
         (("phsafe", "--pair", "API"), "API: two rows of units vanish", "rho 1.257 (add/remove)"),
         (
             ("topdown", "--stage", "measurements", "--rho", "0.5"),
-            "moved from cell (0, 0) to (8, 3)",
+            "moved from cell (0, 0) to (8, 3): female, 17 and under in 1 / 4 to male, 18 and over in 3 / 12",
             "rho 0.5 (replace one)",
         ),
         (("topdown", "--stage", "measurements", "--pair", "added"), "added to", "epsilon 1 (add/remove)"),
@@ -47,7 +47,7 @@ def test_a_system_runs_on_databases_of_its_own(
 def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Command) -> None:
     words = ("--stage", "measurements", "--pair", "added", "--epsilon", "2", *FEW, "--json")
     ((name, result),) = results(plaudit("audit", "topdown", *words)).items()
-    assert name == "topdown measurements added"
+    assert (name, result.mechanism) == ("topdown measurements added", "TopDown measurements")
     options = "--stage measurements --pair added --size 400 --confidence 0.999 --attack entries"
     assert result.provenance["command"] == f"plaudit audit topdown --epsilon 2.0 {options} --seed 1"
 
@@ -56,7 +56,30 @@ def test_several_systems_run_each_on_its_own_databases(plaudit: Command) -> None
     found = results(plaudit("audit", "gdpc", "ons", "Laplace", *FEW, "--json"))
     assert list(found) == ["gdpc", "ons", "Laplace"]
     assert len({result.pair for result in found.values()}) == 3
-    assert found["ons"].pair == "1 person added to cell (0, 1)"
+    assert found["ons"].pair == "1 person added to cell (0, 1): a, a, a, a, b in north / 1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "following"),
+    [
+        ("topdown --stage measurements --pair added", "search topdown"),
+        ("phsafe --relation add_remove", "audit phsafe"),
+        ("phsafe --pair API", ""),
+    ],
+)
+def test_a_pass_on_databases_of_a_system_names_the_command_for_others(
+    plaudit: Command, arguments: str, following: str
+) -> None:
+    """False alarm: 1e-3."""
+    shared = "--size 60000 --confidence 0.999 --attack likelihood_ratio --seed 1 --early"
+    outcome = plaudit("audit", *arguments.split(), *shared.split(), "--json")
+    assert outcome.code == WITHIN
+    (result,) = results(outcome).values()
+    command = result.provenance.get("next", "")
+    assert command.startswith(f"plaudit {following}" if following else "")
+    assert "--seed" not in command
+    again = command.replace("60000", "600").split()[1:]
+    assert not command or plaudit(*again, "--seed", "1").code in (WITHIN, NO_POWER)
 
 
 def test_a_known_bug_is_found_on_its_own_databases(plaudit: Command) -> None:
