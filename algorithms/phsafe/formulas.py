@@ -12,6 +12,7 @@ from algorithms.noise.formulas import (
     pure_budget,
     whole_numbers,
 )
+from algorithms.phsafe.explore import LARGEST
 from audit.explorer.sheet import Sheet
 
 __all__ = ["cells"]
@@ -96,7 +97,7 @@ def _curve(sheet: Sheet, places: list[str], pure: str) -> Cells:
             continue
         margin, stability = f"[{place}/margin]", "[phsafe/curve/row/sensitivity]"
         steps, needed = pure_budget(place, margin, stability)
-        cells[f"{place}/margin"] = f'IF({now}="","",MAX(1,INT({now}*{int(step)}/20)))'
+        cells[f"{place}/margin"] = f'IF({now}="","",MIN({LARGEST},MAX(1,INT({now}*{int(step)}/20))))'
         cells |= {key: f'IF({now}="","",{formula})' for key, formula in steps.items()}
         cells[f"{place}/budget"] = f'IF({now}="","",IF({pure},{needed},(1.645*{stability}/{margin})^2/2))'
     return cells

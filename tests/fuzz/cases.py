@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,19 +23,20 @@ FILES = re.compile(r"[\w/-]+\.(?:json|csv|npy|parquet)|\b(?:old|new|mixed|again)
 SHARE = 100  # one case of so many is a process of its own
 WORK = ("--size", "--runs", "--pairs", "--keep", "--rows", "--partitions", "--people")
 HOURS = ("2147483648",)  # of these would be no hang, but as much work as was asked for
-BUDGETS = listed("0.02 0.1 0.25 0.5 0.8 1 1.5 2 4 9")
+BUDGETS = [f"{0.02 * 1.06**step:.3g}" for step in range(106)]  # to 9
+MANY = 1000  # settings, of a command that is made again with others: cases should differ
 # Values that are allowed, by option: with them a command runs, and ends with every exit code.
-SETTINGS = {
+SETTINGS: dict[str, Sequence[object]] = {
     "--claim": [f"{kind}:{budget}{more}" for kind, more in (("pure", ""), ("approx", ",1e-6"), ("approx", ",0.01"),
         ("approx", ",0.2"), ("zcdp", ""), ("gaussian", "")) for budget in BUDGETS] + ["approx:0,0.3"],
     "--confidence": listed("0.5 0.8 0.9 0.95 0.99 0.999 0.999999"),
     "--epsilon": BUDGETS,
-    "--size": listed("200 300 400 500 700"),
+    "--size": range(200, 701),
     "--selection": listed("0.1 0.3 0.5 0.7"),
     "--distance": ["1", "2", "3"],
     "--cell": ["0", "1", "2", "3"],
     "--share": listed("0.25 0.5 1"),
-    "--seed": [str(number) for number in range(50)],
+    "--seed": range(1_000_000),
     "--violation": listed("1.01 1.1 1.5 3"),
     "--power": listed("0.1 0.5 0.8 0.99"),
     "--runs": listed("40 500 2000 100000"),
@@ -59,14 +62,13 @@ class Case:
 def case_of(seed: int, number: int, desk: Path) -> Case:
     """Return a case, the same for everybody who has the same files."""
     rng = Random(f"{seed}:{number}")
-    weights, commands = zip(*COMMANDS, strict=True)
+    kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
+    weights, commands = zip(*(VARIED if kind == "settings" else COMMANDS), strict=True)
     command = rng.choices(commands, weights)[0]
-    arguments, kind = shlex.split(command), rng.choices(list(KINDS), list(KINDS.values()))[0]
-    files = {}
+    arguments, files = shlex.split(command), {}
     if kind == "settings":
-        for at, option in enumerate(arguments[:-1], 1):
-            if option in SETTINGS and rng.random() < 0.6:
-                arguments[at] = rng.choice(SETTINGS[option])
+        for at in _settable(arguments):
+            arguments[at] = str(rng.choice(SETTINGS[arguments[at - 1]]))
     elif kind != "arguments":
         named = [path for path in FILES.findall(command) if (desk / path).exists()]
         if named:
@@ -84,6 +86,18 @@ def case_of(seed: int, number: int, desk: Path) -> Case:
     return Case(f"--seed {seed} --only {number}", tuple(arguments), files, kind, rng.randrange(SHARE) == 0)
 
 
+def _settable(words: list[str]) -> list[int]:
+    """Return the places of values that may be others."""
+    return [at for at, option in enumerate(words[:-1], 1) if option in SETTINGS]
+
+
+def _settings(words: list[str]) -> int:
+    return math.prod(len(SETTINGS[words[at - 1]]) for at in _settable(words))
+
+
+VARIED = [(weight, words) for weight, words in COMMANDS if _settings(shlex.split(words)) >= MANY]
+
+
 def _changed(rng: Random, words: list[str], desk: Path) -> list[str]:
     """One word more, less, twice, mistyped, or another; or one more option that the command has."""
     words = list(words)
@@ -97,7 +111,7 @@ def _changed(rng: Random, words: list[str], desk: Path) -> list[str]:
         words[at] = _value(rng, words[at], desk)
     elif change == "option":
         option = rng.choice(_options(*words[:2]))
-        more = [_value(rng, rng.choice(words), desk) for _ in range(option.nargs)]
+        more = [_value(rng, rng.choice(words or [""]), desk) for _ in range(option.nargs)]
         words += [rng.choice(option.opts), *([] if getattr(option, "is_flag", False) else more)]
     elif change == "gone":
         del words[at : at + 1]

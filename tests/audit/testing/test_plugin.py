@@ -548,7 +548,7 @@ def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, valu
         pytest.param(
             "/proc/audits.json", "must be a file that can be written, got '/proc/audits.json': ", marks=pytest.mark.slow
         ),
-        pytest.param("a" * 250, f"must be a file that can be written, got '{'a' * 250}': ", marks=pytest.mark.slow),
+        pytest.param("a" * 256, f"must be a file that can be written, got '{'a' * 256}': ", marks=pytest.mark.slow),
         ("no\x1bway/x", r"must be in a folder that is there, got 'no\x1bway/x'"),
         ("nul\0", r"must be a file that can be written, got 'nul\x00': "),
     ],
