@@ -148,7 +148,8 @@ def conversions(place: str, pure: str, budget: str, delta: str) -> tuple[Cells, 
     """Return steps, and a promise as epsilon at a delta: tight, simple and by the Gaussian profile."""
     high, mu = f"-LN({delta})", f"[{place}/mu]"
     step = f"{{x}}-({budget}*{{x}}^2+LN(1+{{x}})-({high}))/(2*{budget}*{{x}}+1/(1+{{x}}))"
-    cells, above = newton(place, "order - 1", f"IF({budget}>0,SQRT({high}/{budget}),1)", step, TIMES_TIGHT)
+    start = f"IF({budget}>0,MIN(SQRT({high}/{budget}),1/{delta}-1),1)"  # above the order, and no step goes below 0
+    cells, above = newton(place, "order - 1", start, step, TIMES_TIGHT)
     cells[f"{place}/mu"] = f"SQRT(2*{budget})"
     tight = f"MAX(0,{budget}*(1+{above})-LN(1+1/{above})+({high}-LN(1+{above}))/{above})"
 
