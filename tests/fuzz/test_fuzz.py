@@ -24,7 +24,7 @@ def test_what_went_wrong_once_holds(case, desk):
 
 @pytest.mark.reliability(10)
 @pytest.mark.parametrize(
-    ("first", "cases"), [(0, 12), *(pytest.param(at, 500, marks=pytest.mark.slow) for at in range(0, 10_000, 500))]
+    ("first", "cases"), [(0, 24), *(pytest.param(at, 500, marks=pytest.mark.slow) for at in range(0, 10_000, 500))]
 )
 def test_nothing_goes_wrong_with_hostile_words_and_files(first, cases, desk, record_property):
     counted, found = Counted(), {}
