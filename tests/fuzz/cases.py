@@ -15,11 +15,12 @@ from typing import Any
 import typer
 
 from audit.cli.app import app
-from tests.fuzz.desk import COMMANDS
+from tests.fuzz.desk import COMMANDS, saved_anew
 from tests.fuzz.spoiling import LETTERS, NUMBERS, PLACES, listed, spoiled, word
 
 KINDS = {"settings": 10, "arguments": 2, "files": 2, "both": 1}  # what is changed, and how often
 FILES = re.compile(r"[\w/-]+\.(?:json|csv|npy|parquet)|\b(?:old|new|mixed|again)\b")
+SAVED = re.compile(r"(?<= )(?:old|new)\b")  # folders of results, one of which is another audit's
 SHARE = 100  # one case of so many is a process of its own
 WORK = ("--size", "--runs", "--pairs", "--keep", "--rows", "--partitions", "--people")
 HOURS = ("2147483648",)  # of these would be no hang, but as much work as was asked for
@@ -69,6 +70,7 @@ def case_of(seed: int, number: int, desk: Path) -> Case:
     if kind == "settings":
         for at in _settable(arguments):
             arguments[at] = str(rng.choice(SETTINGS[arguments[at - 1]]))
+        files = {f"{name}/count.json": saved_anew(rng) for name in dict.fromkeys(SAVED.findall(command))}
     elif kind != "arguments":
         named = [path for path in FILES.findall(command) if (desk / path).exists()]
         if named:
@@ -95,7 +97,7 @@ def _settings(words: list[str]) -> int:
     return math.prod(len(SETTINGS[words[at - 1]]) for at in _settable(words))
 
 
-VARIED = [(weight, words) for weight, words in COMMANDS if _settings(shlex.split(words)) >= MANY]
+VARIED = [one for one in COMMANDS if SAVED.search(one[1]) or _settings(shlex.split(one[1])) >= MANY]
 
 
 def _changed(rng: Random, words: list[str], desk: Path) -> list[str]:

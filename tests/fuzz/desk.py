@@ -8,6 +8,8 @@ from contextlib import chdir, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -106,6 +108,14 @@ def _save_results(folder: Path) -> None:
     ((_, again),) = read_audits(folder / "again")
     write_json(folder / "again" / "gdpc.json", _timeless(again).to_dict())
     (folder / "again" / "audits.png").unlink()
+
+
+def saved_anew(rng: Random) -> bytes:
+    """Return the file of another audit: sound or not, by another promise and seed."""
+    claim, pair = PureDP(round(rng.uniform(0.1, 2), 3)), NeighborPair.add_people([120, 75, 43], 0)
+    with TemporaryDirectory() as folder:
+        result = measure_loss(noisy, pair, claim, size=1000, rng=rng.randrange(10**6), n_jobs=1)
+        return save_result(_timeless(result), Path(folder), "count").read_bytes()
 
 
 def _timeless(result: AuditResult) -> AuditResult:

@@ -327,11 +327,11 @@ def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
     """Refuse what groups of rows hold, with every rule that they break."""
     broken = []
     for rule, wrong, rows, value in rules:
-        found = database.fetch(
+        tally = database.fetch(
             f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
             f"from {GROUPS} where {wrong}"
         )
-        if number := int(found["rows"][0]):
-            broken.append(broken_rule(rule, number, found["value"][0]))
+        if number := int(tally["rows"][0]):
+            broken.append(broken_rule(rule, number, tally["value"][0]))
     if broken:
         raise ValueError(f"{what}: {'; '.join(broken)}")
