@@ -33,6 +33,12 @@ WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
 LONGEST = 800  # letters of a line that complains
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
+ELSEWHERE = {  # how other tools name options
+    "--size": ("--samples", "--n-samples", "--n", "--trials", "--iterations", "--repetitions"),
+    "--epsilon": ("--eps", "--budget"),
+    "--out": ("--output", "--output-dir", "-o"),
+    "--jobs": ("--workers", "--threads", "--n-jobs", "-j"),
+}
 
 
 def exit_code(verdicts: Iterable[str]) -> int:
@@ -105,7 +111,7 @@ def _ended(error: BaseException, name: str) -> int:
         complain(f"{name}: interrupted{notes}")
         return INTERRUPTED
     if isinstance(error, USAGE_ERROR):
-        words = error.format_message()  # type: ignore[attr-defined]
+        words = _words_of_usage(error)
     elif isinstance(error, MemoryError):
         words = f"memory ran out, and fewer jobs or runs need less: {words_of(error) or 'no size is known'}"
     elif isinstance(error, ValueError | TypeError | OSError):
@@ -114,6 +120,15 @@ def _ended(error: BaseException, name: str) -> int:
         words = f"{type(error).__name__}: {words_of(error)}"
     complain(f"{name}: error: {words}{notes}")
     return USAGE
+
+
+def _words_of_usage(error: Any) -> str:
+    """Return what is wrong with a command line, and the option that was meant by the word of another tool."""
+    known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
+    for option, words in ELSEWHERE.items():
+        if option in known and getattr(error, "option_name", None) in words:
+            error.possibilities = [option]
+    return str(error.format_message())
 
 
 def words_of(error: BaseException) -> str:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -52,9 +53,10 @@ def named_results(arguments: tuple[str, ...], folder: Path) -> list[tuple[Path, 
     """Return the results in the files that a command reads: audits and replays, those of sessions one by one."""
     options = _parsed(arguments) if command_of(arguments) in (*READING, "compare") else {}
     paths = [folder / path for name in ("results", "old", "new") for path in _listed(options.get(name))]
-    inside = [file for path in paths for file in (sorted(path.glob("[!.]*.json")) if path.is_dir() else [path])]
+    # Of os, since those of pathlib raise at a name of 1,000 letters.
+    inside = [file for path in paths for file in (sorted(path.glob("[!.]*.json")) if os.path.isdir(path) else [path])]
     found: list[tuple[Path, Json]] = []
-    for file in dict.fromkeys(path.resolve() for path in inside if path.is_file()):
+    for file in dict.fromkeys(path.resolve() for path in inside if os.path.isfile(path)):
         with suppress(OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):  # all are refused
             body = json.loads(file.read_bytes())
             entries = body["audits"] if body.get("kind") == "session" else [{"audit": body}]

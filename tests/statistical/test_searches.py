@@ -80,17 +80,14 @@ def test_pairs_of_one_command_share_its_confidence(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-@pytest.mark.parametrize("keep", [3, 20])
-def test_a_thousand_searches_of_twenty_pairs_accuse_as_seldom_as_they_say(keep, confidence):
-    """False alarm 1e-4 each, selection included; and the mistake: each of twenty at the confidence of the whole."""
-    options = {"keep": keep, "size": 4000, "attack": "entries", "confidence": confidence}
+def test_each_of_twenty_pairs_at_the_confidence_of_the_whole_is_a_mistake():
+    """1,000 searches at 95%; row 1 of the page of reliability has such searches at five confidences."""
+    options = {"keep": 20, "size": 4000, "attack": "entries"}
     searches = [search_loss(geometric, TWENTY, PureDP(1.0), rng=k, **options) for k in range(1000)]
-    assert missed(searches, 1.0) <= most(1000, confidence)
-    assert {len(search.results) for search in searches} == {keep}
-    if keep == 20:
-        alone = [
-            max(Game(PureDP(1.0), 1, confidence).lower(result.counts, result.basis) for result in search.results)
-            for search in searches
-        ]
-        assert sum(bound > 1.0 for bound in alone) > most(1000, confidence)
+    assert missed(searches, 1.0) <= most(1000, 0.95)
+    assert {len(search.results) for search in searches} == {20}
+    alone = [
+        max(Game(PureDP(1.0), 1, 0.95).lower(result.counts, result.basis) for result in search.results)
+        for search in searches
+    ]
+    assert sum(bound > 1.0 for bound in alone) > most(1000, 0.95)
