@@ -41,6 +41,8 @@ class System:
         would be without noise.
     pairs : mapping of str to callable
         Bundled pairs of neighbors by name, the usual one first; `pair` calls them.
+    pair_notes : mapping of str to str
+        What a pair is, by name, where the name does not say it.
     stages : tuple of str
         Stages of the mechanism that are mechanisms by themselves, of its method ``stage(name)``.
     of_counts : bool
@@ -52,6 +54,8 @@ class System:
         Of an audit by default, over both databases: so many that it takes less than a minute.
     presets : mapping of str to System
         The same system with other settings that have a name, and pairs that go with them. The usual ones are its own.
+    no_budget : str
+        How to set the budget of a system that takes neither epsilon nor rho.
     cell_name : callable, optional
         What a cell of the databases is in words, from its place.
     own : callable, optional
@@ -73,11 +77,13 @@ class System:
     about: str
     build: Callable[..., Any]
     pairs: Mapping[str, Callable[[], NeighborPair]]
+    pair_notes: Mapping[str, str] = field(default_factory=dict)
     stages: tuple[str, ...] = ()
     of_counts: bool = False
     below: float = math.inf
     runs: int = RUNS
     presets: Mapping[str, System] = field(default_factory=dict)
+    no_budget: str = ""
     cell_name: Callable[..., str] | None = None
     own: Callable[..., System] | None = None
     commands: Mapping[str, str] = field(default_factory=dict)

@@ -20,7 +20,8 @@ from audit.results import AuditResult, LossEstimate, ReplayRecord
 
 def in_full(small, full):
     """The size of a simulation by default, and that of its slow form."""
-    return [small, pytest.param(*(full if isinstance(full, tuple) else [full]), marks=pytest.mark.slow)]
+    sizes = ((small, pytest.mark.quick), (full, pytest.mark.slow))
+    return [pytest.param(*(size if isinstance(size, tuple) else [size]), marks=mark) for size, mark in sizes]
 
 
 def powers(low, high):

@@ -49,7 +49,7 @@ def release_bottom_up(
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_histogram
     from algorithms.tables.recoding import recoded
-    from audit.io.terminal import console
+    from audit.io.terminal import at_work
 
     rng, words = commands.noise_of(seed)
     if noise not in ("exact", "inverse-cdf"):
@@ -70,7 +70,7 @@ def release_bottom_up(
     schema = read_specification(spec)
     check_schema(schema)
     persons = recoded("data", data, recode, [*columns, *schema.attributes, count, weight])
-    with console(stderr=True).status("counting, drawing noise"):
+    with at_work("counting, drawing noise"):
         named, what = (persons, "data") if geo is None else (geo, "the list of areas")
         number = count_areas(named, columns, what=what, memory=memory)
         check_schema(schema, number)  # before a histogram of that size is made

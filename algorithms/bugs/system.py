@@ -14,8 +14,9 @@ from algorithms.bugs.sums import LaplaceHoles
 from algorithms.registry import System, as_it_is, counting, register
 from audit.neighbors import NeighborPair
 
-__all__: list[str] = []
+__all__ = ["NOTES"]
 
+NOTES = {"shown": "the databases that show the bug; a known bug without bug- in its name is the same on any counts"}
 ON_COUNTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "gdpc-half-noise": (HalfNoiseGDPC, {}),
     "gdpc-twice": (PublishedTwice, {}),
@@ -42,5 +43,6 @@ for name, bug in known_bugs().items():
             build=as_it_is(bug.mechanism),
             below=getattr(bug.mechanism, "below", math.inf),
             pairs={"shown": partial(NeighborPair.declared, bug.x, bug.y, bug.relation, label=bug.event)},
+            pair_notes=NOTES,
         )
     )

@@ -50,7 +50,7 @@ def release_nist(
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_records
     from algorithms.tables.recoding import recoded
-    from audit.io.terminal import console
+    from audit.io.terminal import at_work
 
     rng, noise = commands.noise_of(seed)
     check_one_source(public, groups)
@@ -67,7 +67,7 @@ def release_nist(
     chosen = None if groups is None else read_groups(groups)
     # Whatever is wrong with the settings is said before any record is read.
     NistDp3(schema, chosen or Groups.single(schema), epsilon, **settings)
-    with console(stderr=True).status("reading, counting, drawing noise and rows"):
+    with at_work("reading, counting, drawing noise and rows"):
         if chosen is None:
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records", memory=memory), schema, **limits)

@@ -54,7 +54,7 @@ def release_ons(
     from algorithms.schema import read_specification
     from algorithms.tables.intake import check_histogram, read_histogram
     from algorithms.tables.recoding import recoded
-    from audit.io.terminal import console
+    from audit.io.terminal import at_work
 
     rng, noise = commands.noise_of(seed)
     schema, columns = read_specification(spec), commands.columns_of(areas)
@@ -90,7 +90,7 @@ def release_ons(
         _ = [top_down.domain.query(one) for one in tables]
         return top_down
 
-    with console(stderr=True).status("counting, drawing noise, tabulating"):
+    with at_work("counting, drawing noise, tabulating"):
         try:
             made_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
             tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)

@@ -54,7 +54,7 @@ def release_phsafe(
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.release import release
     from algorithms.phsafe.tabulation.derive import own_households
-    from audit.io.terminal import console
+    from audit.io.terminal import at_work
 
     rng, noise = noise_of(seed)
     settings = read_config(config)
@@ -68,7 +68,7 @@ def release_phsafe(
         frames = [households.persons, households.units, households.geo]
     elif None in frames:
         raise ValueError("--persons, --units and --geo are needed, or --bundled")
-    status = console(stderr=True).status("validating, counting, drawing noise")
+    status = at_work("validating, counting, drawing noise")
     whose = own_households(
         frames, recode, derive=derive, unused=not bundled, engine=engine, memory=memory, master=master
     )

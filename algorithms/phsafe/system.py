@@ -22,6 +22,11 @@ __all__: list[str] = []
 USUAL = "us"
 FEW = 300  # runs of published tables
 MODELS: tuple[Model, ...] = ("VAL", "DER", "API")
+NOTES = {
+    "VAL": "both databases are valid",
+    "DER": "the model of the paper: the row of a unit may be any function of its members",
+    "API": "neighbors as the code declares them: one row of persons and any two rows of units",
+}
 
 
 def _phsafe(
@@ -70,6 +75,8 @@ def _system(settings: str) -> System:
         about="PHSafe: household tables of the 2020 Census, with noise on the cells of nine queries.",
         build=partial(_phsafe, settings),
         pairs={model: partial(_pair, settings, model) for model in MODELS},
+        pair_notes=NOTES,
+        no_budget="--set times=2 doubles its budgets, and --config, with --data, sets each",
         commands={
             "release": "algorithms.phsafe.command:release_phsafe",
             "explore": "algorithms.phsafe.command:explore_phsafe",
@@ -87,6 +94,7 @@ register(
         about="PHSafe's tables PH1 to PH8 after post-processing: slow, and so few runs by default.",
         build=partial(_published, USUAL),
         pairs=SYSTEMS[USUAL].pairs,
+        pair_notes=NOTES,
         runs=FEW,
         extra="census",
     )

@@ -80,7 +80,7 @@ def release_topdown(
     from algorithms.topdown import presets
     from algorithms.topdown.population import synthetic_1940
     from algorithms.topdown.release import release
-    from audit.io.terminal import console
+    from audit.io.terminal import at_work
 
     settings = presets.settings_of(preset or USUAL * (spec is None), spec)
     if print_spec:
@@ -106,7 +106,7 @@ def release_topdown(
     options["levels"] = settings.levels_of(columns)
     presets.preset(settings, Hierarchy.regular(1, len(columns)), **options)  # settings are refused before data are read
     try:
-        with console(stderr=True).status("counting, drawing noise, estimating"), Spilled() as spilled:
+        with at_work("counting, drawing noise, estimating"), Spilled() as spilled:
             histogram: Any = spilled
             if data is None:
                 population = synthetic_1940(0, states=2, counties=3, districts=5)
@@ -124,7 +124,8 @@ def release_topdown(
     except RuntimeError as error:  # a solver that does not converge, and no failsafe
         raise ValueError(f"{error}; nothing was written") from error
     print(record.ledger)
-    print("\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *columns))) + ".")
+    names = (presets.kept_levels(settings, tree, options["levels"])[0], *columns)
+    print("\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(names)) + ".")
     read = (
         "read from the data. Which areas exist is taken as public, and no promise covers it: --geo takes a public list"
     )

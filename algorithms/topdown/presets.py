@@ -24,7 +24,7 @@ from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Plan
 from audit.claims import ZCDP, PureDP, Relation
 
-__all__ = ["FORMS", "PRESETS", "SETTINGS", "Preset", "preset", "settings_of"]
+__all__ = ["FORMS", "PRESETS", "SETTINGS", "Preset", "kept_levels", "preset", "settings_of"]
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def preset(
         raise ValueError(f"a budget is needed, --epsilon or --rho: {published.name} has no promise")
     if "budget" in overrides and (epsilon is not None or rho is not None):
         raise ValueError("a budget must be given once: as epsilon, as rho, or as a Budget")
-    names = _levels(published, tree, levels)
+    names = kept_levels(published, tree, levels)
     parts = published.levels or dict.fromkeys(names, Fraction(1, len(names)))
     scale = sum((parts[level] for level in names), Fraction())
     queries = [published.queries_at(level) for level in names]
@@ -277,7 +277,7 @@ def preset(
     return TopDown(**{**settings, **overrides})
 
 
-def _levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
+def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
     """Return which levels of the settings the tree has."""
     unnamed = ("nation", *(f"level {j}" for j in range(1, tree.depth + 1)))
     known = list(published.levels or levels or unnamed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,12 +39,13 @@ __all__ = ["LIMITS", "audit"]
 LIMITS = """\b
 What no audit sees                         What to do
 events that only few of the runs meet      more runs; Event, in Python
-what only three entries or more tell, but
-  for their sum, extremes and repeats      Statistic of your own, in Python
-what is inside words, but for numbers,
-  length, first and last 8 letters         the verdict is no power, if all are new
+a pattern across three or more entries,
+  except their sum, extremes and repeats   Statistic of your own, in Python
+text inside words, other than numbers,
+  length, and the first and last 8         no power, if no counted word was
+  letters                                  seen in selection
 differences beyond the ninth decimal,
-  but for the last bits of floats          Statistic of your own, in Python
+  except the last bits of floats           Statistic of your own, in Python
 the order of keys in a mapping             a list of (key, value), or a Statistic
 types: 1, 1.0 and True; 0 and -0.0; names
   of classes, of rows of all runs; how
@@ -150,7 +152,8 @@ def audit(
     notes: list[str] = []
     together = len(selected[0].pairs)
     if together > 1:  # an equal share of the error probability for each
-        common["confidence"] = each = 1 - (1 - fraction("confidence", runs.confidence)) / together
+        error = 1 - Decimal(str(fraction("confidence", runs.confidence)))  # as it is written, so that no digits come in
+        common["confidence"] = each = float(1 - error / together)
         notes.append(
             f"Each of the {together} pairs of databases is audited at {percent(each)} confidence: together their "
             f"lower bounds hold at {percent(runs.confidence)}."

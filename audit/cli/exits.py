@@ -39,6 +39,7 @@ ELSEWHERE = {  # how other tools name options
     "--out": ("--output", "--output-dir", "-o"),
     "--jobs": ("--workers", "--threads", "--n-jobs", "-j"),
 }
+NUMBERS = {"float": "a number, such as 0.5", "int": "a whole number, such as 3"}  # by how typer's errors begin
 
 
 def exit_code(verdicts: Iterable[str]) -> int:
@@ -112,7 +113,7 @@ def _ended(error: BaseException, name: str) -> int:
         return INTERRUPTED
     if isinstance(error, USAGE_ERROR):
         words = _words_of_usage(error)
-    elif isinstance(error, MemoryError):
+    elif isinstance(error, MemoryError | SystemError):  # of what is compiled, which had no memory for another error
         words = f"memory ran out, and fewer jobs or runs need less: {words_of(error) or 'no size is known'}"
     elif isinstance(error, ValueError | TypeError | OSError):
         words = words_of(error)
@@ -123,11 +124,14 @@ def _ended(error: BaseException, name: str) -> int:
 
 
 def _words_of_usage(error: Any) -> str:
-    """Return what is wrong with a command line, and the option that was meant by the word of another tool."""
+    """Return what is wrong with a command line: which option was meant, which value is no number."""
     known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
     for option, words in ELSEWHERE.items():
         if option in known and getattr(error, "option_name", None) in words:
             error.possibilities = [option]
+    for wrong in getattr(error.__cause__, "errors", list)():
+        if kind := NUMBERS.get(wrong["type"].partition("_")[0]):
+            error.message = f"must be {kind}, got {wrong['input']!r}"
     return str(error.format_message())
 
 

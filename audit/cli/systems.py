@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from textwrap import fill
 from typing import Annotated, Any
 
 import typer
 
 from audit.cli.exits import WITHIN
-from audit.cli.inputs.options import with_options
+from audit.cli.inputs.options import meant, with_options
 
 __all__ = ["list_systems", "run_system"]
 
@@ -20,7 +21,7 @@ KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  #
 @with_options
 def list_systems(
     word: Annotated[
-        str, typer.Argument(help="Describe those with this word in their name, description or group.")
+        str, typer.Argument(help="Describe names with a part that begins so, or with this word in the description.")
     ] = "",
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:
@@ -28,12 +29,17 @@ def list_systems(
     from audit.installed import offered
     from audit.io.terminal import console
 
-    rows = {name: _described(system) for name, system in offered("systems").systems().items()}
+    known = offered("systems").systems()
+    rows = {name: _described(system) for name, system in known.items()}
     if word:
-        texts = {name: f"{name} {row['about']} {row['group']}".casefold() for name, row in rows.items()}
-        rows = {name: row for name, row in rows.items() if word.casefold() in texts[name]}
+        begins = re.compile(rf"(?<!\w){re.escape(word.strip())}", re.IGNORECASE)
+        whole = re.compile(rf"{begins.pattern}(?!\w)", re.IGNORECASE)
+        texts = {name: (f"{name} {row['group']}", row["about"]) for name, row in rows.items()}
+        chosen = [name for name, (names, about) in texts.items() if begins.search(names) or whole.search(about)]
+        rows = {name: rows[name] for name in chosen}
         if not rows:
-            raise ValueError(f"no name or description has {word!r} in it: see `plaudit list`")
+            hint = meant(word, known, ": see `plaudit list`")
+            raise ValueError(f"no name or description has the word {word!r}{hint}")
     if as_json:
         print(json.dumps(rows, indent=1))
         return WITHIN
@@ -50,6 +56,11 @@ def list_systems(
             facts = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
             for text, indent in ((f"{name}: {row['about']}", 2), (facts, 6)):
                 print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * 6, **KEPT))
+    notes = dict.fromkeys(f"{pair}: {note}" for name in rows if word for pair, note in known[name].pair_notes.items())
+    if notes:
+        print("\nPairs")
+    for note in notes:
+        print(fill(note, width, initial_indent="  ", subsequent_indent=" " * 6, **KEPT))
     if not word:
         print(
             "\n" + fill("`plaudit list WORD` says what those with it in their names are, and what they promise.", width)

@@ -204,7 +204,7 @@ def _table(layout: Layout, worksheet: Worksheet, table: Table) -> None:
     also = [column for column in entries if column.quantity not in quantities
             and any(f"{place}/{column.quantity}" in layout.formulas for place in places)]  # fmt: skip
     heads = [(column, True) for column in entries] + [(column, False) for column in (*also, *results)]
-    worksheet.put(0, Cell("name", words["page.item"]))
+    worksheet.put(0, Cell("name", words[table.names]))
     worksheet.put(1, Cell("name", words[table.rows]))
     for at, (column, entry) in enumerate(heads, 2):
         text = words[column.label]

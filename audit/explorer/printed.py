@@ -42,7 +42,7 @@ def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Pr
             for row in group.rows
             if any(results.get(f"{row.place}/{column.quantity}") is not None for column in table.columns)
         }
-        head = [words["page.item"], words[table.rows]]
+        head = [words[table.names], words[table.rows]]
         for column in table.columns:
             values = {place: cells.get(f"{place}/{column.quantity}") for place in rows}
             if any(value is not None for value in values.values()):
@@ -52,8 +52,9 @@ def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Pr
         if rows:
             yield Printed(words[sheet.title], words[table.label], head, [*rows.values()], 2)
     shown = [total for total in sheet.totals if total.key in cells]
-    totals = [[words[total.label], _text(cells[total.key], total.shown, words)] for total in shown]
-    head = [words["page.item"], words["page.value"]]
+    delta = next((f"δ = {cells[key]:g}" for key in sheet.settings if key.endswith("/delta")), "δ")
+    totals = [[words[total.label].replace("δ", delta), _text(cells[total.key], total.shown, words)] for total in shown]
+    head = [words["page.compared"], words["page.value"]]
     yield Printed(words[sheet.title], words.get(f"{sheet.title}.totals", words["page.totals"]), head, totals, 1)
 
 
@@ -65,6 +66,8 @@ def _text(value: Any, shown: Shown, words: Mapping[str, str]) -> str:
     if isinstance(value, str):
         return words.get(value, value)
     if shown == "guess":
+        if 0.999 < value < 1:
+            return words["page.guess.nearly"]
         return words["page.guess"].replace("{number}", f"{math.ceil(1000 * value - 1e-9) / 10:.1f}")
     if shown == "share":
         return f"{value:.2%}"

@@ -123,6 +123,7 @@ class Table:
     label: str
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
+    names: str = "page.item"  # key of the words: what names a group
     rows: str = "page.level"  # key of the words: what names a row
     action: str = ""  # key of the words of a button, which sets what the script's `spend(state, results)` returns; such
     # a table is closed at first, and has rows with a result or an entry only
@@ -163,6 +164,8 @@ class Sheet:
     # ``compute(state, data)``, and may offer ``read(bytes, data)`` and ``write(state, data)`` of `file`, and ``spend``
     formulas: str  # ``"module:function"``, which returns for the workbook a formula of each result and the steps to it
     settings: tuple[str, ...] = ()  # keys of inputs that stand above the tables
+    answer: Callable[[Mapping[str, Any], Mapping[str, Result], Mapping[str, str]], str] | None = None  # what a state,
+    # its results and the words say in one line, above tables that are printed; empty: nothing
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     totals: tuple[Total, ...] = ()

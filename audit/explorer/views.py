@@ -100,7 +100,10 @@ def print_tables(explored: Explored) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    for table in printed(explored.sheet, explored.values, {**words_in("en"), **explored.sheet.words}):
+    sheet, words = explored.sheet, {**words_in("en"), **explored.sheet.words}
+    if sheet.answer is not None and (line := sheet.answer(explored.values, explored.results, words)):
+        console().print(line, markup=False, highlight=False)
+    for table in printed(sheet, explored.values, words):
         lines = Table(box=SIMPLE_HEAD, title=table.caption, title_justify="left")
         for place, name in enumerate(table.head):
             lines.add_column(name, justify="left" if place < table.names else "right")

@@ -28,6 +28,7 @@ __all__ = ["LOCKS", "SPILLED", "STAGED", "cleaned", "held", "look_for_left", "pa
 SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
 FILE, FOLDER = re.compile(r"\.[0-9a-f]{32}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)})[0-9a-f]{{16}}")
 NEEDED = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+SPARE = 6  # file descriptors: to remove a folder takes two, and one more for each folder below
 BETWEEN = 0.1  # seconds in which what a living process has just made is locked, so that it is not named
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -45,12 +46,19 @@ def part_of(path: Path) -> Path:
 def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     """Lend a folder that nobody else may read, and remove it if it is still there when the block ends."""
     folder = (Path(tempfile.gettempdir()) if parent is None else parent) / f"{prefix}{secrets.token_hex(8)}"
-    lock = None
+    lock, spare = (
+        None,
+        [],
+    )  # file descriptors; the spare ones are for the removal, where the block has used up all others
     try:
         try:
             _, lock = held(folder, lambda: folder.mkdir(0o700))
+            for _ in range(SPARE):
+                spare.append(os.open(os.devnull, os.O_RDONLY))
             yield folder
         finally:
+            while spare:
+                os.close(spare.pop())
             shutil.rmtree(folder, ignore_errors=True)
     finally:  # once more, where an interrupt came between
         shutil.rmtree(folder, ignore_errors=True)

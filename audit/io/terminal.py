@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import mmap
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
 from audit.io.text import shown
@@ -13,9 +14,10 @@ from audit.io.text import shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "guarded"]
+__all__ = ["at_work", "console", "guarded", "has_room"]
 
 WIDTH = 150  # columns, where there is no terminal
+THREAD = 2**26  # bytes of addresses that a thread needs, and more
 
 
 @contextmanager
@@ -50,6 +52,23 @@ def console(*, stderr: bool = False) -> Console:
     if not terminal.is_terminal:
         terminal.width = WIDTH
     return terminal
+
+
+@contextmanager
+def at_work(words: str) -> Iterator[None]:
+    """Say on a terminal what is done meanwhile."""
+    output = console(stderr=True)
+    with output.status(words) if output.is_terminal and has_room() else nullcontext():
+        yield
+
+
+def has_room() -> bool:
+    """Tell whether memory is left for a thread: where it dies as it begins, `start` waits forever (CPython #140746)."""
+    try:
+        mmap.mmap(-1, THREAD).close()
+    except OSError:
+        return False
+    return True
 
 
 class _Guarded:

@@ -395,5 +395,5 @@ def _inside(cell: int | tuple[int, ...], counts: NDArray[np.int64]) -> tuple[int
     """Return the index of a cell of `counts`, or refuse it: negative indices do not count from the end."""
     index = tuple(whole_number("cell", i, least=0) for i in (cell if isinstance(cell, tuple) else (cell,)))
     if len(index) != counts.ndim or any(i >= n for i, n in zip(index, counts.shape, strict=True)):
-        raise ValueError(f"cell must be inside counts of shape {counts.shape}, got {cell}")
+        raise ValueError(f"cell must be from {', '.join(f'0 to {n - 1}' for n in counts.shape)}, got {cell}")
     return index

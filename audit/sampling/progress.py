@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from audit.io.terminal import console
+from audit.io.terminal import console, has_room
 from audit.io.text import printable
 
 __all__ = ["progress_bar"]
@@ -52,7 +52,7 @@ def progress_bar(
 
     def advance(steps: int) -> None:
         bar.advance(task, steps)
-        if not bar.live.is_started and time.monotonic() - begun > PATIENCE:
+        if not bar.live.is_started and time.monotonic() - begun > PATIENCE and has_room():
             bar.start()
 
     try:
@@ -79,9 +79,12 @@ def _lines(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
                 print(printable(line), file=sys.stderr, flush=True)
 
     teller = threading.Thread(target=tell, name="plaudit-progress", daemon=True)
-    teller.start()
+    if has_room():
+        with suppress(RuntimeError):  # as many threads as there may be
+            teller.start()
     try:
         yield advance
     finally:
         ended.set()
-        teller.join()
+        if teller.is_alive():
+            teller.join()

@@ -59,9 +59,10 @@ def check(numbers: Numbers) -> Checks:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     at_95 = [row for row in numbers["rows"] if row["confidence"] == LEVELS[0]]
-    valid = [row for row in at_95 if row["group"] != MISTAKES]
     wrong = [row["misses"] / row["audits"] for row in at_95 if row["group"] == MISTAKES]
-    above = sum(row["misses"] > allowed(row) for row in valid)
+    valid = [row for row in at_95 if row["group"] != MISTAKES]
+    over = [row for row in valid if row["misses"] > allowed(row)]
+    cases, above = (len({(row["group"], row["case"]) for row in rows}) for rows in (valid, over))  # with several losses
     levels, rows = (LEVELS[1], LEVELS[0], STRICT), []
     for group in dict.fromkeys(case.group for case in CASES if case.group != MISTAKES):
         own, cells = [row for row in numbers["rows"] if row["group"] == group], []

@@ -162,7 +162,8 @@ def check(numbers: Numbers) -> Checks:
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    tables = stages(numbers)["TopDown, 9 areas"][TABLES]
+    runs, of_most = list(grown(numbers, 9).items())[-1]
+    tables = float(np.median(of_most))
     rows = [(name, down(bounds[MEASURED]), down([*bounds.values()][-1])) for name, bounds in stages(numbers).items()]
     for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
         by_size = grown(numbers, leaves)
@@ -170,7 +171,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append((f"TopDown, {leaves} areas, {sizes} runs", "", ", ".join(map(down, medians))))
         people, grouped = ", ".join(map(str, GROUPS)), ", ".join(map(down, in_groups(numbers, leaves)))
         rows.append((f"{leaves} areas, groups of {people} people", "", grouped))
-    return {"tables": tables, "runs": BUDGETS // PARTS[numbers["quick"]], "hidden": up(1 - tables), "rows": rows}
+    return {"tables": tables, "runs": runs, "hidden": up(1 - tables), "rows": rows}
 
 
 STYLES = styles(TREES)

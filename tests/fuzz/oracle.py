@@ -57,11 +57,11 @@ def limit_above(hits: int, runs: int, error: float) -> float:
 class Event:
     """One event of an audit, with what was counted of it and the promise for the pair at any budget of one step."""
 
-    def __init__(self, audit: Json, counts: Json, basis: Json) -> None:
+    def __init__(self, audit: Json, counts: Json, basis: Json, shares: float = 1.0) -> None:
         self.counts, self.basis, self.claim = counts, basis, audit["claim"]
         self.kind, self.distance, self.bound = self.claim["kind"], audit["distance"], audit["bound"]
         self.all_error = 1 - float(audit["confidence"])
-        self.error = self.all_error * basis.get("share", 1.0)
+        self.error = self.all_error * basis.get("share", 1.0) / max(1.0, shares)  # all have one error together
         if look := basis.get("look"):
             self.error /= basis.get("looks") or look * (look + 1)
         x, y = counts["x"], counts["y"]
@@ -103,7 +103,8 @@ class Event:
 
     def forgiven(self, epsilon: float) -> float:
         """Return the delta of the pair, by group privacy."""
-        return self.claim.get("delta", 0.0) * sum(math.exp(step * epsilon) for step in range(self.distance))
+        delta = self.claim.get("delta", 0.0)
+        return delta and delta * sum(math.exp(min(step * epsilon, 700.0)) for step in range(self.distance))
 
     def regions(self) -> Iterator[tuple[int, int, int, int]]:
         """Return for either database how often its region was met, and of how many runs, there and on the other."""
@@ -257,9 +258,12 @@ GAMES = ("guessing game", "anytime-valid guessing game", "one-run guessing game"
 def verdicts(audit: Json) -> set[str]:
     """Return the verdicts that the counts of an audit allow: two only where a rounding error decides; none if unknown.
 
-    Power is computed again for guessing games; of the others the minimum detectable loss is read as it was saved.
+    Power is computed again for guessing games; of the others the minimum detectable loss is read as it was saved, and
+    so is the outcome that one database alone gives.
     """
-    events = [Event(audit, one["counts"], one["basis"]) for one in (audit, *audit["others"])]
+    every = (audit, *audit["others"])
+    shares = math.fsum(one["basis"].get("share", 1.0) for one in every)
+    events = [Event(audit, one["counts"], one["basis"], shares) for one in every]
     claim, bound = audit["claim"], audit["bound"]
     if max(event.runs for event in events) > MOST or (bound in GAMES[2:] and claim["kind"] == "zcdp"):
         return set()

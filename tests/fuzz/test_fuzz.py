@@ -14,9 +14,9 @@ from tests.fuzz.desk import make_desk
 from tests.fuzz.holding import Counted, faults, tree
 from tests.fuzz.oracle import NO_POWER, VIOLATION, WITHIN
 from tests.fuzz.past import PAST
+from tests.reliability.plugin import seed_of
 
 
-@pytest.mark.reliability(10)
 @pytest.mark.parametrize("case", PAST, ids=[case.name for case in PAST])
 def test_what_went_wrong_once_holds(case, desk):
     assert faults(case, running.run(case, desk)) == []
@@ -24,12 +24,16 @@ def test_what_went_wrong_once_holds(case, desk):
 
 @pytest.mark.reliability(10)
 @pytest.mark.parametrize(
-    ("first", "cases"), [(0, 24), *(pytest.param(at, 500, marks=pytest.mark.slow) for at in range(0, 10_000, 500))]
+    ("first", "cases"),
+    [
+        pytest.param(0, 24, marks=pytest.mark.quick),
+        *(pytest.param(at, 500, marks=pytest.mark.slow) for at in range(0, 10_000, 500)),
+    ],
 )
-def test_nothing_goes_wrong_with_hostile_words_and_files(first, cases, desk, record_property):
-    counted, found = Counted(), {}
+def test_nothing_goes_wrong_with_hostile_words_and_files(request, first, cases, desk, record_property):
+    seed, counted, found = seed_of(request.config), Counted(), {}
     for number in range(first, first + cases):
-        case = case_of(1, number, desk)
+        case = case_of(seed, number, desk)
         outcome = running.run(case, desk)
         counted.add(case, outcome)
         found[case.name] = faults(case, outcome)

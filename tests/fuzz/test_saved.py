@@ -45,15 +45,13 @@ def refusals(folder, public):
             yield str(error)
 
 
-@pytest.mark.reliability(9)
 @pytest.mark.parametrize("cases", in_full(25, 2000))
-def test_a_changed_result_is_shown_or_refused_by_name(cases, desk, tmp_path, record_property):
+def test_a_changed_result_is_shown_or_refused_in_our_words(cases, desk, tmp_path):
     files, said = sorted(desk.glob("*/*.json")), {}
     for number in range(cases):
         rng = Random(number)
         (tmp_path / "result.json").write_bytes(changed_json(rng, rng.choice(files).read_bytes()))
         said[number] = list(refusals(tmp_path, public=number % 2 == 0))
-    record_property("tried", len(files))  # one kind on each: some value is another, gone, renamed, swapped or nested
     assert {number: words for number, words in said.items() if any(map(FOREIGN.search, words))} == {}
     assert 0.2 < sum(map(bool, said.values())) / cases < 1
 

@@ -7,6 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
+from audit.cli.exits import USAGE
 from audit.io.temporary import STAGED
 from tests.fuzz.holding import FOREIGN, tree
 from tests.processes.commands import prepare
@@ -32,6 +33,7 @@ class Making:
         self.seconds = time.perf_counter() - begun
         self.steps, self.whole = changes.seen, visible(tree(folder))
         self.new = sorted(self.whole.keys() - self.before.keys())
+        assert self.undisturbed.code != USAGE, self.undisturbed  # a command that is refused holds nothing
         self.largest = max((len(self.whole[path] or b"") for path in self.new), default=1)
 
     def prepared(self) -> Path:

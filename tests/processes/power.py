@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.processes.running import CHANGES, Tree, run_here
 
-WAYS = ("old", "empty", "cut", "zeros")
+WAYS = ("old", "empty", "cut", "short", "zeros")
 DRAWS = 3  # of names and contents that are lost together, after each step
 ROOT = 0
 FOLDER = None  # in the place of a content
@@ -164,7 +164,13 @@ def _damaged(old: bytes | None, new: bytes | None, way: str | None) -> bytes | N
     return (
         new
         if way is None
-        else {"old": old or b"", "empty": b"", "cut": new[: len(new) // 2], "zeros": bytes(len(new))}[way]
+        else {
+            "old": old or b"",
+            "empty": b"",
+            "cut": new[: len(new) // 2],
+            "short": new[:-1],
+            "zeros": bytes(len(new)),
+        }[way]
     )
 
 

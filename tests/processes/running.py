@@ -136,7 +136,9 @@ class Changes:
 
     def wait(self, running: Running) -> bool:
         """Wait until it is held, or has ended without that step; tell whether it is held."""
+        until = time.monotonic() + PATIENCE
         while not self.state[0] and running.process.is_alive():
+            assert time.monotonic() < until, "it hangs"
             time.sleep(0.002)
         return bool(self.state[0])
 

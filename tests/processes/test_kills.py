@@ -16,6 +16,7 @@ from tests.fuzz.holding import tree
 from tests.processes.commands import COMMANDS
 from tests.processes.making import Making
 from tests.processes.running import KILLED, Changes, Running, halves, run, visible
+from tests.reliability.plugin import seed_of
 
 WAYS = ("at a time", "at a step", "in a write")
 TIMES = {"audit": 110, "experiments run": 60} | {name: 50 for name in COMMANDS if name.startswith("release ")}
@@ -74,16 +75,17 @@ def ending(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+QUICK = [pytest.param(name, None, marks=pytest.mark.quick) for name in ("replay", "release ons")]
 PARTS = [
     pytest.param(name, part, marks=pytest.mark.slow) for name in COMMANDS for part in range(TIMES.get(name, 10) // PART)
 ]
 
 
 @pytest.mark.reliability(6)
-@pytest.mark.parametrize(("name", "part"), [("replay", None), ("release ons", None), *PARTS])
-def test_killed_at_any_instant_it_leaves_nothing_half_and_loses_nothing(record_property, making, name, part):
+@pytest.mark.parametrize(("name", "part"), [*QUICK, *PARTS])
+def test_killed_at_any_instant_it_leaves_nothing_half_and_loses_nothing(request, record_property, making, name, part):
     times = len(WAYS) if part is None else PART
-    rng, killing = random.Random(f"{name} {part}"), Killing(making(COMMANDS[name]))
+    rng, killing = random.Random(f"{seed_of(request.config)} {name} {part}"), Killing(making(COMMANDS[name]))
     killed = Counter(way for way in (WAYS * times)[:times] if killing.killed(way, rng))
     assert killed
     record_property("tried", killed.total())

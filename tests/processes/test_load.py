@@ -14,7 +14,7 @@ from audit.results.files import read_json, write_json
 from audit.results.folder import findings, read_audits
 from tests.fuzz.holding import tree
 from tests.processes.commands import COMMANDS
-from tests.processes.running import Running, run
+from tests.processes.running import PATIENCE, Running, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.reliability(17)]
 
@@ -43,7 +43,7 @@ def test_thousands_of_results_are_read(many, record_property, name):
     """In memory that every machine has. How long it takes is told, and is no matter of the machine's other work."""
     folders = [str(many)] * (1 + (name == "compare"))
     command = [sys.executable, "-c", WATCHED, sys.executable, "-m", "plaudit", name, *folders]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     memory, seconds = done.stdout.split()
     record_property("tried", 1)
     record_property(
@@ -59,7 +59,11 @@ def test_a_giant_result_is_refused(tmp_path, record_property):
     for name in ("check", "report", "verify", "compare"):
         paths = [str(path)] * (1 + (name == "compare"))
         done = subprocess.run(
-            [sys.executable, "-m", "plaudit", name, *paths], capture_output=True, text=True, check=False
+            [sys.executable, "-m", "plaudit", name, *paths],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
         )
         refusal = f"plaudit: error: {path} must be at most 67108864 bytes, got 100000030\n"
         assert (done.returncode, done.stdout, done.stderr) == (2, "", refusal)
@@ -99,6 +103,7 @@ def test_an_audit_in_fifty_pieces_is_that_of_one_run(tmp_path, record_property):
         pieces += 1
         assert not (tmp_path / "parts" / "out").exists()
     record_property("tried", pieces)
+    record_property("words", f"an audit in {pieces} pieces, each of which was killed: the counts are those of one run")
     assert pieces >= 50
     assert ended.code == whole.code == 0
     (one,), (other,) = (read_audits(tmp_path / name / "out") for name in ("whole", "parts"))
@@ -120,3 +125,4 @@ def test_of_audits_into_one_folder_at_once_none_is_lost(making, record_property)
     assert sorted(audit.seed_entropy for audit in audits.values()) == list(range(number))
     assert not [path for path in tree(folder) if path.endswith(".part")]
     record_property("tried", number)
+    record_property("words", f"{number} audits into one folder, {at_once} at a time: none lost")

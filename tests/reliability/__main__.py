@@ -17,7 +17,7 @@ from audit.results.files import read_json, write_json
 from audit.results.provenance import provenance
 from tests.reliability.numbers import added_up
 from tests.reliability.page import page
-from tests.reliability.plugin import logged
+from tests.reliability.plugin import collected, logged
 from tests.reliability.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
@@ -45,13 +45,14 @@ def measure(
     if again:
         kept = [line for line in logged(LOG) if line["row"] not in wanted]
         write_atomically(LOG, "".join(f"{json.dumps(line)}\n" for line in kept))
+    tests = collected(wanted, ROOT)
     options = ["-q", "-m", "reliability", "--numprocesses", str(jobs), "-p", "tests.reliability.plugin"]
     options += ["--reliability-log", str(LOG), "--reliability-rows", ",".join(map(str, wanted))]
     ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False)
     if ended.returncode == pytest.ExitCode.INTERRUPTED:
         return INTERRUPTED
     saved = read_json(NUMBERS)["rows"] if NUMBERS.exists() else {}
-    measured = added_up([line for line in logged(LOG) if line["row"] in wanted])
+    measured = added_up(logged(LOG), tests)
     write_json(NUMBERS, {"kind": "reliability", "rows": saved | measured, "provenance": provenance()})
     return write()
 

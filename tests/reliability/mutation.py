@@ -142,7 +142,7 @@ class Trials:
         """Return whether a mutant was ``killed``, ``survived``, or ``timed out``: as good as killed."""
         key = (mutant.room.sources, mutant.room.digest, mutant.file, mutant.operator, mutant.occurrence)
         if key not in self.found:
-            words = tests_of(mutant, reached)
+            words = collected(mutant, reached)
             code = forked(mutant.room.root, words, mutant, 60 + seconds) if words else 0
             if code not in (None, 0, 1, 2, 3):
                 raise RuntimeError(f"tests must import what is changed, got exit code {code} of {words} with {mutant}")
@@ -150,7 +150,7 @@ class Trials:
         return self.found[key]
 
 
-def tests_of(mutant: Mutant, reached: coverage.CoverageData) -> list[str]:
+def collected(mutant: Mutant, reached: coverage.CoverageData) -> list[str]:
     """Return the tests that enter the changed function: all of the room, if it runs on import."""
     contexts = reached.contexts_by_lineno(str(mutant.path))
     names = {name for line in body(mutant) or () for name in contexts.get(line, [])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import date
 from typing import Any
 
 from tests.reliability.rows import ROWS
@@ -10,11 +11,16 @@ from tests.reliability.rows import ROWS
 TRIED, REACHED = "tried", "reached"
 
 
-def added_up(lines: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return by number of the row how many tests it has, what they tried and when, and what failed or was left out."""
+def added_up(lines: list[dict[str, Any]], tests: dict[str, int]) -> dict[str, dict[str, Any]]:
+    """Return by number of the row how many tests it has, what they tried and when, and what failed or was left out.
+
+    `tests` has the row of each test. One that no line is of has failed: the process that ran it died.
+    """
+    died = {"outcome": "failed", "seconds": 0.0, "day": date.today().isoformat(), "told": {}}
+    known = {line["test"]: line for line in lines}
     of_row: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for line in sorted(lines, key=lambda line: str(line["test"])):  # processes at work together end in any order
-        of_row[line["row"]].append(line)
+    for name, row in sorted(tests.items()):  # processes at work together end in any order
+        of_row[row].append(known.get(name, {**died, "test": name}))
     return {str(row.number): _row(of_row[row.number]) for row in ROWS if of_row[row.number]}
 
 

@@ -24,19 +24,20 @@ def page(rows: Numbers) -> str:
     lines = [
         "# What was tried on plaudit itself",
         f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
-        "This page is a gate: a test refuses it while a row fails, so a 0 says little by itself. What says more is how "
-        "rare a failure could be and still have shown, and what a row does not cover.",
+        'This page is a gate: a test refuses it while a row fails, so "0 failed" is no evidence by itself. Look at the '
+        "failure rate that would have shown, and at what a row does not cover.",
         f"`{COMMAND} N` measures row N again, `{COMMAND} --again` all of them; their tests took {minutes:.0f} minutes "
         "one after the other. `make reliability` writes the page from [reliability.json](reliability.json).",
         "\n".join(
             [
-                "| row | what was tried | tries | failed | failures that would have shown | measured |",
+                "| row | what was tried | tries | failed | rate that would have shown | measured |",
                 "|---|---|---|---|---|---|",
                 *(_line(row, rows[str(row.number)]) for row in ROWS if str(row.number) in rows),
             ]
         ),
-        "Failures that come once in so many tries would have shown with 95% probability. The column is empty where "
-        "tries are no random sample: each is a case of its own, or its section has the limits.",
+        '"1 in 300" means: if 1 try in 300 failed, at least one failure would have shown here, with 95% probability. '
+        "Such tries are drawn anew at each measurement. The column is empty where tries are not drawn at random: each "
+        "is a case of its own, or its section has the limits.",
     ]
     for row in ROWS:
         if numbers := rows.get(str(row.number)):
@@ -75,7 +76,7 @@ def _misses(told: list[dict[str, Any]]) -> str:
         rates = [100 * clopper_pearson_upper(misses, audits, confidence=0.95) for misses in most]
         lines.append(f"| **may miss** | {audits:,} | {' | '.join(f'{misses:,}' for misses in most)} |")
         shown = " | ".join(f"{at_most(float(rate), 2)}%" for rate in rates)
-        lines.append(f"| **a true rate that would have shown** | | {shown} |")
+        lines.append(f"| **smallest true rate that would have failed (95%)** | | {shown} |")
         for group, case in dict.fromkeys((one["group"], one["case"]) for one in told if one["tried"] == audits):
             misses = {one["confidence"]: one["misses"] for one in told if (one["group"], one["case"]) == (group, case)}
             cells = " | ".join(f"{misses[level]:,}" if level in misses else "" for level in levels)

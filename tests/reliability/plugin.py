@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tempfile
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-MARKER, LOG, ROWS = "reliability", "reliability_log", "reliability_rows"
+MARKER, QUICK = "reliability", "quick"
+LOG, ROWS, NAMES = "reliability_log", "reliability_rows", "reliability_names"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take where the log is, and which rows are wanted."""
+    """Take which rows are wanted, where the log is, and where to write the names of their tests."""
     parser.addoption("--reliability-log", dest=LOG, type=Path, help="file that a line is added to after each test")
+    parser.addoption("--reliability-names", dest=NAMES, type=Path, help="file for the row of each test; none is run")
     parser.addoption("--reliability-rows", dest=ROWS, default="", help="numbers of rows, with commas between")
 
 
@@ -24,7 +29,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     rows = {int(number) for number in config.getoption(ROWS).split(",")}
     wanted, others = [], []
     for item in items:
-        marker = item.get_closest_marker(MARKER)
+        marker = None if item.get_closest_marker(QUICK) else item.get_closest_marker(MARKER)
         if marker is None or marker.args[0] not in rows or item.nodeid in ended:
             others.append(item)
         else:
@@ -32,6 +37,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             wanted.append(item)
     config.hook.pytest_deselected(items=others)
     items[:] = wanted
+    if path := config.getoption(NAMES):
+        path.write_text(json.dumps({item.nodeid: dict(item.user_properties)["row"] for item in wanted}), "utf-8")
+
+
+def seed_of(config: pytest.Config) -> int:
+    """Return the seed of what a row draws at random: where it is measured, the day, so that each measurement is new."""
+    return int(date.today().strftime("%Y%m%d")) if config.getoption(LOG, None) else 1
+
+
+def collected(rows: list[int], root: Path) -> dict[str, int]:
+    """Return the tests of rows by name, each with its row, as a process of its own collects them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "names.json")
+        command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", MARKER, "-p", __name__]
+        command += ["--reliability-names", str(path), "--reliability-rows", ",".join(map(str, rows))]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        if not path.exists():
+            raise ValueError(f"the tests must be readable, got {done.stdout[-500:]!r}")
+        return {str(name): int(row) for name, row in json.loads(path.read_text("utf-8")).items()}
 
 
 class Log:

@@ -63,11 +63,11 @@ def test_tests_that_enter_the_function_run_and_no_others(tmp_path):
     """A change of what runs on import concerns all tests; a function that none enters has none."""
     kept, room = mutation.Trials(tmp_path / "found"), toy(tmp_path, f"{LOOP}\n\ndef unused():\n    return -1\n")
     _, reached = kept.unchanged(room)
-    tests = {mutant.change: mutation.tests_of(mutant, reached) for mutant in mutants.sample([room], None, seed=1)}
+    tests = {mutant.change: mutation.collected(mutant, reached) for mutant in mutants.sample([room], None, seed=1)}
     assert tests[KILLED] == ["test_words.py::test_first"]
     assert tests[LEFT] == ["test_words.py"]
     (unused, *_) = (mutant for mutant in mutants.sample([room], None, seed=1) if "-1" in mutant.change)
-    assert mutation.tests_of(unused, reached) == []
+    assert mutation.collected(unused, reached) == []
     assert kept.outcome(unused, 0.0, reached) == "survived"
 
 
@@ -79,7 +79,7 @@ def test_a_mutant_has_its_time(tmp_path):
 def test_tests_of_another_source_prove_nothing(tmp_path, monkeypatch):
     """Were the mutant not what the tests import, every mutant would survive, or die of something else."""
     room, kept = toy(tmp_path, test="def test_nothing():\n    pass\n"), mutation.Trials(tmp_path / "found")
-    monkeypatch.setattr(mutation, "tests_of", lambda mutant, reached: list(mutant.room.tests))
+    monkeypatch.setattr(mutation, "collected", lambda mutant, reached: list(mutant.room.tests))
     with pytest.raises(RuntimeError, match="tests must import what is changed, got exit code 99 of"):
         kept.outcome(next(mutants.sample([room], 1, seed=1)), 60.0, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.helpers import most
 from tests.reliability.__main__ import NUMBERS, PAGE, ROOT
 from tests.reliability.numbers import added_up
 from tests.reliability.page import page
-from tests.reliability.plugin import logged
+from tests.reliability.plugin import collected, logged
 from tests.reliability.rows import ROWS
 
 pytest_plugins = ["pytester"]
@@ -26,6 +27,11 @@ def test_kills(n, record_property):
     record_property("tried", n)
     record_property("words", f"{n} kills")
     assert n != 4
+
+@pytest.mark.quick
+@pytest.mark.reliability(6)
+def test_few_kills():
+    pass
 
 @pytest.mark.reliability(7)
 def test_signals():
@@ -47,7 +53,7 @@ PLAIN = ("-pno:cacheprovider", "-pno:benchmark", "-pno:hypothesispytest")
 def measure(pytester):
     """Run the tests of rows 6 and 8 among a few, as the command does; return what became of them and the log."""
     pytester.makepyfile(test_rows=TESTS)
-    pytester.makeini("[pytest]\nmarkers =\n  reliability(row)\n")
+    pytester.makeini("[pytest]\nmarkers =\n  reliability(row)\n  quick\n")
     log = pytester.path / "log"
     options = [*PLAIN, "-p", "tests.reliability.plugin", "--reliability-log", log, "--reliability-rows", "6,8"]
     return lambda *more: (pytester.runpytest_inprocess(*options, *more), log)
@@ -56,13 +62,14 @@ def measure(pytester):
 @pytest.mark.parametrize("jobs", [[], ["-n", "1"]], ids=["one process", "xdist"])
 def test_what_was_tried_is_written_down(measure, jobs):
     ran, log = measure(*jobs)
-    ran.assert_outcomes(passed=1, failed=1, skipped=1, deselected=2 * (not jobs))
+    ran.assert_outcomes(passed=1, failed=1, skipped=1, deselected=3 * (not jobs))
     outcomes = {line["test"].rpartition("::")[2]: line["outcome"] for line in logged(log)}
     assert outcomes == {"test_kills[3]": "passed", "test_kills[4]": "failed", "test_disks": "skipped"}
-    assert added_up(logged(log))["6"] == {
-        "tests": 2,
-        "tried": 7,
-        "failed": ["test_rows.py::test_kills[4]"],
+    names = rows_of(logged(log)) | {"test_rows.py::test_that_ended_its_process": 6}
+    assert added_up(logged(log), names)["6"] == {
+        "tests": 3,
+        "tried": 8,
+        "failed": ["test_rows.py::test_kills[4]", "test_rows.py::test_that_ended_its_process"],
         "left_out": {},
         "seconds": pytest.approx(0, abs=5),
         "measured": str(date.today()),
@@ -74,7 +81,11 @@ def test_what_is_written_down_is_not_tried_again(measure, pytester):
     log = pytester.path / "log"
     log.write_text("".join(f'{{"test": "test_rows.py::test_kills[{n}]"}}\n' for n in (3, 4)) + '{"test": "cut by')
     ran, _ = measure()
-    ran.assert_outcomes(skipped=1, deselected=4)
+    ran.assert_outcomes(skipped=1, deselected=5)
+
+
+def rows_of(lines):
+    return {line["test"]: line["row"] for line in lines}
 
 
 def test_what_failed_is_said_first_and_by_name():
@@ -85,7 +96,7 @@ def test_what_failed_is_said_first_and_by_name():
         line | {"test": "c", "row": 8, "outcome": "skipped", "why": "no disk"},
         line | {"test": "m", "row": 14, "told": {"tried": 1000, "reached": 920}},
     ]
-    rows = added_up(lines)
+    rows = added_up(lines, rows_of(lines))
     text = page(rows)
     assert "\n\nIn 1 of 3 rows something failed. Not measured yet: rows 1, 2, 3, 4, 5, 7, 9" in text
     assert "| 1,501 | **1** |  | 2026-01-01 |" in text
@@ -98,15 +109,17 @@ def test_a_row_says_which_failures_would_have_shown():
     """None of 1,000 tries: a rate of 0.003 would have shown once with a probability of 1 - (1 - 0.003)^1000 = 0.95."""
     line = {"outcome": "passed", "seconds": 1.0, "day": "2026-01-01"}
     tried = [line | {"test": str(row), "row": row, "told": {"tried": 1000}} for row in (6, 8)]
-    text = page(added_up(tried))
+    text = page(added_up(tried, rows_of(tried)))
     assert "| 1,000 | 0 | 1 in 334 | 2026-01-01 |" in text  # kills are drawn at random
     assert "| 1,000 | 0 |  | 2026-01-01 |" in text  # commands of a list are not
     told = {"tried": 20, "case": "a comb", "found": 20, "announced": 0.8}
-    assert "| a comb | 20 | 20 | 83% to 100% | 80% |" in page(added_up([line | {"test": "a", "row": 4, "told": told}]))
+    one = [line | {"test": "a", "row": 4, "told": told}]
+    assert "| a comb | 20 | 20 | 83% to 100% | 80% |" in page(added_up(one, rows_of(one)))
     told = [{"tried": 1000, "group": "A", "case": "a bound", "confidence": level, "misses": 3} for level in (0.5, 0.95)]
-    text = page(added_up([line | {"test": "d", "row": 1, "told": numbers} for numbers in told]))
+    lines = [line | {"test": str(numbers["confidence"]), "row": 1, "told": numbers} for numbers in told]
+    text = page(added_up(lines, rows_of(lines)))
     assert f"| **may miss** | 1,000 | {most(1000, 0.5)} | 77 |" in text
-    assert "| **a true rate that would have shown** | | 59% | 9.3% |" in text
+    assert "| **smallest true rate that would have failed (95%)** | | 59% | 9.3% |" in text
     assert "| A: a bound | 1,000 | 3 | 3 |" in text
 
 
@@ -124,3 +137,11 @@ def test_the_page_is_what_the_numbers_say():
     assert saved["kind"] == "reliability"
     assert page(saved["rows"]) == PAGE.read_text("utf-8")
     assert [row["failed"] for row in saved["rows"].values() if row["failed"]] == []
+
+
+@pytest.mark.slow
+def test_every_row_was_measured_by_as_many_tests_as_it_has():
+    numbers = read_json(NUMBERS)["rows"]
+    measured = {int(number): row["tests"] + len(row["left_out"]) for number, row in numbers.items()}
+    tests = Counter(collected([row.number for row in ROWS], ROOT).values())  # none of mutations without their library
+    assert {row: measured.get(row, 0) for row in tests} == tests

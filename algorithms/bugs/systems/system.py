@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.bottom_up import PublishedTotals
+from algorithms.bugs.system import NOTES
 from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
 from algorithms.bugs.systems.households import SharedNoise, TwoTauStability, UnitCountedTwice
 from algorithms.bugs.systems.nist import DomainFromData
@@ -48,7 +49,7 @@ def _register(
 ) -> None:
     about = (kind.__doc__ or "").partition("\n")[0]
     options: dict[str, Any] = {"about": about, "extra": extra, "group": "known bugs", **more}
-    register(System(name=f"bug-{name}", build=build, pairs={"shown": pair}, **options))
+    register(System(name=f"bug-{name}", build=build, pairs={"shown": pair}, pair_notes=NOTES, **options))
 
 
 def _topdown(kind: type[TopDown], *, epsilon: float = 1.0) -> TopDown:

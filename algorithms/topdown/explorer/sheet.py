@@ -85,6 +85,7 @@ def _sheet(
         compute=partial(compute, levels=levels, queries=queries),
         script=("algorithms.topdown.explorer", "explorer.js"),
         formulas="algorithms.topdown.explorer.formulas:cells",
+        answer=_answer,
         settings=tuple(f"{ALL}/{name}" for name in ("privacy", "budget", "relation", "delta")),
         tables=_tables(levels, queries),
         charts=_charts(levels),
@@ -96,6 +97,22 @@ def _sheet(
         presets=presets,
         data={"levels": [*levels], "queries": [*queries], "points": POINTS},
     )
+
+
+def _answer(given: Mapping[str, Any], results: Mapping[str, Result], words: Mapping[str, str]) -> str:
+    """Return what the margin that is wanted needs, if one is."""
+    if given[MARGIN] is None:
+        return ""
+    query, level = (words[f"topdown.{part}"] for part in given[CURVE].split("/"))
+    before, own = given[f"{ALL}/budget"], results[f"topdown/{given[CURVE]}/share"]
+    total = f"total {'rho' if given[f'{ALL}/privacy'] == 'zcdp' else 'epsilon'} of"
+    if refused := results[f"{ALL}/refused"]:
+        needs = f"is out of reach: {words[str(refused)]}"
+    elif given[PAYS] == "total":
+        needs = f"needs a {total} {results[f'{ALL}/budget']:.4g}, instead of the {before:.4g} of the settings."
+    else:
+        needs = f"needs {own:.2%} of the {total} {before:.4g}."
+    return f"{level}, {query}: a margin of {given[MARGIN]:,} {needs}"
 
 
 def compute(
@@ -247,7 +264,8 @@ def _tables(levels: Sequence[str], queries: Sequence[str]) -> tuple[Table, Table
         for level in levels
     )
     own = accuracy_table({group.label: group.rows for group in groups})
-    return Table(label="topdown.table", columns=columns, groups=groups), own
+    names: dict[str, Any] = {"names": "page.level", "rows": "page.query"}
+    return Table(label="topdown.table", columns=columns, groups=groups, **names), replace(own, **names)
 
 
 def _charts(levels: Sequence[str]) -> tuple[Chart, ...]:

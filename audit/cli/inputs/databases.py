@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.cli.inputs.options import DatabaseOptions, TargetOptions
+from audit.cli.inputs.options import DatabaseOptions, TargetOptions, meant
 from audit.cli.inputs.records import column_of, extreme_of, read_records, record_of
 from audit.cli.inputs.tables import read_counts
 from audit.installed import offered
@@ -67,6 +67,8 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
     counts, label, _ = population
     ways = [way.strip() for way in databases.cells.split(",")] if databases.cells else []
     cells = [*(options.cell or ()), *(_cell_by(way, counts) for way in ways)]
+    if target in (cells or [0]):
+        raise ValueError(f"--move-to must differ from --cell, got {target} for both")
     named = bool(cells) or people != 1 or target is not None
     number = "1 person" if people == 1 else f"{people} people"
     pairs = []
@@ -111,8 +113,8 @@ def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Populat
         if Path(data).suffix == ".parquet":
             raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
         if Path(data).suffix not in (".csv", ".npy"):
-            names = " or ".join(sorted(bundled()))
-            raise ValueError(f"data must be {names}, or a .csv or .npy file of counts, got {data!r}")
+            names, near = " or ".join(sorted(bundled())), meant(data, bundled())
+            raise ValueError(f"data must be {names}, or a .csv or .npy file of counts, got {data!r}{near}")
         return Population(read_counts(Path(data)), lambda index: f"cell {index}")
     return Population(counts, tree.label, tree)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
@@ -27,6 +28,7 @@ __all__ = [
     "TargetOptions",
     "WorkerOptions",
     "known_names",
+    "meant",
     "refuse",
     "whole_size",
     "with_options",
@@ -83,6 +85,12 @@ def known_names(beginning: str) -> list[str]:
     from audit.installed import offered
 
     return [name for name in offered("systems").systems() if name.startswith(beginning)]
+
+
+def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of a refusal: what a mistyped word is nearly, or `otherwise`."""
+    near = " or ".join(get_close_matches(word, [*known]))
+    return f": did you mean {near}?" if near else otherwise
 
 
 def whole_size(text: str) -> int:

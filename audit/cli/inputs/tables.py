@@ -71,12 +71,13 @@ class Table:
         fields = [field.strip() for field in next(self._rows(self.text.partition("\n")[0]), [])]
         if not fields or any(_is_number(field) or is_missing(field) for field in fields):
             return ()
+        if len(fields) == 1 and (other := re.search(r"[;|\t]", fields[0])):
+            where = f"got {other[0]!r} in its first line"
+            raise ValueError(f"{self.path} must separate fields by commas, and counts by lines, {where}")
         if unclear := next(filter(UNCLEAR.match, fields), ""):
             raise ValueError(
                 f"{self.path} must begin with names or values, and {unclear[:40]!r} may be either ({HEADER})"
             )
-        if len(fields) == 1 and (other := re.search(r"[;|\t]", fields[0])):
-            raise ValueError(f"{self.path} must separate fields by commas, got {other[0]!r} in its first line")
         return tuple(fields)
 
     @cached_property
@@ -135,10 +136,11 @@ def read_counts(path: Path) -> NDArray[Any]:
     table = Table.read(path)
     if table.numbers is None:
         wrong = next(field for column in table.columns for field in column if not _is_number(field))
-        ways = "records need --add-row or --replace-row"
+        ways = "records need --add-row or --replace-row, counts with areas --areas and --count (systems only)"
         raise ValueError(f"{path} must hold numbers, one count a line, got {wrong[:40]!r}: {ways} ({HEADER})")
     if min(table.numbers.shape) > 1:  # such as a column of codes
-        raise ValueError(f"{path} must hold one count a line, got a table of shape {table.numbers.shape}")
+        fields = f"{table.numbers.shape[1]} fields in a line: a decimal comma is read as two"
+        raise ValueError(f"{path} must hold one count a line, got {fields}")
     return table.numbers.reshape(-1)
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, fields
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import typer
 from audit.claims import Claim, parse_claim
 from audit.cli.inputs.databases import Named, pairs_of, population_of
 from audit.cli.inputs.mechanisms import blaming, own_mechanism
-from audit.cli.inputs.options import PERSONS, DatabaseOptions, TargetOptions, WorkerOptions, refuse
+from audit.cli.inputs.options import PERSONS, DatabaseOptions, TargetOptions, WorkerOptions, meant, refuse
 from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import offered
 from audit.io.backends import on_backend
@@ -114,6 +113,8 @@ def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
 
 def _check_names(context: typer.Context, names: list[str], options: TargetOptions, databases: DatabaseOptions) -> None:
     """Refuse names that do not go together, with each other or with options."""
+    if several := [name for name in names if "," in name]:
+        raise ValueError(f"separate names by spaces, got {several[0]!r}")
     if twice := sorted(name for name, times in Counter(names).items() if times > 1):
         raise ValueError(f"every mechanism must be named once, got {', '.join(twice)} twice")
     if databases.add_row is not None or databases.replace_row is not None:
@@ -146,8 +147,7 @@ def _system(name: str, preset: str) -> Any:
     """Return a registered system with the settings of a name, or say what is called nearly so."""
     known = offered("systems").systems()
     if name not in known:
-        near = " or ".join(get_close_matches(name, known))
-        raise ValueError(f"no system is called {name!r}: {f'did you mean {near}?' if near else 'see `plaudit list`'}")
+        raise ValueError(f"no system is called {name!r}{meant(name, known, ': see `plaudit list`')}")
     return known[name].preset(preset) if preset else known[name]
 
 
@@ -176,7 +176,9 @@ def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
     """Refuse a budget that a system does not have."""
     if unknown := budgets.keys() - set(system.settings):
         options = [f"--{name}" for name in ("epsilon", "rho") if name in system.settings]
-        raise ValueError(f"{system.name} takes {' or '.join(options) or 'no budget'}, got --{min(unknown)}")
+        takes = " or ".join(options) or "no budget"
+        how = f": {system.no_budget}" if system.no_budget else ""
+        raise ValueError(f"{system.name} takes {takes}, got --{min(unknown)}{how}")
     if system.below <= budgets.get("epsilon", 0.0) < math.inf:  # what is no budget at all it refuses itself
         raise ValueError(f"{system.name} needs an epsilon below {system.below:g}, got {budgets['epsilon']:g}")
 

@@ -143,12 +143,20 @@ def test_the_risk_is_that_of_the_promise():
 def test_the_command_goes_from_a_margin_to_its_budget(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert plaudit("explore", "topdown", "--margin", "hispanic*cenrace:county=20") == 0
-    assert ", one record replaced 8.633605" in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    needs = "a margin of 20 needs a total rho of 8.634, instead of the 2.556 of the settings."
+    assert told.startswith(f"County, Hispanic origin by race: {needs} Levels and queries Level Query ")
+    assert ", one record replaced 8.633605" in told
+    assert "Guessed right: which record more than 99.9 of 100" in told
+    assert " at \N{GREEK SMALL LETTER DELTA} = 1e-10, replaced 35.756" in told
     given = ("--spec", SURVEY, "--rho", "1", "--margin", "sex*age:region=20", "--share")
     assert plaudit("explore", "topdown", *given) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert ", one record replaced 1.000000" in told
     assert " 20 200 " in told
+    assert told.startswith("region, sex*age: a margin of 20 needs ")
+    assert plaudit("explore", "topdown", "--preset", "h1", "--margin", "total:county=3") == 0
+    assert " is out of reach: The query that is drawn is not measured." in capsys.readouterr().out
 
 
 def test_shares_are_parts_of_what_is_asked():

@@ -646,7 +646,7 @@ def test_a_release_from_a_file(topdown):
     for words in (
         Path("out/ledger.txt").read_text(),
         "The promise is relative to no invariant: no answer is published exactly; which areas ",
-        "Levels: 0 root, 1 state, 2 county.",
+        "Levels: 0 nation, 1 state, 2 county.",
         "Failsafe: 0 of 4 families\n",
     ):
         assert words in out

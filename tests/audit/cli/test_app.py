@@ -31,7 +31,7 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     for name, row in listed.items():
         assert f" {name}: {row['about']} promise {row['promise']}" in text
     headings = [line for line in outcome.out.splitlines() if line[:1].strip()]
-    assert [heading.lower() for heading in headings] == [group.lower() for group in dict.fromkeys(groups)]
+    assert [heading.lower() for heading in headings] == [*(group.lower() for group in dict.fromkeys(groups)), "pairs"]
     members = {
         "reference implementations": {"gdpc", "rdpc-all", "adpc", "topdown", "phsafe", "ons-independent", "bottom-up"},
         "benchmarks": {"SVT5", "Laplace"},
@@ -42,6 +42,8 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     assert "promise epsilon 1 (add/remove); pairs any counts of people rdpc-all: " in text
     assert "; pairs joined; stages measurements, thresholded, counted" in text
     assert "promise rho 1.257 (add/remove); pairs VAL, DER, API; presets us, pr " in text
+    assert "  VAL: both databases are valid" in outcome.out.splitlines()
+    assert len(re.findall(r"^  shown: ", outcome.out, re.MULTILINE)) == 1
     assert listed["rdpc-all"]["about"] == listed["rdpc"]["about"].removesuffix(".") + " (output='all')."
     topdown = {"pairs": ["replaced", "added"], "presets": ["e2e-1940", "pl94-2020", "h1", "micro"]}
     topdown |= {"stages": ["measurements", "estimate", "rounded", "microdata"], "relation": "replace_one"}
@@ -57,7 +59,14 @@ def test_a_list_of_all_has_names_only_and_a_word_chooses(plaudit: Command) -> No
         assert all(
             (f"\n  {name}: " in told) == (word.lower() in f"{name} {row}".lower()) for name, row in listed.items()
         )
-    assert refused(plaudit("list", "gdcp"), "no name or description has 'gdcp' in it: see `plaudit list`")
+    words = [set(re.findall(r"\w+", f"{name} {row['about']}".lower())) for name, row in listed.items()]
+    assert set(strict(plaudit("list", "ons", "--json").out)) == {
+        name
+        for name, own in zip(listed, words, strict=True)
+        if "ons" in own  # and no implementations
+    }
+    assert refused(plaudit("list", "gdcp"), "no name or description has the word 'gdcp': did you mean gdpc?")
+    assert refused(plaudit("list", "plementation"), "has the word 'plementation': see `plaudit list`")
 
 
 def test_help_has_sections_of_at_most_ten_options(plaudit: Command) -> None:

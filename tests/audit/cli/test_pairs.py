@@ -44,6 +44,13 @@ def test_several_cells_share_the_confidence(plaudit: Command) -> None:
     assert results(alone)["mine:noisy cell 0"].counts == found[names[3]].counts
 
 
+def test_a_shared_confidence_has_the_digits_that_were_given(plaudit: Command) -> None:
+    words = ("audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--size", "2000", "--seed", "1")
+    shown = plaudit(*words, "--cell", "2", "--cell", "0", "--confidence", "0.999999").out
+    assert "audited at 99.99995% confidence" in shown
+    assert "99.999949" not in shown
+
+
 def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
     words = ("audit", "mine:noisy", "--data", "spread.csv", "--claim", "pure:1", *QUICK, "--json")
     found = results(plaudit(*words, "--cells", "smallest, largest,empty", "--cell", "3", "--cell", "4"))

@@ -44,6 +44,7 @@ TEXTS = {
     "nowhere.csv": "state,county\na,x\nb,\n",
     "names.csv": "people\n",
     "words.csv": "people\n120\nmany\n",
+    "semicolons.csv": "1;2\n",
     "coded.csv": "1,120\n2,75\n3,43\n",
     "blank.csv": "120\n\n75\n",
     "nan.csv": "nan\n120\n75\n",

@@ -201,7 +201,7 @@ def test_what_is_no_pair_of_counts_or_records_is_refused(made, error, message):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        *(({"cell": cell}, ValueError, r"must be inside counts of shape \(2,\)") for cell in (2, (0, 0), ())),
+        *(({"cell": cell}, ValueError, "must be from 0 to 1, got") for cell in (2, (0, 0), ())),
         *(({"cell": cell}, ValueError, "cell must be") for cell in (-1, 10**30)),
         *(({"cell": cell}, TypeError, "cell must be") for cell in (0.0, [0], True)),
         *(({"people": people}, ValueError, "people must be") for people in (0, 10**30)),

@@ -231,7 +231,10 @@ def killed_and_resumed(folder, times, seed, size):
 @pytest.mark.reliability(6)
 @pytest.mark.parametrize(
     ("times", "seed", "size", "least", "kinds"),
-    [(3, 1, SIZE, 1, 1), pytest.param(100, 2, 4000, 60, 16, marks=pytest.mark.slow)],
+    [
+        pytest.param(3, 1, SIZE, 1, 1, marks=pytest.mark.quick),
+        pytest.param(100, 2, 4000, 60, 16, marks=pytest.mark.slow),
+    ],
 )
 def test_killed_at_any_moment_an_audit_goes_on_and_gives_the_same_counts(
     tmp_path, record_property, times, seed, size, least, kinds

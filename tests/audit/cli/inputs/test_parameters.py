@@ -125,4 +125,4 @@ def test_people_are_scattered_as_asked(plaudit: Command) -> None:
     words = ("--data", "uniform", "--set", "people=1e3", "--set", "levels=2", "--set", "people_per_leaf=10")
     result = audited(plaudit, "rdpc", *words, "--cell", "99")
     assert (result.pair, result.confidential) == ("1 person added to 10 / 110", False)
-    assert plaudit("audit", "rdpc", *words, "--cell", "100").err.endswith("counts of shape (100,), got 100\n")
+    assert plaudit("audit", "rdpc", *words, "--cell", "100").err.endswith("cell must be from 0 to 99, got 100\n")
