@@ -15,6 +15,7 @@ import typer
 from audit.cli.exits import exit_code, words_of
 from audit.cli.inputs.mechanisms import source_of
 from audit.io.files import recorded
+from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -55,7 +56,6 @@ def check_out(out: Path | None) -> None:
 
 def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
     """Return where results are, and which have other names than asked for, since those are taken."""
-    from audit.io.text import printable
     from audit.results.folder import name_in_files
 
     files = [f"{name_in_files(name)}.json" for name in names]
@@ -96,6 +96,9 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     show(results, as_json)
     if out is not None and not as_json:
         print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{figures}"))
+    elif out is None and not as_json and context.params.get("seed") is None:
+        commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
+        print("\nThe same runs again:", *commands, sep="\n")
     return exit_code(result.verdict for _, result in results)
 
 

@@ -85,13 +85,15 @@ def evaluate(
         }
         for one, bound in zip(chosen.events, bounds, strict=True)
     ]
+    detectable, place = detectable_loss(method, known, chosen.selection)
+    if len(events) > 1:
+        events[place]["basis"] = {**events[place]["basis"], "detects": True}
     best = events.pop(bounds.index(max(bounds)))
     best_notes, measured = best.pop("notes"), claim.at(best.pop("measured"))
     usual = [(other["measured"], other["event"]) for other in events if not other["notes"]]
     if best_notes and usual:  # what is to be known of an event may not be so of another, which shows a fault, too
         bound, event = max(usual)
         best_notes.append(f"an event of another kind proves {at_least(bound)} ({event})")
-    detectable = detectable_loss(method, known, chosen.selection)
     return AuditResult(
         **best,
         claim=claim,
@@ -115,21 +117,21 @@ def evaluate(
     )
 
 
-def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> float:
-    """Return the minimum detectable loss of several events together: that of the one which sees most.
+def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> tuple[float, int]:
+    """Return the minimum detectable loss of several events together, and the place of its event, which sees most.
 
     An event that clearly carries less than the promise does not say what would have been found elsewhere: it only
     counts where no other has power. The loss is infinite where nearly all runs are unlike what selection saw. So many
     runs were `choosing` events; where the basis says how many of them chose the last one, these matter.
     """
-    telling, losses = [], [math.inf]
-    for counts, basis in known:
+    telling, losses = [], [(math.inf, 0)]
+    for place, (counts, basis) in enumerate(known):
         if basis.get("unseen", 0.0) > UNSEEN:
             continue
         loss, promised = method.detectable(counts, basis, choosing=basis.get("choosing", choosing)), method.claim.budget
-        losses.append(loss)
+        losses.append((loss, place))
         if loss <= 2 * promised and not is_far(method.lower(counts, basis), promised, loss):
-            telling.append(loss)
+            telling.append((loss, place))
     return min(telling or losses)
 
 

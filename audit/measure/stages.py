@@ -67,11 +67,11 @@ def count_in_stages(
             ]
             known = list(zip(counts, bases, strict=True))
             # What the best event could detect takes less time to tell than what a chosen one could.
-            able = detectable_loss(method, known[:1], 0) <= limit
+            able = detectable_loss(method, known[:1], 0)[0] <= limit
             if not going_on:
                 for basis in bases:
                     basis["choosing"] = choosing
-                able = able and detectable_loss(method, known[:1], selection) <= limit
+                able = able and detectable_loss(method, known[:1], selection)[0] <= limit
             if able or any(method.lower(*one) > method.claim.budget for one in known):
                 return chosen.counted(known, size=selection + spent, selection=selection)
     return chosen.counted(known, size=selection + spent, selection=selection)

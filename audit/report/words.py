@@ -28,6 +28,7 @@ __all__ = [
 ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
+RARE = 1e-4  # probability of a false alarm, above which a violation is to be confirmed
 HALF = 0.5  # of a promise: a bound below it says little of how much is lost
 STACKED = 3  # marks above or below one letter: more of them would cover the lines around
 UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable, says Unicode, and nothing to be seen
@@ -71,13 +72,15 @@ def meaning(result: AuditResult) -> list[str]:
     aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
     promised, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
     sentences = [
-        f"The promise: whoever knows all other data and sees one release guesses {secret}, from even odds, and is "
-        f"right at most {promised} times in 100{aside}."
+        f"The promise: someone who knows all other data, and holds both answers equally likely, guesses {secret} from "
+        f"one release, and is right at most {promised} times in 100{aside}."
     ]
     if result.verdict == "not refuted":
-        least = f"the true {cells['parameter']} is {cells['measured']} or more"
+        least = (
+            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is {cells['measured']} or more"
+        )
+        sentences.append(f"{least if result.measured.budget else 'These runs prove no loss at all'}.")
         sentences.append(
-            f"With {percent(result.confidence)} confidence {least}. "
             f"This does not refute the promised {cells['promised']}, and does not prove it: the true one may be larger."
         )
     elif result.verdict == "no power":
@@ -94,11 +97,12 @@ def meaning(result: AuditResult) -> list[str]:
         )
     if not result.measured <= claim:
         sentences.append(
-            f"The runs prove that it is broken. For certain outputs the guess is right at least {proved} times in "
-            f"100{aside}."
-            if claim.epsilon_delta
-            else "The runs prove that it is broken. The strictest promise of its kind that they do not refute allows "
-            f"{proved} times in 100."
+            f"With {percent(result.confidence)} confidence it is broken: "
+            + (
+                f"for certain outputs the guess is right at least {proved} times in 100{aside}."
+                if claim.epsilon_delta
+                else f"the strictest promise of its kind that the runs do not refute allows {proved} times in 100."
+            )
         )
     return sentences
 
@@ -116,7 +120,9 @@ def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
         one = "The promise of privacy is broken."
         return one if every == "1 audit" else f"{broken} of {every} {_show(broken)} a broken promise of privacy."
     if every == "1 audit":
-        return "No power: there were too few runs." if idle else "No violation found."
+        result = audits[0][1]
+        little = f", but this audit shows little: it proves {at_least(100 * excess(result), 2)}% of the promise"
+        return "No power: there were too few runs." if idle else f"No violation found{little if result.far else ''}."
     return f"No violation found, but {idle} of {every} had too few runs." if idle else f"No violation found in {every}."
 
 
@@ -124,6 +130,10 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
     """Return what to do after an audit: sentences, each with a command or none. `option` is as for `remedy`."""
     if result.verdict == "violated":
         advice = [("Do not rely on the promise: stop releases by this algorithm until you know the cause.", "")]
+        if result.support is None and 1 - result.confidence > RARE:
+            chance = f"up to 1 audit in {1 / (1 - result.confidence):.0f} of a sound algorithm accuses it by chance"
+            sure = f"At {percent(result.confidence)} confidence {chance}."
+            advice.insert(0, (f"{sure} Audit again with fresh runs at 99.9999% confidence.", ""))
         if not result.redacted:
             advice.append(
                 ("Look at the event that was counted: it says which outputs tell the two databases apart.", "")
@@ -175,17 +185,22 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
         name, worst = audits[0]
         some = f"{broken} of {every} {_show(broken)} that a promise of privacy is broken."
         one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
-        rest = "" if broken == len(audits) else " The others did not refute their promises, which is no proof of them."
+        kept = len(audits) - broken - idle
+        rest = f" {kept} did not refute its promise, which is no proof of it." if kept == 1 else ""
+        rest = f" {kept} did not refute their promises, which is no proof of them." if kept > 1 else rest
+        rest += f" {idle} had too few runs to tell." if idle else ""
         return f"{some} {one} {how}{rest}"
     none = f"None of {every} refuted a promise of privacy."  # the largest of several bounds has no such confidence
+    if len(audits) == 1 and idle:
+        promised = row(results[0].summary())["promised"]
+        return f"The audit had too few runs to say anything about the promise of {promised}. {how}"
     if len(audits) == 1:
         cells = row(results[0].summary())
         none = (
             f"The audit did not refute the promise of {cells['promised']}. With {sure} confidence the loss is at least "
             f"{cells['measured']}, by {event_class(results[0])}."
         )
-    who = "It" if len(audits) == 1 else f"{idle} of them"
-    few = f" {who} had too few runs to refute one." if idle else ""
+    few = f" {idle} of them had too few runs to refute one." if idle else ""
     return f"{none}{few} {how} A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
 
 
@@ -200,8 +215,7 @@ def unseen(result: AuditResult) -> list[str]:
     power = (
         "Any loss in the event that was counted, however large: the event was seen too rarely to tell."
         if result.detectable == math.inf
-        else f"A loss below {cells['detectable']}{share} in the event that was counted. A loss of that size or more is "
-        "called violated with a power of at least 0.8."
+        else f"A loss below {cells['detectable']}{share}, and any loss in other events."
     )
     return [
         *([power] if result.verdict != "violated" and not result.far else []),
@@ -270,7 +284,7 @@ def _step(result: AuditResult) -> str:
 
 def _in_100(promised: float, proved: float) -> tuple[str, str]:
     """Return two probabilities as so many times in 100: at most, at least, and not the same unless they are."""
-    for digits in range(3, 12):
+    for digits in range(4, 12):
         words = at_most(100 * promised, digits), at_least(100 * proved, digits)
         if (float(words[1]) > float(words[0])) == (proved > promised):
             break

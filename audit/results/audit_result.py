@@ -212,13 +212,22 @@ class AuditResult(Reported):
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     @property
-    def meeting(self) -> float:
-        """Share of the counted runs in which the most promising event guesses; 1 for one that weighs every run."""
-        events = [(self.counts, self.basis), *((other["counts"], other["basis"]) for other in self.others)]
-        counts, _ = max(events, key=lambda event: float(event[1].get("share", 1.0)))
-        runs = sum(side.get("runs", 0) for side in counts.values())
-        hits = sum(number for side in counts.values() for key, number in side.items() if key != "runs")
-        return hits / runs if runs else 0.0
+    def where(self) -> str:
+        """The event whose minimum detectable loss is announced, in words, and how many of the runs meet it.
+
+        An event that weighs every run is met by all of them. Files of earlier versions do not say which event it is:
+        then it is the one with most of the error probability.
+        """
+        events = [
+            self.basis | {"counts": self.counts},
+            *(one["basis"] | {"counts": one["counts"]} for one in self.others),
+        ]
+        event = max(events, key=lambda one: (one.get("detects", False), float(one.get("share", 1.0))))
+        sides = event["counts"].values()
+        runs = sum(side.get("runs", 0) for side in sides)
+        hits = sum(number for side in sides for key, number in side.items() if key != "runs")
+        which = "the counted event" if event is events[0] else "another event that was counted"
+        return f"{which}, which {100 * hits / runs if runs else 0:.3g}% of the runs meet"
 
     @property
     def far(self) -> bool:
@@ -234,7 +243,7 @@ class AuditResult(Reported):
         if self.verdict == "violated" or self.redacted:
             return ()
         share = self.measured.budget / self.claim.budget if self.far else None
-        return tuple(power(self.detectable, self.meeting, share, self.rare))
+        return tuple(power(self.detectable, self.where, share, self.rare))
 
     def redact(self) -> AuditResult:
         """Return claim, bound, verdict and sizes only: the rest can disclose true counts or names."""

@@ -158,7 +158,7 @@ def texts(summary: Mapping[str, Any]) -> dict[str, str]:
 def row(summary: Mapping[str, Any]) -> dict[str, str]:
     """Return the summary of an audit as a reader sees it, with the keys `COLUMNS`; words are hostile text still."""
     cells = texts(summary)
-    group = f", {cells['distance']} steps apart" if summary["distance"] > 1 else ""
+    group = f", the databases {cells['distance']} steps apart" if summary["distance"] > 1 else ""
     declared = " (declared)" if summary["adjacency"] == "declared" else ""
     delta = f", delta {cells['delta']}" if cells["delta"] else ""
     merged = {
@@ -195,16 +195,13 @@ def missing_power(summary: Mapping[str, Any]) -> str:
     return f"detectable: {at_most(summary['detectable'] / summary['promised'], 2)} x the promise"
 
 
-def power(detectable: float, meeting: float, share: float | None, rare: float) -> list[str]:
+def power(detectable: float, where: str, share: float | None, rare: float) -> list[str]:
     """Return what a promise that was not refuted could have hidden, in sentences.
 
-    `meeting` is the share of the runs that meet the counted event, `share` the bound's of the promise where it is far
-    below it, and an outcome of one database alone may come once in `rare` runs.
+    `where` names the event of the minimum detectable loss, `share` is the bound's of the promise where it is far below
+    it, and an outcome of one database alone may come once in `rare` runs.
     """
-    sentences = [
-        f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in the counted event, which "
-        f"{100 * meeting:.3g}% of the runs meet"
-    ]
+    sentences = [f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in {where}"]
     if detectable == math.inf:
         sentences = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
     elif share is not None:

@@ -100,6 +100,7 @@ class _Basis(TypedDict, total=False):
     toward: Literal["x", "y"]
     order: int | float
     most: int
+    detects: bool
 
 
 class _Other(TypedDict):

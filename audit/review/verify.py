@@ -71,13 +71,15 @@ def recomputed(result: AuditResult) -> AuditResult:
             method.check(*event)
         measured = result.claim.at(max(method.lower(*event) for event in events))
         ceiling = max(method.ceiling(*event) for event in events)
-        detectable, rare = detectable_loss(method, events, result.selection), rare_runs(method, events)
+        (detectable, place), rare = detectable_loss(method, events, result.selection), rare_runs(method, events)
     except (LookupError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(
             f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of earlier versions "
             "lack: make the audit again"
         ) from None
+    if (marked := [number for number, (_, basis) in enumerate(events) if basis.get("detects")]) not in ([], [place]):
+        raise ValueError(f"the minimum detectable loss must be that of event {place}, got {marked}")
     verdict = verdict_of(result.claim, measured, detectable, result.support is not None)
     return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, rare=rare, verdict=verdict)
 

@@ -192,6 +192,15 @@ def test_what_reproduces_an_audit_is_in_its_file_and_does(plaudit: Command) -> N
     assert again.provenance["command"] == first.provenance["command"]
 
 
+def test_who_gave_no_seed_and_saves_nothing_is_told_how_to_see_the_same_again(plaudit: Command) -> None:
+    code, first, _ = plaudit("audit", "gdpc", "--size", 400)
+    before, _, command = first.partition("\nThe same runs again:\n    plaudit ")
+    again = plaudit(*command.split())
+    assert again.code == code
+    assert again.out.splitlines()[:4] == before.splitlines()[:4]  # the sentences, with the bound
+    assert "The same runs again" not in plaudit("audit", "gdpc", "--size", 400, "--seed", 1).out
+
+
 def test_the_command_of_outputs_from_elsewhere(plaudit: Command) -> None:
     save_outputs()
     made = plaudit("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--public-data", *ELSEWHERE, "--json")

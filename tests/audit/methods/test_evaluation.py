@@ -72,8 +72,19 @@ def test_how_many_guesses_to_expect():
 def test_runs_unlike_those_that_chose_have_no_power():
     how, counts = Game(PureDP(1), 1, 0.95), named((400, 100, 0), (100, 400, 0))
     known = how.detectable(counts, {}, choosing=0)
-    found = [detectable_loss(how, [(counts, {"unseen": share})], 0) for share in (UNSEEN, UNSEEN + 1e-9)]
+    found = [detectable_loss(how, [(counts, {"unseen": share})], 0)[0] for share in (UNSEEN, UNSEEN + 1e-9)]
     assert found == [known, math.inf]
+
+
+def test_the_event_that_sees_most_is_named():
+    """The smallest loss of those with power; where there is power nowhere, of all."""
+    how, few, many = Game(PureDP(1), 1, 0.95), named((4, 1, 95), (1, 4, 95)), named((400, 100, 0), (100, 400, 0))
+    less = named((250, 250, 0), (250, 250, 0))  # which carries less than the promise
+    losses = [how.detectable(counts, {}, choosing=0) for counts in (few, many)]
+    assert losses[1] < 2 < losses[0]
+    assert detectable_loss(how, [(few, {}), (many, {})], 0) == (losses[1], 1)
+    assert detectable_loss(how, [(many, {}), (less, {})], 0) == (losses[1], 0)
+    assert detectable_loss(how, [(few, {})], 0) == (losses[0], 0)
 
 
 # Verdicts

@@ -144,7 +144,7 @@ def test_it_is_written_as_what_it_is():
     result = measure_loss(uniform, PAIR, ApproxDP(0, 0.03), size=20_000, rng=1)
     assert "promised delta 0.03 (add/remove), lower bound 0.0" in str(result)
     promise, broken = meaning(result)
-    assert promise.endswith("and is right at most 51.5 times in 100.")
+    assert promise.endswith("and is right at most 51.50 times in 100.")
     assert "the guess is right at least 5" in broken
 
 

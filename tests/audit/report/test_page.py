@@ -87,7 +87,7 @@ def test_neighbors_and_event_stand_wherever_a_result_does():
     result = audited(relation="replace_one", unit="household", distance=3, adjacency="declared", verdict="violated")
     result = replace(result, claim=PureDP(0.5, "replace_one"), measured=PureDP(0.875, "replace_one"))
     page = page_of([("a", result)])
-    words = "one household replaced, 3 steps apart (declared)"
+    words = "one household replaced, the databases 3 steps apart (declared)"
     verdict, table, details = page.split("<h2>")[0:3]
     for part in (verdict, table, details):
         assert words in part
@@ -366,10 +366,14 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     assert words.startswith(
         "1 of 2 audits shows that a promise of privacy is broken. The clearest violation is that of b. "
     )
-    assert "and is right at most 73.2 times in 100." in words
-    assert "For certain outputs the guess is right at least 81.7 times in 100." in words
-    assert words.endswith(
-        f"{how} 95% to 99.9% confidence. The others did not refute their promises, which is no proof of them."
+    assert "and is right at most 73.11 times in 100." in words
+    assert "for certain outputs the guess is right at least 81.75 times in 100." in words
+    assert words.endswith(f"{how} 95% to 99.9% confidence. 1 did not refute its promise, which is no proof of it.")
+    kept = [("a", audited()), ("c", audited()), ("d", IDLE)]
+    both = "2 did not refute their promises, which is no proof of them. 1 had too few runs to tell."
+    assert quotable([("b", broken), *kept]).endswith(both)
+    assert quotable(kept[-1:]) == (
+        f"The audit had too few runs to say anything about the promise of epsilon 1. {how} 95% confidence."
     )
     alone = quotable([("b", broken)])
     assert alone.startswith("1 of 1 audit shows")

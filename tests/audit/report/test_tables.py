@@ -63,7 +63,15 @@ def letters(*texts):
         ),
         (
             {"measured": PureDP(0.0), "detectable": math.inf, "verdict": "no power", "distance": 2, "unit": "record"},
-            ["count", "epsilon 1", "record added or removed, 2 steps apart", "0", "inf", "no power", "0.5"],
+            [
+                "count",
+                "epsilon 1",
+                "record added or removed, the databases 2 steps apart",
+                "0",
+                "inf",
+                "no power",
+                "0.5",
+            ],
             "yellow",
         ),
         (

@@ -59,10 +59,13 @@ def test_words_follow_the_result():
     assert "A loss below 1.250 (125.0% of the promise)" in unseen(audited())[0]
     assert "however large" in unseen(audited(detectable=math.inf))[0]
     assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
-    assert "does not refute the promised 1, and does not prove it" in meaning(audited())[1]
+    assert "does not refute the promised 1, and does not prove it" in meaning(audited())[2]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
     assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9600 runs in all.", "")
-    assert "can only promise epsilon above" in actions(audited(verdict="violated", claim=PureDP(0.5)))[2][0]
+    broken = actions(audited(verdict="violated", claim=PureDP(0.5)))
+    assert "up to 1 audit in 20 of a sound algorithm accuses it by chance. Audit again" in broken[0][0]
+    assert "can only promise epsilon above" in broken[3][0]
+    assert len(actions(audited(verdict="violated", claim=PureDP(0.5), confidence=0.999999))) == 3
     assert len(actions(unbounded)) == 2  # no promise is large enough
     assert len(actions(unbounded.redact())) == 1  # which has no event to look at
     assert actions(audited(provenance={"next": "plaudit audit a"}))[0][1] == "plaudit audit a"
@@ -70,6 +73,9 @@ def test_words_follow_the_result():
     assert actions(audited(measured=PureDP(0.5)))[0][0].startswith("Audit other neighboring databases")
     assert "A loss below" not in " ".join(unseen(audited(measured=PureDP(0.01))))  # of which nothing is announced
     assert headline([("a", audited())] * 2) == "No violation found in 2 audits."
+    little = "No violation found, but this audit shows little: it proves 1.0% of the promise."
+    assert headline([("a", audited(measured=PureDP(0.01)))]) == little
+    assert meaning(audited(measured=PureDP(0.0)))[1] == "These runs prove no loss at all."
     assert "which of two values" in meaning(audited(relation="replace_one"))[0]
     assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]
     assert "made elsewhere" in assumptions(audited(provenance={"parameters": {"runs_x": 9}}))[1]

@@ -157,7 +157,7 @@ def test_every_cell():
     said = row(result.summary("first"))
     assert {name: words for name, words in said.items() if words != texts(result.summary("first")).get(name)} == {
         "promised": "epsilon 1, delta 1e-06",
-        "neighbors": "person replaced, 2 steps apart (declared)",
+        "neighbors": "person replaced, the databases 2 steps apart (declared)",
         "confidence": "95%",
         "runs": "2000, 601 of them to choose the event",
     }
@@ -175,6 +175,7 @@ FAR = (
     "nothing near the promise was found: the bound is 1.0% of it, and a loss elsewhere than in the counted event may "
     "be larger, so no minimum detectable loss is announced"
 )
+OTHER = {"counts": {"x": {"runs": 8, "guessed_y": 4}, "y": {"runs": 8}}, "basis": {"share": 0.05}}
 RARE = "an outcome that only one database can give would have been found, 4 times in 5, had it come once in 1,340 runs"
 
 
@@ -183,6 +184,15 @@ RARE = "an outcome that only one database can give would have been found, 4 time
     [
         ({}, [FOUND.format("1.250")]),
         ({"rare": 1340.9}, [FOUND.format("1.250"), RARE]),
+        ({"others": (OTHER,)}, [FOUND.format("1.250")]),
+        (
+            {"others": ({**OTHER, "basis": {"share": 0.05, "detects": True}},)},
+            [
+                FOUND.format("1.250").replace(
+                    "the counted event, which 100%", "another event that was counted, which 25%"
+                )
+            ],
+        ),
         ({"measured": PureDP(0.01)}, [FAR]),
         (
             {"detectable": math.inf, "verdict": "no power"},

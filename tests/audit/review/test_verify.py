@@ -125,6 +125,15 @@ def test_bins_that_have_no_weight_are_refused(saved):
         verify_result(forged)
 
 
+def test_the_minimum_detectable_loss_is_that_of_the_event_that_is_named(saved):
+    result = next(one for one in saved.values() if one.others and one.basis.get("detects"))
+    verify_result(result)
+    moved = {**result.others[0], "basis": {**result.others[0]["basis"], "detects": True}}
+    basis = {key: value for key, value in result.basis.items() if key != "detects"}
+    with pytest.raises(ValueError, match=r"the minimum detectable loss must be that of event 0, got \[1\]"):
+        verify_result(replace(result, basis=basis, others=(moved, *result.others[1:])))
+
+
 def test_a_witness_stands_as_it_is(saved):
     result = replace(
         saved["fixed pure"], support={"order": "possible on x only", "probability": 0.1}, verdict="violated"
