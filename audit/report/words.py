@@ -246,7 +246,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
         return f"more runs{how}, or databases that differ in several {unit}"
     runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.2 * beyond * result.distance)
     group = f", or databases that differ in {steps} {unit}"
-    return f"about {runs:.0f} runs in all{how}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
+    return f"about {runs:,.0f} runs in all{how}{group if claim.group(steps).budget <= 1 else ''}"  # else rare events
 
 
 def assumptions(result: AuditResult) -> list[str]:

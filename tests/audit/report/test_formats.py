@@ -334,7 +334,7 @@ def test_annotations_are_of_what_a_reader_must_see():
     assert error.startswith("::error title=violated%3A a%3A b%2C c::count: violated: promised epsilon 1 (add/remove), ")
     assert "lower bound 1.500 at 95%25 confidence" in error
     assert warning.startswith("::warning title=no power%3A few::count: no power: ")
-    assert warning.endswith(" What would help: about 9600 runs in all (--size).")
+    assert warning.endswith(" What would help: about 9,600 runs in all (--size).")
     assert of_replay.endswith("violated: output: 100%25 of it; 1 note")
     assert to_annotations([("sound", audited()), ("bug", BROKEN)], {"bug"}) == ""
 

@@ -61,7 +61,7 @@ def test_words_follow_the_result():
     assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
     assert "does not refute the promised 1, and does not prove it" in meaning(audited())[2]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
-    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9600 runs in all.", "")
+    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9,600 runs in all.", "")
     broken = actions(audited(verdict="violated", claim=PureDP(0.5)))
     assert "up to 1 audit in 20 of a sound algorithm accuses it by chance. Audit again" in broken[0][0]
     assert "can only promise epsilon above" in broken[3][0]
@@ -226,10 +226,10 @@ def test_text_that_hides_turns_or_covers_is_escaped():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "about 9600 runs in all (--size)"),  # 1.2 x 2000 x (2 / 1)^2; events of a group would be too rare
+        ({}, "about 9,600 runs in all (--size)"),  # 1.2 x 2000 x (2 / 1)^2; events of a group would be too rare
         (
             {"claim": PureDP(0.25), "measured": PureDP(0.0), "detectable": 0.75},
-            "about 9600 runs in all (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
+            "about 9,600 runs in all (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
         ),
         ({"unit": "record", "detectable": math.inf}, "more runs (--size), or databases that differ in several records"),
         (

@@ -87,9 +87,8 @@ def test_what_a_check_without_power_advises_gives_power(mechanism, claim, size):
     with pytest.raises(AssertionError, match="no power") as raised:
         assert_loss_within(mechanism, PAIR, claim, size=size)
     advice = lines_of(raised)["help      "]
-    runs, people = map(
-        int, re.findall(r"about (\d+) runs in all .*, or databases that differ in (\d+) people", advice)[0]
-    )
+    numbers = re.findall(r"about ([\d,]+) runs in all .*, or databases that differ in (\d+) people", advice)[0]
+    runs, people = (int(number.replace(",", "")) for number in numbers)
     assert assert_loss_within(mechanism, PAIR, claim, size=runs).verdict == "not refuted"
     group = NeighborPair.add_people([120, 75], 0, people)
     assert assert_loss_within(mechanism, group, claim, size=size).verdict == "not refuted"
@@ -103,7 +102,7 @@ def test_advice_says_no_more_than_is_known():
     assert advice == "more runs (size, or --audit-runs), or databases that differ in several people"
     with pytest.raises(AssertionError) as raised:  # events of a group would be too rare
         assert_loss_within(GaussianCounts(0.005), PAIR, ZCDP(0.005), size=2000)
-    assert re.fullmatch(r"about \d+ runs in all \(size, or --audit-runs\)", lines_of(raised)["help      "])
+    assert re.fullmatch(r"about [\d,]+ runs in all \(size, or --audit-runs\)", lines_of(raised)["help      "])
 
 
 def test_a_failure_says_what_was_promised_what_was_measured_and_how_to_see_it_again():
