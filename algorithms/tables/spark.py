@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -136,6 +136,9 @@ class Spark:
         try:
             yield
         except BaseException:
+            # Where an interrupt has cut this thread's connection, one call fails, and the next has another connection.
+            with suppress(*self._errors):
+                context.cancelJobsWithTag(tag)
             context.cancelJobsWithTag(tag)  # by its name alone: the interrupted thread has lost its own in Java
             raise
         finally:
@@ -147,6 +150,11 @@ class Spark:
             with _unwarned():
                 yield
         except self._errors as error:
+            first: BaseException | None = error
+            while first is not None and not isinstance(first, KeyboardInterrupt):
+                first = first.__context__
+            if first is not None:  # what it cut short is no error of Spark
+                raise first from None
             raised = re.findall(r"^\w+Error\b.*", str(error), flags=re.MULTILINE)  # by the Python of a worker
             summary = "Spark stopped"
             if raised and raised[-1].startswith("ModuleNotFoundError"):

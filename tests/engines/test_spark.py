@@ -341,6 +341,27 @@ def test_an_interrupt_ends_the_job_and_no_other(spark):
     assert len(jobs()) == 0
 
 
+def test_an_interrupt_that_cuts_the_connection_is_an_interrupt(spark, monkeypatch):
+    """Py4J fails at its next call, then, and not at the one after it."""
+    from py4j.protocol import Py4JNetworkError
+
+    engine, tags = Spark(spark), []
+
+    def cancel(tag):
+        tags.append(tag)
+        if len(tags) == 1:
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    monkeypatch.setattr(spark.sparkContext, "cancelJobsWithTag", cancel)
+    with pytest.raises(KeyboardInterrupt), engine._one_line_errors(), engine._job():
+        raise KeyboardInterrupt
+    assert len(tags) == 2
+    cut = Py4JNetworkError("Answer from Java side is empty")
+    cut.__context__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt), engine._one_line_errors():
+        raise cut
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "own", "duckdb"])
 def test_a_frame_without_rows_is_a_frame(spark, kind):
     pandas, polars, pyarrow, duckdb = map(pytest.importorskip, ("pandas", "polars", "pyarrow", "duckdb"))
