@@ -76,8 +76,9 @@ def release_phsafe(
         options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
         made = release(*rows, settings, out=out, published=published, **options)
     print(made.ledger)
-    number = sum(map(len, made.tables.values()))
-    print(f"\n{number:,} rows in {len(made.tables)} tables, with {noise}, written to {out}.")
+    number, more = sum(map(len, made.files.values())), len(made.files) - len(made.tables)
+    after = f", {more} of them after post-processing" if more else ""
+    print(f"\n{number:,} rows in {len(made.files)} tables{after}, with {noise}, written to {out}.")
     return 0
 
 

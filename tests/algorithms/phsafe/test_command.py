@@ -75,6 +75,14 @@ def test_without_a_seed_noise_is_secure(phsafe):
     assert len(read_release("out")) == 11
 
 
+def test_it_says_how_many_tables_it_has_written(phsafe):
+    code, out, _ = phsafe(*command(), "--published")
+    files = [path for path in Path("out").rglob("*.csv") if path.name != "columns.csv"]
+    rows = sum(len(path.read_text("utf-8").splitlines()) - 1 for path in files)
+    assert code == DONE
+    assert f"\n{rows:,} rows in {len(files)} tables, {len(files) - 11} of them after post-processing, with" in out
+
+
 def test_the_bundled_households(phsafe):
     code, out, err = phsafe("phsafe", "--bundled", "--out", "out", "--seed", "1")
     assert (code, err) == (DONE, "")
