@@ -33,7 +33,7 @@ WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
 LONGEST = 800  # letters of a line that complains
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
-ELSEWHERE = {  # how other tools name options
+OTHER_NAMES = {  # how other tools name options
     "--size": ("--samples", "--n-samples", "--n", "--trials", "--iterations", "--repetitions"),
     "--epsilon": ("--eps", "--budget"),
     "--out": ("--output", "--output-dir", "-o"),
@@ -113,7 +113,9 @@ def _ended(error: BaseException, name: str) -> int:
         return INTERRUPTED
     if isinstance(error, USAGE_ERROR):
         words = _words_of_usage(error)
-    elif isinstance(error, MemoryError | SystemError):  # of what is compiled, which had no memory for another error
+    elif isinstance(error, SystemError):
+        words = f"compiled code failed and does not say why, as it does where memory runs out: {words_of(error)}"
+    elif isinstance(error, MemoryError):
         words = f"memory ran out, and fewer jobs or runs need less: {words_of(error) or 'no size is known'}"
     elif isinstance(error, ValueError | TypeError | OSError):
         words = words_of(error)
@@ -126,7 +128,7 @@ def _ended(error: BaseException, name: str) -> int:
 def _words_of_usage(error: Any) -> str:
     """Return what is wrong with a command line: which option was meant, which value is no number."""
     known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
-    for option, words in ELSEWHERE.items():
+    for option, words in OTHER_NAMES.items():
         if option in known and getattr(error, "option_name", None) in words:
             error.possibilities = [option]
     for wrong in getattr(error.__cause__, "errors", list)():

@@ -15,6 +15,7 @@ __all__ = [
     "actions",
     "assumptions",
     "bugs_found",
+    "condition",
     "event_class",
     "headline",
     "meaning",
@@ -186,8 +187,8 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
         some = f"{broken} of {every} {_show(broken)} that a promise of privacy is broken."
         one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
         kept = len(audits) - broken - idle
-        rest = f" {kept} did not refute its promise, which is no proof of it." if kept == 1 else ""
-        rest = f" {kept} did not refute their promises, which is no proof of them." if kept > 1 else rest
+        theirs = "its promise, which is no proof of it" if kept == 1 else "their promises, which is no proof of them"
+        rest = f" {kept} did not refute {theirs}." if kept else ""
         rest += f" {idle} had too few runs to tell." if idle else ""
         return f"{some} {one} {how}{rest}"
     none = f"None of {every} refuted a promise of privacy."  # the largest of several bounds has no such confidence
@@ -202,6 +203,16 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
         )
     few = f" {idle} of them had too few runs to refute one." if idle else ""
     return f"{none}{few} {how} A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
+
+
+def condition(result: AuditResult) -> str:
+    """Return in a few words what the minimum detectable loss of an audit depends on."""
+    if result.far:
+        return "the proved loss is far below the promise: a larger one may be elsewhere"
+    where = "the counted event" if result.redacted else result.where
+    if result.detectable == math.inf:
+        return f"no loss is detected 4 times in 5 in {where}"
+    return f"a loss of this size is detected 4 times in 5 if it lies in {where}; a loss elsewhere may be missed"
 
 
 def unseen(result: AuditResult) -> list[str]:

@@ -71,15 +71,18 @@ def recomputed(result: AuditResult) -> AuditResult:
             method.check(*event)
         measured = result.claim.at(max(method.lower(*event) for event in events))
         ceiling = max(method.ceiling(*event) for event in events)
-        (detectable, place), rare = detectable_loss(method, events, result.selection), rare_runs(method, events)
+        (detectable, _), rare = detectable_loss(method, events, result.selection), rare_runs(method, events)
+        named = [detectable_loss(method, [one], result.selection)[0] for one in events if one[1].get("detects")]
     except (LookupError, TypeError, AttributeError) as error:
         missing = str(error).strip("'") if isinstance(error, KeyError) else "something else"
         raise ValueError(
             f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of earlier versions "
             "lack: make the audit again"
         ) from None
-    if (marked := [number for number, (_, basis) in enumerate(events) if basis.get("detects")]) not in ([], [place]):
-        raise ValueError(f"the minimum detectable loss must be that of event {place}, got {marked}")
+    if named not in ([], [detectable]):  # of two events it may be the same
+        raise ValueError(
+            f"the minimum detectable loss must be that of the event that is named, {named}, got {detectable}"
+        )
     verdict = verdict_of(result.claim, measured, detectable, result.support is not None)
     return replace(result, measured=measured, ceiling=ceiling, detectable=detectable, rare=rare, verdict=verdict)
 

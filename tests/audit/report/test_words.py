@@ -20,7 +20,7 @@ from audit.neighbors import NeighborPair
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
 from audit.report.origin import origin, public_origin, reproduction
 from audit.report.page import build_report
-from audit.report.words import actions, assumptions, event_class, headline, meaning, remedy, unseen, visible
+from audit.report.words import actions, assumptions, condition, event_class, headline, meaning, remedy, unseen, visible
 from audit.results import ONE_RUN
 from tests.audit.report.hostile import PAYLOADS, Page
 from tests.helpers import audited, estimated
@@ -73,6 +73,11 @@ def test_words_follow_the_result():
     assert actions(audited(measured=PureDP(0.5)))[0][0].startswith("Audit other neighboring databases")
     assert "A loss below" not in " ".join(unseen(audited(measured=PureDP(0.01))))  # of which nothing is announced
     assert headline([("a", audited())] * 2) == "No violation found in 2 audits."
+    assert condition(audited()).startswith(
+        "a loss of this size is detected 4 times in 5 if it lies in the counted event"
+    )
+    assert condition(audited(detectable=math.inf, verdict="no power")).startswith("no loss is detected 4 times in 5 in")
+    assert condition(audited(measured=PureDP(0.01))).startswith("the proved loss is far below the promise")
     little = "No violation found, but this audit shows little: it proves 1.0% of the promise."
     assert headline([("a", audited(measured=PureDP(0.01)))]) == little
     assert meaning(audited(measured=PureDP(0.0)))[1] == "These runs prove no loss at all."

@@ -130,8 +130,17 @@ def test_the_minimum_detectable_loss_is_that_of_the_event_that_is_named(saved):
     verify_result(result)
     moved = {**result.others[0], "basis": {**result.others[0]["basis"], "detects": True}}
     basis = {key: value for key, value in result.basis.items() if key != "detects"}
-    with pytest.raises(ValueError, match=r"the minimum detectable loss must be that of event 0, got \[1\]"):
+    with pytest.raises(ValueError, match="the minimum detectable loss must be that of the event that is named"):
         verify_result(replace(result, basis=basis, others=(moved, *result.others[1:])))
+
+
+def test_of_two_events_with_the_same_minimum_detectable_loss_either_may_be_named(saved):
+    """Such as none at all: the one that proves most comes first, whichever was named."""
+    result = saved["fixed pure"]
+    basis = {**result.basis, "share": 0.5, "unseen": 0.95, "detects": False}
+    other = {"event": "", "attack": "", "counts": result.counts, "notes": [], "measured": 0.0}
+    twin = replace(result, basis=basis, others=({**other, "basis": {**basis, "detects": True}},))
+    assert recomputed(twin).detectable == math.inf
 
 
 def test_a_witness_stands_as_it_is(saved):
