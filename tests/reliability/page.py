@@ -37,8 +37,8 @@ def page(rows: Numbers) -> str:
         ),
         '"1 in 300" means: if 1 try in 300 failed, at least one failure would have shown here, with 95% probability. '
         "Such tries are drawn anew on each day of measurement. A failure that is mended that day is tried again on the "
-        "same draws. The column is empty where tries are not drawn at random: each is a case of its own, or its section "
-        "has the limits.",
+        "same draws. The column is empty where tries are not drawn at random: each is a case of its own, or its "
+        "section has the limits.",
     ]
     for row in ROWS:
         if numbers := rows.get(str(row.number)):
