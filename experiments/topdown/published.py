@@ -171,7 +171,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append((f"TopDown, {leaves} areas, {sizes} runs", "", ", ".join(map(down, medians))))
         people, grouped = ", ".join(map(str, GROUPS)), ", ".join(map(down, in_groups(numbers, leaves)))
         rows.append((f"{leaves} areas, groups of {people} people", "", grouped))
-    return {"tables": tables, "runs": runs, "hidden": up(1 - tables), "rows": rows}
+    return {"tables": tables, "runs": runs, "audits": len(of_most), "hidden": up(1 - tables), "rows": rows}
 
 
 STYLES = styles(TREES)
