@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 WITHIN, VIOLATION, NO_POWER = 0, 1, 3
+VERDICTS = {"violated", "not refuted", "no power"}
 BUDGETS = {"pure": "epsilon", "approx": "epsilon", "zcdp": "rho", "gaussian": "mu"}
 CLOSE = 1e-5  # relative: so near to the promise a rounding error may decide, and either verdict is right
 MOST = 100_000  # runs, beyond which sums of all terms take too long
@@ -289,11 +290,12 @@ def verdicts_of_replay(record: Json) -> set[str]:
 
 
 def codes(every: list[set[str]]) -> set[int]:
-    """Return the exit codes that a command may have whose results have these verdicts."""
+    """Return the exit codes that a command may have whose results have these verdicts; none where one is no verdict."""
     sure = [one for one in every if len(one) == 1]
     doubtful = [one for one in every if len(one) != 1]
     found = set()
     for chosen in product(*doubtful):
         names = {*chosen, *(name for one in sure for name in one)}
-        found.add(VIOLATION if "violated" in names else NO_POWER if "no power" in names else WITHIN)
+        if names <= VERDICTS:
+            found.add(VIOLATION if "violated" in names else NO_POWER if "no power" in names else WITHIN)
     return found

@@ -20,3 +20,4 @@ def test_a_violation_goes_before_no_power_and_a_doubt_leaves_two_codes():
     assert codes([{"no power"}, {"not refuted"}]) == {3}
     assert codes([{"violated", "not refuted"}, {"no power"}]) == {1, 3}
     assert codes([]) == {0}
+    assert codes([{"violated"}, {None}]) == set()  # a result without a verdict
