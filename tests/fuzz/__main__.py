@@ -17,6 +17,7 @@ from tests.fuzz.desk import make_desk
 from tests.fuzz.holding import Counted, faults
 from tests.fuzz.past import PAST
 from tests.fuzz.running import run, warm
+from tests.reliability.numbers import sums
 
 STEP = 500  # cases after each of which the command says that it is at work
 
@@ -60,7 +61,7 @@ def count_failures(cases: Iterable[Case], desk: Path, *, loud: bool) -> int:
             print(f"tried {number}", file=sys.stderr, flush=True)
         if loud:
             print(outcome.out, outcome.err, sep="", file=sys.stderr)
-    print(counted)
+    print(*sums([counted.kinds]), sep="\n")
     print(f"failed {failed}: " + (", ".join(f"{times} {kind}" for kind, times in kinds.items()) or "nothing found"))
     return failed
 

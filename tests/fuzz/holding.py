@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ REFUSAL = "plaudit: error: "
 TOLD = re.compile(
     r"plaudit: |not released: |(?:persons|units|geo): |\S+: \w+, .*promised"
 )  # a line of ours: a note, a finding, a record beside a table
+RAN, CODES, CONFIRMED = "commands that ran", "exit codes (2 is a refusal)", "of those that ran, held against an oracle"
 LIMIT = 300.0  # seconds that a command has: many times what the slowest takes
 LONGEST = 1000  # letters of a refusal: more is no answer to anybody
 # What Python, and the libraries below, say of mistakes in a program: no rule that a user could have broken.
@@ -149,32 +150,16 @@ def asked_for(arguments: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
     return {option: [place for path in found for place in places(path)] for option, found in values.items()}
 
 
-@dataclass
 class Counted:
-    """What commands did: ran, and what confirms their exit code; or refused; or neither, as help."""
+    """What commands did, by kind: which ran, how they ended, and what confirms the exit code of those that ran."""
 
-    ran: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
-    confirmed: Counter[str] = field(default_factory=Counter)
-    codes: Counter[int] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self.kinds: dict[str, Counter[str]] = {RAN: Counter(), CODES: Counter(), CONFIRMED: Counter()}
 
     def add(self, case: Case, outcome: Outcome) -> None:
         """Count one command."""
         command = command_of(case.arguments)
-        self.codes[outcome.code] += 1
-        if outcome.code == USAGE:
-            self.refused[command] += 1
-        elif outcome.code in ANSWERS and command not in IDLE:
-            self.ran[command] += 1
-            self.confirmed[expected(case.arguments, outcome)[1]] += 1
-
-    def __str__(self) -> str:
-        """Return the numbers, by kind, in one line."""
-        commands, ran = self.codes.total(), self.ran.total()
-        kinds = ", ".join(f"{name} {times:,}" for name, times in sorted(self.ran.items()))
-        codes = ", ".join(f"{code} {times:,}" for code, times in sorted(self.codes.items()))
-        how = ", ".join(f"{times:,} by {name}" for name, times in sorted(self.confirmed.items()))
-        return (
-            f"{commands:,} commands; ran {ran:,} ({kinds}); refused {self.refused.total():,}; exit codes: {codes}; "
-            f"of those that ran, held against an oracle: {how}"
-        )
+        self.kinds[CODES][f"with {outcome.code}"] += 1
+        if outcome.code in ANSWERS and command not in IDLE:
+            self.kinds[RAN][command] += 1
+            self.kinds[CONFIRMED][f"by {expected(case.arguments, outcome)[1]}"] += 1

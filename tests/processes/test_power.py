@@ -85,8 +85,8 @@ def test_where_the_power_fails_nothing_is_half_there_and_nothing_is_lost_that_wa
             one.again(folder)
             again += 1
     record_property("tried", sum(map(len, kinds.values())))
-    counts = ", ".join(f"{kind} {len(trees)}" for kind, trees in kinds.items() if trees)
-    record_property("words", f"{name}: {counts}; the command was run again in {again} of these states")
+    counts = {kind: len(trees) for kind, trees in kinds.items() if trees}
+    record_property("counts", {name: counts, "states in which the command was run again": {f"of {name}": again}})
 
 
 # The same disk notices a write that is not as it should be

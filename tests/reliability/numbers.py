@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -41,3 +42,15 @@ def often(row: dict[str, Any]) -> str:
     """Return how much a row tried; where tests have to notice or to run most of it, how much they did."""
     reached = [line[REACHED] for line in row["told"] if REACHED in line]
     return f"{sum(reached):,} of {row[TRIED]:,}" if reached else f"{row[TRIED]:,}"
+
+
+def sums(told: Iterable[Mapping[str, Mapping[str, int]]]) -> list[str]:
+    """Return what tests counted under each name, kind by kind, added up."""
+    added: dict[str, Counter[str]] = defaultdict(Counter)
+    for counts in told:
+        for name, kinds in counts.items():
+            added[name].update(kinds)
+    return [
+        f"{name}: {kinds.total():,} ({', '.join(f'{n:,} {kind}' for kind, n in sorted(kinds.items()))})"
+        for name, kinds in sorted(added.items())
+    ]

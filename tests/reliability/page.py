@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from typing import Any
 
 from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
 from audit.results.formatting import at_most
 from experiments.experiment import most_misses
-from tests.reliability.numbers import often
+from tests.reliability.numbers import often, sums
 from tests.reliability.rows import ROWS, Row
 
 Numbers = dict[str, dict[str, Any]]  # by number of the row
@@ -61,6 +62,7 @@ def _details(row: Row, numbers: dict[str, Any]) -> list[str]:
     lines += [f"- failed: `{name}`" for name in numbers["failed"]]
     lines += [f"- left out: `{name}` ({why})" for name, why in numbers["left_out"].items()]
     lines += [f"- {one['words']}" for one in told if "words" in one]
+    lines += [f"- {line}" for line in sums([one["counts"] for one in told if "counts" in one])]
     tables = [_misses([one for one in told if "misses" in one]), _shares([one for one in told if "found" in one])]
     return [f"## Row {row.number}: {row.title}", "\n".join(lines), *filter(None, tables)]
 
@@ -86,15 +88,23 @@ def _misses(told: list[dict[str, Any]]) -> str:
 
 
 def _shares(told: list[dict[str, Any]]) -> str:
-    """Return in how many audits each case was found, with a 95% interval, beside what was announced."""
+    """Return in how many audits each case was found, with a 95% interval, beside what was announced.
+
+    Cases that all of as many audits found are in one line.
+    """
     announced = ["announced"] * any("announced" in one for one in told)
-    heads = ["case", "audits", "found", "95% interval", *announced]
+    heads = ["case", "audits of each", "found", "95% interval", *announced]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for one in told:
+    lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    for place, one in enumerate(told):
+        always = one["found"] == one["tried"] and not announced
+        lists[one["tried"] if always else ("by itself", place)].append(one)
+    for one, *others in lists.values():
         found, tried = one["found"], one["tried"]
         low = 100 * clopper_pearson_lower(found, tried, confidence=0.975)
         high = 100 * clopper_pearson_upper(found, tried, confidence=0.975)
-        cells = [one["case"], f"{tried:,}", f"{found:,}", f"{math.floor(low)}% to {math.ceil(high)}%"]
+        case = ", ".join(each["case"] for each in (one, *others))
+        cells = [case, f"{tried:,}", f"{found:,}", f"{math.floor(low)}% to {math.ceil(high)}%"]
         cells += [f"{100 * one[key]:.0f}%" for key in announced]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) if told else ""

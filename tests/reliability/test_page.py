@@ -105,22 +105,32 @@ def test_what_failed_is_said_first_and_by_name():
     assert "- left out: `c` (no disk)" in text
 
 
+def paged(row, *told):
+    """Return the page of a row, of which each test told something."""
+    line = {"outcome": "passed", "seconds": 1.0, "day": "2026-01-01", "row": row}
+    lines = [line | {"test": str(number), "told": one} for number, one in enumerate(told)]
+    return page(added_up(lines, rows_of(lines)))
+
+
 def test_a_row_says_which_failures_would_have_shown():
     """None of 1,000 tries: a rate of 0.003 would have shown once with a probability of 1 - (1 - 0.003)^1000 = 0.95."""
-    line = {"outcome": "passed", "seconds": 1.0, "day": "2026-01-01"}
-    tried = [line | {"test": str(row), "row": row, "told": {"tried": 1000}} for row in (6, 8)]
-    text = page(added_up(tried, rows_of(tried)))
-    assert "| 1,000 | 0 | 1 in 334 | 2026-01-01 |" in text  # kills are drawn at random
-    assert "| 1,000 | 0 |  | 2026-01-01 |" in text  # commands of a list are not
+    assert "| 1,000 | 0 | 1 in 334 | 2026-01-01 |" in paged(6, {"tried": 1000})  # kills are drawn at random
+    assert "| 1,000 | 0 |  | 2026-01-01 |" in paged(8, {"tried": 1000})  # commands of a list are not
     told = {"tried": 20, "case": "a comb", "found": 20, "announced": 0.8}
-    one = [line | {"test": "a", "row": 4, "told": told}]
-    assert "| a comb | 20 | 20 | 83% to 100% | 80% |" in page(added_up(one, rows_of(one)))
-    told = [{"tried": 1000, "group": "A", "case": "a bound", "confidence": level, "misses": 3} for level in (0.5, 0.95)]
-    lines = [line | {"test": str(numbers["confidence"]), "row": 1, "told": numbers} for numbers in told]
-    text = page(added_up(lines, rows_of(lines)))
+    assert "| a comb | 20 | 20 | 83% to 100% | 80% |" in paged(4, told)
+    text = paged(1, *({"tried": 1000, "group": "A", "case": "a", "confidence": c, "misses": 3} for c in (0.5, 0.95)))
     assert f"| **may miss** | 1,000 | {most(1000, 0.5)} | 77 |" in text
     assert "| **smallest true rate that would have failed (95%)** | | 59% | 9.3% |" in text
-    assert "| A: a bound | 1,000 | 3 | 3 |" in text
+    assert "| A: a | 1,000 | 3 | 3 |" in text
+
+
+def test_what_tests_count_alike_is_put_together():
+    found = {"parity": 20, "tail": 17, "comb": 20}
+    text = paged(3, *({"tried": 20, "case": case, "found": number} for case, number in found.items()))
+    assert "| parity, comb | 20 | 20 | 83% to 100% |\n| tail | 20 | 17 | 62% to 97% |" in text
+    told = {"audit": {"killed": 999, "done": 1}}, {"audit": {"killed": 1}, "report": {"killed": 2}}
+    text = paged(7, *({"tried": 1, "counts": one} for one in told))
+    assert "- audit: 1,001 (1 done, 1,000 killed)\n- report: 2 (2 killed)" in text
 
 
 def test_rows_are_numbered_and_every_one_has_a_test():

@@ -332,7 +332,8 @@ def test_secure_draws_follow_the_law_and_no_other(law, size, off, record_propert
     draws = law.sample((size, 1), "secure")
     record_property("tried", size)
     record_property("source", "secure")
-    record_property("words", f"{size:,} secure draws of {law}: false alarm {ACCEPT:g}, and {off:.0%} off is rejected")
+    tested = f"secure draws, the true law accepted (false alarm {ACCEPT:g}) and {off:.0%} off rejected"
+    record_property("counts", {tested: {f"of {law}": size}})
     assert draws.dtype == np.int64
     assert draws.shape == (size, 1)
     assert_two_sided(draws, law, off)
