@@ -36,7 +36,7 @@ ASKED = {
 }
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGSTOP, signal.SIGKILL)
 WAYS = list(product(("at a time", "at a step"), SIGNALS, ("watcher", "worker")))
-PARTS, FULL, SLOW = 5, 6, 1  # of each command: how often each way is tried, by `measure` and by the long tests
+PARTS, FULL, SLOW = 5, 7, 1  # of each command: how often each way is tried, by `measure` and by the long tests
 LIMIT = 60.0  # seconds until nothing is left, on a machine under load
 WORDS = re.compile(r"\w+: interrupted(?:; (?P<more>.*))?\n")
 NOTHING, PUBLISHED = "nothing was written", "out holds a whole release, and its budget is spent"

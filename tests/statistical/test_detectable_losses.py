@@ -149,7 +149,11 @@ def violations(claim, loss, size, times, law=as_planned):
     return sum(result.verdict == "violated" for result in audits(claim, loss, size, times, law=law))
 
 
-QUICK = [(PureDP(1), 6000, 20), (GaussianDP(1), 6000, 20), pytest.param(ZCDP(0.5), 6000, 20, marks=pytest.mark.slow)]
+QUICK = [
+    (PureDP(1), pytest.mark.quick),
+    (GaussianDP(1), pytest.mark.quick),
+    (ZCDP(0.5), [pytest.mark.quick, pytest.mark.slow]),
+]
 SIZES = [(6000, 400), (20_000, 400), (100_000, 200)]
 FULL = [
     *(PureDP(epsilon) for epsilon in (0.1, 1, 3)),
@@ -162,7 +166,10 @@ FULL = [
 @pytest.mark.reliability(4)
 @pytest.mark.parametrize(
     ("claim", "size", "times"),
-    [*QUICK, *(pytest.param(claim, *runs, marks=pytest.mark.slow) for claim in FULL for runs in SIZES)],
+    [
+        *(pytest.param(claim, 6000, 20, marks=marks) for claim, marks in QUICK),
+        *(pytest.param(claim, *runs, marks=pytest.mark.slow) for claim in FULL for runs in SIZES),
+    ],
 )
 def test_whole_audits_call_it_as_often_as_announced(claim, size, times, record_property):
     """Selection included, four in five: a power of 0.75 to 0.9, false alarm 2e-4 (binomial)."""
