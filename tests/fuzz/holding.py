@@ -23,7 +23,11 @@ REFUSAL = "plaudit: error: "
 TOLD = re.compile(
     r"plaudit: |not released: |(?:persons|units|geo): |\S+: \w+, .*promised"
 )  # a line of ours: a note, a finding, a record beside a table
-RAN, CODES, CONFIRMED = "commands that ran", "exit codes (2 is a refusal)", "of those that ran, held against an oracle"
+RAN, CODES, CONFIRMED = (
+    "commands that ran",
+    "exit codes (2 is a refusal)",
+    "of those that ran, exit codes compared with an oracle",
+)
 LIMIT = 300.0  # seconds that a command has: many times what the slowest takes
 LONGEST = 1000  # letters of a refusal: more is no answer to anybody
 # What Python, and the libraries below, say of mistakes in a program: no rule that a user could have broken.

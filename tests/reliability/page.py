@@ -25,7 +25,7 @@ def page(rows: Numbers) -> str:
     lines = [
         "# What was tried on plaudit itself",
         f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
-        'This page is a gate: a test refuses it while a row fails, so "0 failed" is no evidence by itself. Look at the '
+        'This page is a gate: a test fails while a row has a failure, so "0 failed" is no evidence by itself. Look at the '
         "failure rate that would have shown, and at what a row does not cover.",
         f"`{COMMAND} N` measures row N again, `{COMMAND} --again` all of them; their tests took {minutes:.0f} minutes "
         "one after the other. `make reliability` writes the page from [reliability.json](reliability.json).",
@@ -39,7 +39,7 @@ def page(rows: Numbers) -> str:
         '"1 in 300" means: if 1 try in 300 failed, at least one failure would have shown here, with 95% probability. '
         "Such tries are drawn anew on each day of measurement. A failure that is mended that day is tried again on the "
         "same draws. The column is empty where tries are not drawn at random: each is a case of its own, or its "
-        "section has the limits.",
+        "section states the limits.",
     ]
     for row in ROWS:
         if numbers := rows.get(str(row.number)):
