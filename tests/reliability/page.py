@@ -25,8 +25,8 @@ def page(rows: Numbers) -> str:
     lines = [
         "# What was tried on plaudit itself",
         f"{answer}." + (f" Not measured yet: rows {', '.join(missing)}." if missing else ""),
-        'This page is a gate: a test fails while a row has a failure, so "0 failed" is no evidence by itself. Look at the '
-        "failure rate that would have shown, and at what a row does not cover.",
+        'This page is a gate: a test fails while a row has a failure, so "0 failed" is no evidence by itself. Look at '
+        "the failure rate that would have shown, and at what a row does not cover.",
         f"`{COMMAND} N` measures row N again, `{COMMAND} --again` all of them; their tests took {minutes:.0f} minutes "
         "one after the other. `make reliability` writes the page from [reliability.json](reliability.json).",
         "\n".join(
