@@ -32,14 +32,13 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Run the experiments, draw their figures, check them against what they expect, and index the papers.",
+    help="Run the experiments, draw their figures, check their expectations, and index the papers.",
 )
 
 Folder = Annotated[
-    Path | None,
-    typer.Option("--out", help="Folder of numbers and figures. Default: figures/, quick runs results/quick/."),
+    Path | None, typer.Option("--out", help="Folder for results. Default: figures/, or results/quick/ for quick runs.")
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="The small form, for a first look.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Small version, for a first look.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting; a wrong name lists all. Needs --out."),
@@ -60,7 +59,7 @@ def run(
     context: typer.Context,
     names: Annotated[list[str], typer.Argument(help="Names from the list, or all.")],
     quick: Quick = False,
-    jobs: Annotated[int, typer.Option(help="Blocks of runs at work at the same time; -1 for all cores.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Blocks of runs at the same time; -1 for all cores.")] = -1,
     backend: Backend = "",
     address: Address = "",
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
@@ -118,7 +117,7 @@ def check(
 
 @app.command()
 def papers() -> int:
-    """Write docs/papers.md: every item of the five papers, where it is here, and how close."""
+    """Write docs/papers.md: where to find each item of the five papers, and how close."""
     _write_papers()
     print(PAPERS)
     return HOLDS
@@ -220,7 +219,7 @@ def _run(words: list[str]) -> int:
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Before the one line of an error, print where it is.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback before the error message.")] = False,
 ) -> None:
     """Take what stands before the command."""
 

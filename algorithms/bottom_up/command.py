@@ -22,26 +22,26 @@ def release_bottom_up(
     geo: commands.Geo = None,
     count: commands.Count = None,
     recode: commands.Recode = None,
-    weight: Annotated[str | None, typer.Option(help="Column of the weight of a record of a sample.")] = None,
+    weight: Annotated[str | None, typer.Option(help="For a sample: column of the weights.")] = None,
     largest_weight: Annotated[
-        float | None, typer.Option(help="Largest weight that the design allows; public, not the largest of the data.")
+        float | None, typer.Option(help="Largest weight that the design allows: public, never taken from the data.")
     ] = None,
     totals: Annotated[
         Path | None,
         typer.Option(
-            help="Totals published before: columns of areas down to one level, and count. Noisy counts are calibrated "
-            "to those that agree with the data; areas where they do not are not reported. No promise covers either. "
-            "A file whose only column is count is of all areas together."
+            help="Published totals: columns of areas down to one level, and count. A file with count alone has the "
+            "total of all areas. Noisy counts are calibrated to totals that agree with the data; areas with other "
+            "totals are not reported. No promise covers either."
         ),
     ] = None,
     tolerance: Annotated[int, typer.Option(help="People by which the data may differ from a published total.")] = 0,
     noise: Annotated[
-        str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler does not keep the promise.")
+        str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler, which breaks the promise.")
     ] = "exact",
     memory: commands.Memory = "4GB",
     seed: commands.Seed = None,
 ) -> int:
-    """Release all margins of a full histogram by two-tailed geometric noise on every cell."""
+    """Release all marginals of a histogram with two-tailed geometric noise on every cell."""
     from algorithms.bottom_up import BottomUp, WeightedBottomUp
     from algorithms.bottom_up.intake import count_areas, read_published, read_units
     from algorithms.bottom_up.release import check_schema, release

@@ -15,28 +15,29 @@ __all__ = ["release_nist"]
 @commands.releasing
 def release_nist(
     out: commands.Out,
-    data: Annotated[Path, typer.Option(help="Records to be protected, .csv or .parquet, one a row.")],
+    data: Annotated[Path, typer.Option(help="Records to protect, .csv or .parquet, one per row.")],
     spec: commands.Spec,
     epsilon: commands.Epsilon,
     codebook: Annotated[
         Path | None,
-        typer.Option(help="Codebook of the contest, .cbk, with the values of fields; --spec is then its .json file."),
+        typer.Option(help="Codebook (.cbk) of NIST's contest: values of fields; --spec is then the contest's .json."),
     ] = None,
     bins: Annotated[
-        Path | None, typer.Option(help="Special bins of some fields, .json as of --spec; goes with --codebook.")
+        Path | None, typer.Option(help="With --codebook: special bins of some fields, .json as for --spec.")
     ] = None,
     public: Annotated[
-        Path | None, typer.Option(help="Public records, by which correlated fields are grouped: far more than levels.")
+        Path | None, typer.Option(help="Public records to group correlated fields by: far more records than levels.")
     ] = None,
     groups: Annotated[
         Path | None, typer.Option(help='Groups instead of public records: {"groups": [["age", "sex"], ...]}.')
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Synthetic rows. Default: as many as the noisy counts of a histogram add up to.")
+        int | None,
+        typer.Option(help="Number of synthetic rows. Default: the sum of the smallest histogram's noisy counts."),
     ] = None,
-    max_bins: Annotated[int | None, typer.Option(help="Most bins of a group; goes with --public.")] = None,
+    max_bins: Annotated[int | None, typer.Option(help="With --public: most bins in a group.")] = None,
     factor: Annotated[
-        float | None, typer.Option(help="Of the cut, factor x scale x log10(bins). Default: the logarithm of 10.")
+        float | None, typer.Option(help="Noisy counts < factor x scale x log10(bins) become 0. Default: ln(10).")
     ] = None,
     recode: commands.Recode = None,
     memory: commands.Memory = "4GB",

@@ -22,15 +22,15 @@ def release_ons(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help="A table, as region:age*sex (total:age for the whole); several times. Independent noise takes a share "
-            "of the budget too, as region:age*sex=1/4. Default: the pilot's fourteen, if the attributes are its own."
+            help="A table, as region:age*sex, or total:age for all areas; repeatable. Independent noise takes a share "
+            "of the budget too: region:age*sex=1/4. Default: the pilot's fourteen, if the attributes are the pilot's."
         ),
     ] = None,
     level: Annotated[
         list[str] | None,
         typer.Option(
-            help="A level of the top-down method with its share, as total:total=1/10; several times, from the total to "
-            "all attributes in the finest areas (detailed). Default: the pilot's."
+            help="For top-down: a level and its share, as total:total=1/10; repeatable, from the total to all "
+            "attributes in the finest areas (detailed). Default: the pilot's."
         ),
     ] = None,
     geo: commands.Geo = None,
@@ -39,7 +39,7 @@ def release_ons(
     law: Annotated[
         str, typer.Option(help="geometric; laplace or gaussian for simulations, with --seed.")
     ] = "geometric",
-    delta: Annotated[float, typer.Option(help="Of gaussian noise, for all tables or levels together.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="For gaussian: delta of all tables or levels together.")] = 0.0,
     nonnegative: Annotated[
         bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
     ] = False,

@@ -15,7 +15,7 @@ __all__ = ["explore_phsafe", "release_phsafe"]
 Derive = Annotated[
     bool,
     typer.Option(
-        "--derive", help="Derive household types, family sizes and householders' race from the persons, who need QSEX."
+        "--derive", help="Derive household types, family sizes and householders' race from persons. Needs column QSEX."
     ),
 ]
 
@@ -26,28 +26,28 @@ def release_phsafe(
     persons: Annotated[
         str | None,
         typer.Option(
-            help="Persons, .csv or .parquet, in the production layout or with --recode; of spark also a URL: hdfs://..."
+            help="Persons, .csv or .parquet, in the Bureau's layout or with --recode; with spark also a URL: hdfs://..."
         ),
     ] = None,
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters.")] = None,
     geo: Annotated[str | None, typer.Option(help="Where the units are; public.")] = None,
     recode: Recode = None,
     config: Annotated[
-        str, typer.Option(help="Settings in the Bureau's format, .json, us or pr; budgets: a person added or removed.")
+        str, typer.Option(help="us, pr or .json in the Bureau's format; budgets are for a person added or removed.")
     ] = "us",
     bundled: Annotated[
         bool, typer.Option("--bundled", help="Run on the bundled simulated households instead of files.")
     ] = False,
     derive: Derive = False,
     published: Annotated[
-        bool, typer.Option("--published", help="Write PH1 to PH8 after post-processing too, with 90% intervals.")
+        bool, typer.Option("--published", help="Also write PH1 to PH8 post-processed, with 90% intervals.")
     ] = False,
     engine: Annotated[str, typer.Option(help="duckdb, in this process, or spark.")] = "duckdb",
     master: Annotated[
-        str, typer.Option(help="Of spark: where it runs, such as local[2] or spark://host:7077. Default: its settings.")
+        str, typer.Option(help="Spark master, such as local[2] or spark://host:7077. Default: Spark's settings.")
     ] = "",
     partitions: Annotated[int, typer.Option(help="Work on this many parts one by one, for less memory.")] = 1,
-    memory: Annotated[str, typer.Option(help="Most memory of duckdb, such as 4GB.")] = "",
+    memory: Annotated[str, typer.Option(help="duckdb's memory limit, such as 4GB.")] = "",
     seed: Seed = None,
 ) -> int:
     """Release the S-DHC tables from persons, units and places, by PHSafe."""
@@ -86,14 +86,14 @@ def explore_phsafe(
     config: Annotated[str, typer.Option(help="Settings to start from: a .json file, us or pr.")] = "us",
     margin: Annotated[
         list[str] | None,
-        typer.Option(help="Margin of error wanted, as PH3:state_A-G=20; several times. Other levels are left out."),
+        typer.Option(help="Wanted margin of error, as PH3:state_A-G=20; repeatable. Other levels are left out."),
     ] = None,
-    tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; several times.")] = None,
+    tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; repeatable.")] = None,
     save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
     html: Html = None,
     xlsx: Xlsx = None,
     opened: Open = False,
-    persons: Annotated[str | None, typer.Option(help="Persons: --html says what thresholds leave out of them.")] = None,
+    persons: Annotated[str | None, typer.Option(help="Persons; --html shows how many the thresholds omit.")] = None,
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters of --persons.")] = None,
     geo: Annotated[str | None, typer.Option(help="Where the units are.")] = None,
     recode: Recode = None,

@@ -28,12 +28,11 @@ from audit.io.backends import Address, Backend, on_backend
 __all__ = ["explore_topdown", "release_topdown"]
 
 USUAL = "e2e-1940"
-HALF = "It is for one person replaced: one added or removed costs half."
-Epsilon = Annotated[float | None, typer.Option(help=f"Another budget, in nats, with geometric noise. {HALF}")]
-Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete Gaussian noise. {HALF}")]
+FOR = "It is for one person replaced, unless --relation is add_remove."
+Epsilon = Annotated[float | None, typer.Option(help=f"Another budget, in nats, with geometric noise. {FOR}")]
+Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete Gaussian noise. {FOR}")]
 Spec = Annotated[
-    Path | None,
-    typer.Option(help="Settings of your own, .json: attributes and their levels, and whatever --print-spec shows."),
+    Path | None, typer.Option(help="JSON file of your settings: attributes, their levels, and what --print-spec shows.")
 ]
 
 
@@ -56,14 +55,14 @@ def release_topdown(
     count: Count = None,
     recode: Recode = None,
     facilities: Annotated[
-        Path | None, typer.Option(help="Public housing units and facilities: areas, type (hhgq) and count.")
+        Path | None, typer.Option(help="Housing units and facilities: areas, type (hhgq), count. Public.")
     ] = None,
     epsilon: Epsilon = None,
     rho: Rho = None,
     relation: Annotated[
-        str, typer.Option(help="Neighbors that the budget is for: replace_one, or add_remove, with less noise.")
+        str, typer.Option(help="Neighbor relation of the budget: replace_one, or add_remove (less noise).")
     ] = "replace_one",
-    jobs: Annotated[int, typer.Option(help="Blocks of noise, then families of areas, at the same time.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Parallel blocks of noise, then parallel families of areas.")] = 1,
     backend: Backend = "",
     address: Address = "",
     bundled: Annotated[
@@ -146,11 +145,11 @@ def explore_topdown(
     margin: Annotated[
         str,
         typer.Option(
-            help="Margin of error wanted of a query's measurements, as total:county=20; the total budget follows it."
+            help="Wanted margin of error of a query's measurements, as total:county=20. It sets the total budget."
         ),
     ] = "",
     share: Annotated[
-        bool, typer.Option("--share", help="With --margin: the total stays, and the query's share follows.")
+        bool, typer.Option("--share", help="With --margin: keep the total and change the query's share.")
     ] = False,
     html: Html = None,
     xlsx: Xlsx = None,

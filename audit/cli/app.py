@@ -146,9 +146,9 @@ def _options(
     completion: Annotated[
         str,
         {"callback": _print_completion, "is_eager": True, "metavar": "SHELL"},
-        'Print what lets bash, zsh or fish complete commands: eval "$(plaudit --completion bash)".',
+        'Print the completion script of bash, zsh or fish: eval "$(plaudit --completion bash)".',
     ] = "",
-    debug: Annotated[bool, "Before the one line of an error, print where it is."] = False,
+    debug: Annotated[bool, "Print a traceback before the error message."] = False,
 ) -> None:
     """Take what stands before the command."""
 

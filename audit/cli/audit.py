@@ -70,8 +70,7 @@ class OutputOptions:
 
     outputs_x: Annotated[
         Path | None,
-        "Outputs of a mechanism that ran elsewhere, one run a line: numbers, words or both; words need a line of "
-        "names.",
+        "File of outputs from elsewhere, one run per line: numbers, words or both. Words need a first line of names.",
     ] = None
     outputs_y: Annotated[Path | None, "The same on the neighboring database."] = None
     distance: Annotated[int, "With --outputs-x: steps between the two databases."] = 1
@@ -81,21 +80,21 @@ class OutputOptions:
 class RunOptions:
     """How many runs there are, and what is made of them."""
 
-    one_run: Annotated[bool, "Run once: a secret coin for each cell decides whether a person (or --people) is in."] = (
+    one_run: Annotated[bool, "Run once. A secret coin per cell decides whether one person (or --people) is added."] = (
         False
     )
-    share: Annotated[float | None, "With --one-run: share of the cells to guess. Default: by the promise."] = None
+    share: Annotated[float | None, "With --one-run: share of cells to guess. Default: set by the promise."] = None
     size: Annotated[
         int | None,
         "--size",
         "--runs",
         WHOLE,
-        "Runs in all, over both databases, such as 1e6. Default: 200,000; fewer for a slow system.",
+        "Total runs over both databases, such as 1e6. Default: 200,000; fewer for a slow system.",
     ] = None
     selection: Annotated[float, "Share of the runs that chooses the event."] = 0.3
     confidence: Confidence = 0.95
-    attack: Annotated[str, "Where to look: auto, or an attack; a wrong name lists all."] = "auto"
-    early: Annotated[bool, "Stop as soon as the answer is clear; --size is then the most runs."] = False
+    attack: Annotated[str, "Attack to use: auto, or a name. A wrong name lists all."] = "auto"
+    early: Annotated[bool, "Stop as soon as the verdict is clear; --size is then the maximum."] = False
     seed: Seed = None
 
 
@@ -107,8 +106,8 @@ def audit(
         list[str] | None,
         typer.Argument(
             autocompletion=known_names,
-            help="Names from `plaudit list` (rdpc needs a tree: bundled, or by --areas), or module:object for a "
-            "mechanism of your own, callable as (data, size, rng).",
+            help="Names from `plaudit list` (rdpc needs bundled data or --areas), or module:object for a mechanism of "
+            "your own, callable as (data, size, rng).",
         ),
     ] = None,
     options: TargetOptions,
@@ -117,8 +116,8 @@ def audit(
     runs: RunOptions,
     workers: WorkerOptions,
     out: Out = None,
-    name: Annotated[str, "Name of the result; of several mechanisms, how the names begin."] = "",
-    store: Annotated[Path | None, "Folder for finished runs: the same command goes on from them after a stop."] = None,
+    name: Annotated[str, "Name of the result; with several mechanisms, a prefix."] = "",
+    store: Annotated[Path | None, "Folder for finished runs. Repeat the command after a stop to continue."] = None,
     timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None,
     as_json: AsJson = False,
 ) -> int:

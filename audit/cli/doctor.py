@@ -29,9 +29,9 @@ OFFERED = ("census", "release", "spark", "dask", "ray", "xlsx")  # extras for us
 @with_options
 def doctor(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="With --clean: by default the current folder, and that of the system.")
+        list[Path] | None, typer.Argument(help="Folders to --clean. Default: the current and the temporary folder.")
     ] = None,
-    clean: Annotated[bool, "--clean", "Remove what killed runs of yours have left in folders and below."] = False,
+    clean: Annotated[bool, "--clean", "Remove what your killed runs left in these folders and below."] = False,
 ) -> int:
     """Say which versions, extras and engines are installed, whether noise is secure, and what plaudit would refuse."""
     from audit.io.terminal import console

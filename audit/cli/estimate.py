@@ -44,24 +44,22 @@ class MethodOptions:
 
     runs: Annotated[
         int | None,
-        "Of direct estimates: runs over both databases. Default: 20,000. Of others: releases. Default: one, or as many "
-        "as have 10,000 errors.",
+        "For direct: runs over both databases; default 20,000. For others: releases; default one, or enough for 10,000 "
+        "errors.",
     ] = None
-    event: Annotated[str, "Of direct estimates: at_least (an error of k people or more), or equal (of k people)."] = (
+    event: Annotated[str, "For direct: at_least (an error of k people or more), or equal (of exactly k people)."] = (
         "at_least"
     )
     bandwidth: Annotated[
         str | None,
-        "Of kde: width of the kernel in standard deviations, or robust, for errors with heavy tails. Default: 0.15.",
+        "For kde: kernel width in standard deviations, or robust for errors with heavy tails. Default: 0.15.",
     ] = None
-    percentile: Annotated[float | None, "Of histogram and kde: percentile of errors for the window. Default: 95."] = (
-        None
-    )
-    multiplier: Annotated[float | None, "Of histogram and kde: the window in units of that percentile. Default: 2."] = (
+    percentile: Annotated[float | None, "For histogram, kde: percentile of errors for the window. Default: 95."] = None
+    multiplier: Annotated[float | None, "For histogram, kde: window as a multiple of the percentile. Default: 2."] = (
         None
     )
     change: Annotated[
-        float | None, "Of slope: by how many people one person changes an entry. Default: 1, or by the pair."
+        float | None, "For slope: change of an entry by one person, in people. Default: 1, or from the pair."
     ] = None
 
 
@@ -72,29 +70,29 @@ def estimate(
     name: Annotated[
         str,
         typer.Argument(
-            help="A name from `plaudit list`, or module:object for a mechanism of your own, which has a method "
-            "exact(data): what an output would be without noise."
+            help="A name from `plaudit list`, or module:object for a mechanism of your own. Its method exact(data) "
+            "returns the output without noise."
         ),
     ] = "",
     method: Annotated[
         str,
-        "direct (counts of an event on two databases); or from the errors of one release: lag-tail, histogram, kde, or "
-        "slope for rho. residual is lag-tail; kde where one of its settings is given; slope where rho is promised.",
+        "direct counts an event on two databases. lag-tail, histogram, kde and slope (for rho) use the errors of one "
+        "release. residual is lag-tail, or kde if one of its settings is given, or slope if rho is promised.",
     ] = RESIDUAL,
     residuals: Annotated[
         Path | None,
-        "Errors of your own in place of a name, released minus true counts in people: .csv with one a line, or .npy.",
+        "Errors (released minus true counts, in people) instead of a name: .csv with one per line, or .npy.",
     ] = None,
     options: TargetOptions,
     databases: DatabaseOptions,
     tuning: MethodOptions,
-    confidence: Annotated[float, "Two-sided, of each interval by itself."] = 0.95,
+    confidence: Annotated[float, "Two-sided, for each interval alone."] = 0.95,
     workers: WorkerOptions,
     seed: Seed = None,
-    out: Annotated[Path | None, "Folder for the estimate as JSON, and its figure; what is there stays."] = None,
+    out: Annotated[Path | None, "Folder for the estimate (JSON) and its figure. Existing results stay."] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Estimate a privacy loss. An estimate is no bound, and never a verdict."""
+    """Estimate a privacy loss. An estimate is neither a bound nor a verdict."""
     from audit.claims import parse_claim
     from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.tables import read_errors

@@ -30,7 +30,8 @@ class DesignOptions:
     confidence: Annotated[float, "One-sided confidence of the audit."] = 0.95
     distance: Annotated[int, "Steps between the two databases."] = 1
     selection: Annotated[
-        float | None, "Share of the runs that choose the event; 0 for an event fixed beforehand. Default: 0.3."
+        float | None,
+        "Share of the runs that choose the event; 0 if it is fixed beforehand. Default: 0.3, or 0 with --share.",
     ] = None
     share: Annotated[float, "Share of the runs that meet an event fixed beforehand."] = 1.0
     design: Annotated[str, "coins (plaudit audit), outputs (of a mechanism that ran elsewhere) or one_run."] = "coins"
@@ -42,12 +43,12 @@ def plan(
         str, typer.Argument(help="The promise: pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU.")
     ],
     *,
-    violation: Annotated[float, "True loss over the promise, more than 1."] = 1.1,
-    power: Annotated[float, "How often the audit should detect it, in (0, 1)."] = 0.8,
+    violation: Annotated[float, "Ratio of true loss to promise, above 1."] = 1.1,
+    power: Annotated[float, "Chance of detecting the violation, in (0, 1)."] = 0.8,
     relation: Annotated[str, "Neighbor relation of the claim."] = "add_remove",
     design: DesignOptions,
-    runs: Annotated[int | None, WHOLE, "Ask the reverse: which violations so many runs detect, such as 1e6."] = None,
-    seconds_per_run: Annotated[float | None, "Seconds of one run: adds the time of all."] = None,
+    runs: Annotated[int | None, WHOLE, "Instead say which violations this many runs detect, such as 1e6."] = None,
+    seconds_per_run: Annotated[float | None, "Seconds of one run; adds the total time."] = None,
     out: Annotated[Path | None, "Figure of the runs needed: .svg, .png or .pdf."] = None,
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:

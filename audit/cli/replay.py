@@ -21,11 +21,11 @@ def replay(
     *,
     name: Name,
     options: TargetOptions,
-    size: Annotated[int | None, WHOLE, "Pairs of runs, each with other noise. Default: 1; with --time 200."] = None,
-    timed: Annotated[bool, "--time", "An observer sees how long a run takes, too."] = False,
-    released: Annotated[bool, "All noisy answers may be published: the promise must cover what they lose."] = False,
+    size: Annotated[int | None, WHOLE, "Pairs of runs; each pair has new noise. Default: 1 (--time: 200)."] = None,
+    timed: Annotated[bool, "--time", "Also compare how long the runs take."] = False,
+    released: Annotated[bool, "Treat all noisy answers as released: the promise must cover their loss."] = False,
     seed: Seed = None,
-    out: Annotated[Path | None, "Folder for the JSON results; what is there stays."] = None,
+    out: Annotated[Path | None, "Folder for JSON results. Existing results stay."] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a mechanism on both databases with the same noise, and compare what it does."""

@@ -21,7 +21,7 @@ KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  #
 @with_options
 def list_systems(
     word: Annotated[
-        str, typer.Argument(help="Describe names with a part that begins so, or with this word in the description.")
+        str, typer.Argument(help="Describe names with this word in the description or at the start of a name part.")
     ] = "",
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:

@@ -112,9 +112,9 @@ Name = Annotated[
         help="A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng).",
     ),
 ]
-Confidence = Annotated[float, "One-sided confidence of each audit, or of all pairs of a mechanism together."]
-Seed = Annotated[int | None, "Seed; default: fresh entropy, recorded in the result."]
-Out = Annotated[Path | None, "Folder for the JSON results and a figure; what is there stays."]
+Confidence = Annotated[float, "One-sided confidence of each audit, or jointly of all pairs of a mechanism."]
+Seed = Annotated[int | None, "Seed. Default: a random one, recorded in the result."]
+Out = Annotated[Path | None, "Folder for JSON results and a figure. Existing results stay."]
 AsJson = Annotated[bool, "--json", "Print the results as JSON."]
 
 
@@ -126,55 +126,45 @@ class TargetOptions:
         str | None,
         "--data",
         "--persons",
-        "morocco, midwest or brazil (bundled), uniform (people scattered as --set says), or a file of counts: .npy, or "
-        f".csv with one count a line; {HEADER}. With --add-row or --replace-row: a .csv or .parquet file of records; "
-        "with --areas or --spec of persons. Default: morocco; a mechanism of your own needs data.",
+        "morocco, midwest or brazil (bundled), uniform (simulated people, see --set), or a file of counts: .npy, or "
+        f".csv with a count per line; {HEADER}. With --add-row or --replace-row: a .csv or .parquet file of records. "
+        "With --areas or --spec: of persons. Default: morocco. A mechanism of your own needs --data.",
     ] = None
     areas: Annotated[
         str | None,
-        "Columns of areas in --data, the outermost first, such as state,county: of persons, or of counts with --count.",
+        "Columns of areas in --data, the outermost first, such as state,county. Without --count a row is one person.",
     ] = None
-    spec: Annotated[str | None, "Attributes and levels of the persons, .json, as for `plaudit release`."] = None
-    geo: Annotated[str | None, "Public list of every finest area. Default: those that the data name."] = None
+    spec: Annotated[str | None, "JSON file of attributes and their levels, as for `plaudit release`."] = None
+    geo: Annotated[str | None, "Public list of every finest area. Default: the areas in the data."] = None
     count: Annotated[str | None, "Column of the number of persons that a row of --data stands for."] = None
-    public: Annotated[str | None, "Of nist: public records by which to group fields."] = None
-    groups: Annotated[str | None, "Of nist: groups instead of public records, .json, as for `plaudit release`."] = None
-    units: Annotated[
-        str | None, "Of phsafe: housing units and group quarters of the persons in --data; --geo: places."
-    ] = None
-    config: Annotated[
-        str | None, "Of phsafe: settings in the Bureau's format, a .json file, us or pr. Default: us."
-    ] = None
-    derive: Annotated[
-        bool | None, "Of phsafe: derive household types and the like from the persons, who need QSEX."
-    ] = None
-    recode: Annotated[str | None, "How to make columns of those of the files, .json, as for `plaudit release`."] = None
+    public: Annotated[str | None, "For nist: public records to group the fields by."] = None
+    groups: Annotated[str | None, "For nist: groups instead of --public, .json, as for `plaudit release`."] = None
+    units: Annotated[str | None, "For phsafe: file of housing units and group quarters. --geo has their places."] = None
+    config: Annotated[str | None, "For phsafe: settings us or pr, or .json in the Bureau's format. Default: us."] = None
+    derive: Annotated[bool | None, "For phsafe: derive household types etc. from persons. Needs column QSEX."] = None
+    recode: Annotated[str | None, "JSON file: how to make the columns from yours, as for `plaudit release`."] = None
     set: Annotated[
         list[str] | None,
         {"metavar": "NAME=VALUE"},
-        "A parameter of a system or of --data uniform, such as parts=8; several values have commas between. A wrong "
-        "name lists all.",
+        "Parameter of a system or --data uniform, such as parts=8. Use commas between values. A wrong name lists all.",
     ] = None
-    epsilon: Annotated[float | None, "Budget that a system of `plaudit list` promises, in nats. Default: its own."] = (
-        None
-    )
+    epsilon: Annotated[float | None, "Budget of a system from `plaudit list`, in nats. Default: the system's."] = None
     rho: Annotated[float | None, "Budget of a system that promises zero-concentrated privacy."] = None
-    preset: Annotated[str, "Settings of a system by their name; `plaudit list NAME` names them."] = ""
+    preset: Annotated[str, "Name of a system's settings; `plaudit list NAME` lists them."] = ""
     stage: Annotated[
-        str,
-        "Look at a stage of a system instead of its release, such as measurements; `plaudit list NAME` names stages.",
+        str, "Run a stage of a system, such as measurements, instead of its release; `plaudit list NAME` lists stages."
     ] = ""
-    pair: Annotated[str, "Bundled pair of databases of a system; `plaudit list NAME` names them."] = ""
+    pair: Annotated[str, "Bundled pair of databases of a system; `plaudit list NAME` lists them."] = ""
     claim: Annotated[
         str, "The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
     ] = ""
     relation: Annotated[str, "Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one."] = ""
     cell: Annotated[
         list[int] | None,
-        "Area whose count differs between the two databases; default: 0. Several times: audit each; the confidence "
-        "holds for all of them together.",
+        "Area whose count differs between the databases. Default: 0. If repeated, each area is audited; the confidence "
+        "holds for all together.",
     ] = None
-    public_data: Annotated[bool, "The data are public. Without it results of files are confidential."] = False
+    public_data: Annotated[bool, "The data are public. Otherwise results of files are confidential."] = False
 
     @property
     def persons(self) -> dict[str, Any]:
@@ -192,8 +182,8 @@ class TargetOptions:
 class DatabaseOptions:
     """How the two databases differ, beyond one person in a cell."""
 
-    cells: Annotated[str, "Areas by their counts, as many as you name: smallest,largest,empty."] = ""
-    people: Annotated[int, "By how many people the databases differ; the loss is divided by it."] = 1
+    cells: Annotated[str, "Choose areas by count: smallest,largest,empty, or some of these."] = ""
+    people: Annotated[int, "By how many people the databases differ. The bound is divided as group privacy allows."] = 1
     move_to: Annotated[int | None, "Move the people to this area instead of adding them (replace_one)."] = None
     add_row: Annotated[str | None, "Record to add, as a JSON object or as values in the order of the columns."] = None
     replace_row: Annotated[

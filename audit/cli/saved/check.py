@@ -22,7 +22,7 @@ def check(
     form: Annotated[
         str,
         "--format",
-        "table, or one of line, text, markdown, latex, csv, json; github: annotations and summary of a job.",
+        "table, line, text, markdown, latex, csv or json; github writes a job's annotations and summary.",
     ] = "table",
     as_json: Annotated[bool, "--json", "The same as --format json."] = False,
 ) -> int:

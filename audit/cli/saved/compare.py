@@ -21,13 +21,9 @@ __all__: list[str] = []
 
 @with_options
 def compare(
-    old: Annotated[
-        Path, typer.Argument(help="Folder of saved audits (*.json), one of them, or pytest's report: before.")
-    ],
-    new: Annotated[Path, typer.Argument(help="The same: after.")],
-    confidence: Annotated[
-        float, "Confidence that chance makes no audit seem changed, over all audits together."
-    ] = 0.999,
+    old: Annotated[Path, typer.Argument(help="Earlier audits: a folder (*.json), one file, or pytest's report.")],
+    new: Annotated[Path, typer.Argument(help="Later audits.")],
+    confidence: Annotated[float, "Joint confidence that no audit seems changed by chance."] = 0.999,
     as_json: Annotated[bool, "--json", "Print the comparison as JSON."] = False,
 ) -> int:
     """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""

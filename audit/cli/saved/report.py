@@ -20,12 +20,12 @@ def report(
     results: Saved,
     out: Annotated[
         Path | None,
-        "The page to write, over whatever file is there. Default: report.html there, of several by the first.",
+        "Page to write; replaces an existing file. Default: report.html in the folder of the first results.",
     ] = None,
     public: Annotated[bool, "Leave out what could disclose data: events, labels, counts, names, ..."] = False,
-    title: Annotated[str, "Title of the page, also of a public one."] = "",
-    author: Annotated[str, "Who answers for the page, also for a public one."] = "",
-    question: Annotated[str, "The question that the page answers, also in a public one."] = "",
+    title: Annotated[str, "Title of the page, also with --public."] = "",
+    author: Annotated[str, "Who answers for the page, also with --public."] = "",
+    question: Annotated[str, "The question that the page answers, also with --public."] = "",
 ) -> int:
     """Write saved results as one HTML page that needs no other file."""
     from audit.io.files import write_atomically

@@ -34,11 +34,9 @@ TOLERANCE = 1e-6  # relative, of numbers that are no counts: other versions of s
 @with_options
 def verify(
     results: Saved,
-    rerun: Annotated[
-        bool, "Make the audits again by the commands and seeds in the files, which run: read them first."
-    ] = False,
+    rerun: Annotated[bool, "Repeat the audits. This runs the commands in the files: read them first."] = False,
 ) -> int:
-    """Compute bound and verdict of saved audits again from their counts; with --rerun from new runs."""
+    """Recompute bounds and verdicts of saved audits from their counts; with --rerun from new runs."""
     from audit.io.text import printable
     from audit.report.words import bugs_found
     from audit.review.verify import verify_result
