@@ -1,1 +1,1 @@
-"""Reference implementations of the algorithms that statistical offices use, and known bugs; nothing audits here."""
+"""Reference implementations of the algorithms that statistical offices use, and known bugs; audits are in `audit`."""

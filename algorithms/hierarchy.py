@@ -244,7 +244,7 @@ class Hierarchy:
         return np.array(nodes[::-1])
 
     def ancestors(self, j: int) -> Index:
-        """Return the area at level `j` in which each leaf lies, shape (n_leaves,); a leaf above it is its own.
+        """Return the area at level `j` that holds each leaf, shape (n_leaves,); a leaf above it stands for itself.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class Hierarchy:
     def cut(self, j: int) -> Index:
         """Return the areas that cut the tree at level `j`: those of the level, and leaves above it.
 
-        They are in the order of the first leaf in each: at the finest level that of the leaves.
+        They are ordered by the first leaf in each, so at the finest level they have the order of the leaves.
 
         Raises
         ------
@@ -272,20 +272,20 @@ class Hierarchy:
 
     @cached_property
     def starts(self) -> Index:
-        """Where the children of each node start, shape (n_nodes + 1,): node ``i`` has ``starts[i]`` up to the next."""
+        """First child of each node, shape (n_nodes + 1,); node ``i`` has ``starts[i]`` to ``starts[i + 1] - 1``."""
         fanout = np.bincount(self.parent[1:], minlength=self.n_nodes)
         return np.concatenate([[1], 1 + np.cumsum(fanout)]).astype(np.int64)
 
     def label(self, leaf: int) -> str:
-        """Return the names along the path to a leaf, the root's left out."""
+        """Return the names along the path to a leaf, without the root's."""
         return self.name(int(self.path(leaf)[-1]))
 
     def name(self, node: int) -> str:
-        """Return the names along the path to an area, the root's left out; the root has its own."""
+        """Return the names along the path to an area, without the root's; for the root, return its own name."""
         return " / ".join(self.codes(node)) or self.labels[0]
 
     def codes(self, node: int) -> list[str]:
-        """Return the labels on the path to an area, the outermost first and the root's left out.
+        """Return the labels on the path to an area, the outermost first and without the root's.
 
         Raises
         ------
@@ -306,9 +306,9 @@ class Hierarchy:
         Raises
         ------
         TypeError
-            If they are not whole numbers.
+            If they are no numbers.
         ValueError
-            If the last axis is not the leaves, a count is negative, or a total would reach 2**53.
+            If the last axis is not the leaves, a count is negative or no whole number, or a total would reach 2**53.
         """
         array = np.asarray(counts)
         if array.ndim == 0 or array.shape[-1] != self.n_leaves:
@@ -316,7 +316,7 @@ class Hierarchy:
         return check_counts(array)
 
     def totals(self, values: ArrayLike) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Add the values of the leaves, shape (..., n_leaves), up to every area, the root first: (..., n_nodes).
+        """Add up the values of the leaves, shape (..., n_leaves), to those of all areas, root first: (..., n_nodes).
 
         Raises
         ------
@@ -337,10 +337,10 @@ class Hierarchy:
     def rake(self, noisy: ArrayLike) -> NDArray[np.float64]:
         """Scale the children of every area, from the top down, so that they add up to their raked parent.
 
-        Where the noisy children of an area add up to zero or less there is no proportion to keep, and the ratio would
-        be undefined or turn signs: they then share their parent's value equally. The rule reads noisy values only, so
-        it costs no privacy. Whole numbers produce neither NaN nor infinity: any other sum is at least 1, so that
-        values below 2**53 stay finite through 18 levels and more. A negative parent has negative children.
+        If the noisy children of an area add up to zero or less, they share their parent's value equally, since a ratio
+        would be undefined or turn signs. The rule reads noisy values only, so it costs no privacy. Whole numbers give
+        neither NaN nor infinity: every other sum is at least 1, so values below 2**53 stay finite through 18 levels and
+        more.
 
         Raises
         ------

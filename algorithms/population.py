@@ -1,4 +1,4 @@
-"""Whose counts are released: uniform synthetic populations, and the real trees and records bundled in ``data/``."""
+"""Populations to release: uniform synthetic ones, and the real trees and records bundled in ``data/``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HALVES = 1994  # seed of the one permutation that divides records
 
 @dataclass(frozen=True)
 class Extract:
-    """What one bundled extract holds: one row a leaf of its finest tree, and the people counted there.
+    """A bundled extract: one row per leaf of its finest tree, with the people counted there.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ def uniform_population(
     Returns
     -------
     tree : Hierarchy
-        Every area above the leaves has C children: the largest whole number with ``C**J * mu <= N``, compared exactly,
-        so that 1,000 people at 1 a leaf over 3 levels have a fan-out of 10 where ``1000 ** (1 / 3)`` rounds down to 9.
+        Every area above the leaves has C children: the largest whole number with ``C**J * mu <= N``, compared exactly:
+        1,000 people at 1 per leaf over 3 levels have a fan-out of 10, where ``1000 ** (1 / 3)`` rounds down to 9.
     counts : ndarray of int64, shape (n_leaves,)
         People in each leaf, read-only. They add up to `people`.
 
@@ -100,8 +100,8 @@ def uniform_population(
 
     Notes
     -----
-    A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. They are drawn from the
-    top down, each area's people over its children, at a cost that does not grow with the number of people.
+    A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. Each area's people are
+    divided among its children, from the top down, at a cost that does not grow with the number of people.
 
     References
     ----------
@@ -197,7 +197,7 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
     schema : Schema
         Fields with the values that the documentation of the data set lists, read from ``data/census_income.json``.
     codes : ndarray of uint8, shape (199523, 37)
-        For each record and field the place of its value in the schema, read-only.
+        For each record and field, the place of its value in the schema, read-only.
 
     Notes
     -----
@@ -220,17 +220,17 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
 
 
 def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Divide records at random, always the same way, into a half to be taken as public and one to protect.
+    """Divide records into a public half and a half to protect, at random but always in the same way.
 
     Parameters
     ----------
     records : ndarray, shape (n, ...)
-        One entry a record, at least 2.
+        One entry per record, at least 2.
 
     Returns
     -------
     public, protected : ndarray, shapes (ceil(n / 2), ...) and (floor(n / 2), ...)
-        The records at even and at odd places of one permutation with a fixed seed, each in their old order.
+        The records at even and at odd places of a permutation with a fixed seed; each half keeps their old order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a system is: a name, mechanisms, pairs of neighbors to audit and commands; and which are registered."""
+"""Systems, and the registry of them: a system has a name, mechanisms, pairs of neighbors to audit, and commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUNS, FEWEST = 200_000, 200  # of an audit, unless a system is slow; however slo
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A system that can be audited, and used where it has commands. Nothing runs before it is asked for.
+    """A system to audit and, if it has commands, to use. Nothing is built or run before it is needed.
 
     Attributes
     ----------
@@ -36,41 +36,41 @@ class System:
     about : str
         One sentence.
     build : callable
-        Returns the mechanism, which has a ``.claim``, from keywords; all have defaults. `mechanism` calls it, and its
-        signature says what ``plaudit audit --set`` takes. Estimates need its method ``exact(data)``, what an output
-        would be without noise.
+        Returns the mechanism, which has a ``.claim``, from keywords that all have defaults. `mechanism` calls it, and
+        its signature says what ``plaudit audit --set`` takes. Estimates need the mechanism's method ``exact(data)``,
+        which returns an output without noise.
     pairs : mapping of str to callable
         Bundled pairs of neighbors by name, the usual one first; `pair` calls them.
     pair_notes : mapping of str to str
-        What a pair is, by name, where the name does not say it.
+        What a pair is, by its name, if the name does not say it.
     stages : tuple of str
-        Stages of the mechanism that are mechanisms by themselves, of its method ``stage(name)``.
+        Stages of the mechanism that are mechanisms by themselves; its method ``stage(name)`` returns them.
     of_counts : bool
-        Whether any counts of people will do, with the keyword ``tree``, which has an area for each. The others are
-        audited on their own pairs.
+        Whether the system takes any counts of people, with the keyword ``tree``, which has an area for each count.
+        Other systems are audited on their own pairs.
     below : float
         The system exists for an epsilon below this only.
     runs : int
-        Of an audit by default, over both databases: so many that it takes less than a minute.
+        Default number of runs of an audit, over both databases, so that it takes less than a minute.
     presets : mapping of str to System
-        The same system with other settings that have a name, and pairs that go with them. The usual ones are its own.
+        The same system under other named settings, with pairs that go with them. Its own settings are the usual ones.
     no_budget : str
         How to set the budget of a system that takes neither epsilon nor rho.
     cell_name : callable, optional
-        What a cell of the databases is in words, from its place.
+        Describes a cell of the databases in words, from its place.
     own : callable, optional
-        Returns the same system on persons of the user's own, from a file and keywords as ``plaudit release`` takes
-        them (areas, spec, geo, count, public, groups, units, config, derive, recode); `on` calls it.
+        Returns the same system on the user's own persons, from a file and keywords as ``plaudit release`` takes them
+        (areas, spec, geo, count, public, groups, units, config, derive, recode); `on` calls it.
     commands : mapping of str to str
-        What ``plaudit release NAME`` and ``plaudit explore NAME`` run: functions with typed options, written
+        The functions that ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options, written
         ``"module:function"``.
     sheet : str
-        What ``plaudit explore NAME`` shows: a function that returns a `audit.explorer.sheet.Sheet`, written like a
-        command. Empty: nothing.
+        The function that returns what ``plaudit explore NAME`` shows, a `audit.explorer.sheet.Sheet`, written like a
+        command. Empty: the system has no sheet.
     extra : str
-        Of plaudit, without which nothing of it runs but ``plaudit explore``.
+        The extra of plaudit that everything of the system needs, but for ``plaudit explore``.
     group : {"reference implementations", "benchmarks", "known bugs"}
-        Under what it is listed.
+        The heading under which the system is listed.
     """
 
     name: str
@@ -98,7 +98,7 @@ class System:
 
     @property
     def claim(self) -> Any:
-        """What the mechanism promises, as it is built by default."""
+        """What the mechanism promises with its default settings."""
         return self.mechanism().claim
 
     def mechanism(self, *, stage: str = "", **settings: Any) -> Any:
@@ -129,7 +129,7 @@ class System:
         return self.described(self.pairs[name or next(iter(self.pairs))]())
 
     def described(self, pair: NeighborPair) -> NeighborPair:
-        """Return a pair of counts whose label also says in words which cells differ, where the system knows."""
+        """Return a pair of counts; if the system knows the cells in words, the label also says which cells differ."""
         if self.cell_name is None:
             return pair
         change = np.subtract(pair.y, pair.x)
@@ -138,7 +138,7 @@ class System:
         return replace(pair, label=f"{pair.label}: {cells}")
 
     def preset(self, name: str) -> System:
-        """Return the system with the settings of a name.
+        """Return the system with the settings of that name.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class System:
             raise ValueError(f"{kind} of {self.name} must be one of {', '.join(known)}, got {name!r}")
 
     def on(self, data: str, **options: Any) -> System:
-        """Return the system on persons of the user's own, with fewer runs where these are more.
+        """Return the system on the user's own persons, with fewer runs if these are more.
 
         Raises
         ------
@@ -192,7 +192,7 @@ REGISTERED: dict[str, System] = {}
 
 
 def named(place: str) -> Any:
-    """Return what ``"module:name"`` names, imported now.
+    """Return the object that ``"module:name"`` names, imported now.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def register(system: System) -> None:
     Parameters
     ----------
     system : System
-        With a name that no other has.
+        The system, with a name that no other system has.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def counting(
 ) -> System:
     """Describe a mechanism on counts of people: `kind` takes a budget first, ``tree`` if it has one, and `settings`.
 
-    The docstring of `kind` begins with what it is about. Pairs are one person added to a bundled population.
+    The first line of the docstring of `kind` says what it is. Each pair adds one person to a bundled population.
 
     Returns
     -------
@@ -257,7 +257,7 @@ def counting(
 
 
 def as_it_is(mechanism: Any) -> Callable[..., Any]:
-    """Return what builds a mechanism: itself, or of a dataclass the same with other values of fields.
+    """Return a function that builds this mechanism, or, of a dataclass, the same with other values of its fields.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is counted: named attributes, read from a public specification, and the queries that add up their cells."""
+"""Schemas: named attributes, read from a public specification, and the queries that add up their cells."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_CELLS = 2**24
 class Query:
     """A partition of the cells: each person is counted in exactly one group.
 
-    That makes its sensitivity known: one person added changes one answer by 1, one replaced changes two.
+    So its sensitivity is known: adding a person changes one answer by 1, replacing a person changes two.
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ class Query:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Levels of an attribute put together, such as the institutional group quarters.
+    """A coarser attribute: groups of levels, such as all institutional group quarters.
 
     Attributes
     ----------
     attribute : str
-        Whose levels.
+        The attribute that has the levels.
     groups : mapping of str to sequence of str
         The levels of each group: every level in exactly one.
     """
@@ -90,7 +90,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Schema:
-    """Named attributes with named levels; a cell is one combination, the last attribute running fastest.
+    """Named attributes with named levels; a cell is one combination of levels, and the last attribute changes fastest.
 
     Attributes
     ----------
@@ -99,16 +99,16 @@ class Schema:
     groupings : mapping of str to Grouping, optional
         Coarser attributes that queries may name too.
     edges : mapping of str to sequence of float, optional
-        Of attributes that data give as numbers: where each level begins. The last has no end, and numbers below the
-        first edge have no level.
+        For attributes that data give as numbers: where each level begins. The last level has no end, and numbers below
+        the first edge have no level.
 
     Raises
     ------
     TypeError
         If attributes or edges are of another kind.
     ValueError
-        If there is no attribute, a name or level is empty or stands twice, a name holds a ``*``, a grouping leaves a
-        level out or has it twice, or edges are not one finite number a level, increasing.
+        If there is no attribute, a name or level is empty or appears twice, a name contains a ``*``, a grouping omits
+        or repeats a level, or edges are not finite numbers that increase, one for each level.
 
     Examples
     --------
@@ -244,17 +244,17 @@ def _edges(name: str, beginnings: Any, levels: Mapping[str, Sequence[str]]) -> t
 
 
 def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Schema:
-    """Read which attributes persons have and which levels each of them, from a file written before anyone sees data.
+    """Read the attributes of persons, and the levels of each, from a file written before anyone sees data.
 
     Such a file is ``{"attributes": {"sex": ["male", "female"], "age": {"maxval": 115}, "income": {"edges": [0, 1,
-    1000]}}}``: an attribute has a list of levels, or ``maxval`` for the whole numbers from 0 to it, or ``edges`` for
-    intervals of numbers: where each begins, the last without end. Other keys beside ``attributes``, such as
-    ``"source"``, are for the reader.
+    1000]}}}``. An attribute has a list of levels, or ``maxval`` for the whole numbers from 0 to it, or ``edges`` for
+    intervals of numbers: an interval begins at each edge, and the last has no end. Other keys than ``attributes``, such
+    as ``"source"``, are notes for readers.
 
     Parameters
     ----------
     source : path-like or mapping
-        A .json file, or what it holds.
+        A .json file, or its content.
 
     Returns
     -------
@@ -268,8 +268,8 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
 
     Notes
     -----
-    Levels that nobody has belong into the list, too. A list that was made from the data tells who is in them: the
-    mechanism `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
+    The list must have levels that nobody has, too. A list made from the data reveals who is in them: the mechanism
+    `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
     """
     content = source if isinstance(source, Mapping) else read_named(source, "specification")
     attributes = content.get("attributes") if isinstance(content, Mapping) else None
@@ -285,24 +285,24 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
 
 
 def read_named(path: str | os.PathLike[str], what: str) -> Any:
-    """Read a .json file in which no name stands twice.
+    """Read a .json file in which no name appears twice.
 
     Parameters
     ----------
     path : path-like
         The file.
     what : str
-        What it holds, for messages.
+        What the file holds, for messages.
 
     Returns
     -------
     object
-        What the file says.
+        The content of the file.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, or is not JSON.
+        If it is no ``.json`` file that can be read, is not JSON, or has a name twice.
     """
     name = os.fspath(path)
     if Path(name).suffix.lower() != ".json":

@@ -1,6 +1,6 @@
 """All systems by name, and the commands ``plaudit release`` and ``plaudit explore``; systems themselves live elsewhere.
 
-A system of this package is its folder and its name in `FOLDERS`; its module ``system`` registers it. Other packages
+A system of this package has a folder, with its name in `FOLDERS`; its module ``system`` registers it. Other packages
 name such a module in their entry points of the group ``plaudit.systems``. A sheet of the explorer that belongs to no
 system is a function in the group ``plaudit.sheets``.
 """
@@ -36,7 +36,7 @@ ABOUT = {
 
 
 def systems() -> Mapping[str, System]:
-    """Return all systems by name, in the order of registration; none is built, and nothing runs.
+    """Return all systems by name, in the order of registration; the function builds and runs none of them.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def systems() -> Mapping[str, System]:
 
 
 def secure_noise() -> str:
-    """Draw a little secure noise, with the test that a release makes of it, and return where it came from, in words."""
+    """Draw a little secure noise, test it as a release does, and return in words where it came from."""
     with counted() as draws:
         TwoTailedGeometric(1.0).sample(1, "secure")
         DiscreteGaussian(1.0).sample(1, "secure")
@@ -61,7 +61,7 @@ def secure_noise() -> str:
 
 
 def sheets() -> list[Sheet]:
-    """Return the sheets of the explorer, in its order: of systems that have one, and of the entry points for others.
+    """Return the sheets of the explorer in its order: first those of systems, then those of entry points.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The instrument of plaudit: how much privacy a release really loses.
 
 It runs a mechanism on neighboring databases, proves a lower bound on the privacy loss, and compares it with the
-promise. It reports lower bounds and never certifies privacy; an estimate is called an estimate.
+promise. It reports lower bounds and never certifies privacy. It labels every estimate as an estimate.
 
 >>> import audit
 >>> pair = audit.NeighborPair.add_people([120, 75], cell=0)

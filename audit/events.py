@@ -1,4 +1,4 @@
-"""Events: what is looked at in one output, and which database it speaks for."""
+"""Events: rules that look at one output and guess the database that it came from, or abstain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def score_in_words(score: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """One number a run: what an event looks at.
+    """One number per run: what an event looks at.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Statistic:
     proportional : bool
         Whether scores are log-likelihood ratios up to a factor, which the audit estimates from runs.
     exact : bool
-        Whether scores are log-likelihood ratios by the mechanism's own law: an infinite score is then an output that
-        one database alone can give.
+        Whether scores are log-likelihood ratios by the mechanism's own law: an infinite score then marks an output that
+        only one database can give.
     entry : tuple of int, optional
         The place of the score in an output, if the score is one entry of it.
     """
@@ -65,7 +65,7 @@ class Statistic:
         Raises
         ------
         ValueError
-            If the statistic reads an entry that outputs do not have, or does not give one number a run.
+            If the statistic reads an entry that outputs do not have, or does not give one number per run.
         """
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
@@ -85,7 +85,7 @@ class Statistic:
 
 
 def cell(*index: int) -> Statistic:
-    """Return the statistic that reads one entry of an output; no index is for outputs that are one number.
+    """Return the statistic that reads one entry of an output; give no index if the output is one number.
 
     Parameters
     ----------
@@ -170,13 +170,13 @@ class _Guessing(Protocol):
 
     @property
     def regions(self) -> int:
-        """Databases that it may name."""
+        """Number of databases that the rule may guess."""
 
     def guess(self, scores: Floats) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
 
     def counts(self, scores: Floats) -> dict[str, int]:
-        """Return how often either database was guessed."""
+        """Return how often each database was guessed."""
         guesses = self.guess(scores)
         return {"guessed_x": int(np.sum(guesses < 0)), "guessed_y": int(np.sum(guesses > 0))}
 
@@ -187,7 +187,7 @@ class _Guessing(Protocol):
 
 @dataclass(frozen=True)
 class ThresholdRule(_Guessing):
-    """Guess one database from a score up, the other from a lower score down, abstain between.
+    """Guess one database if the score is high, the other if it is low, and abstain between.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class ThresholdRule(_Guessing):
 
     @property
     def regions(self) -> int:
-        """Databases that it may name."""
+        """Number of databases that the rule may guess."""
         return math.isfinite(self.low) + math.isfinite(self.high)
 
     def guess(self, scores: Floats) -> Guesses:
@@ -229,12 +229,12 @@ class ThresholdRule(_Guessing):
 
 @dataclass(frozen=True, eq=False)
 class CellRule(_Guessing):
-    """Guess by single values of a score: some speak for `y`, some for `x`, all others for none.
+    """Guess by single values of a score: some speak for `y`, some for `x`, all others for no guess.
 
     Attributes
     ----------
     y, x : ndarray of float
-        The values.
+        The values that speak for each.
     """
 
     y: Floats
@@ -244,7 +244,7 @@ class CellRule(_Guessing):
 
     @property
     def regions(self) -> int:
-        """Databases that it may name."""
+        """Number of databases that the rule may guess."""
         return (self.x.size > 0) + (self.y.size > 0)
 
     def guess(self, scores: Floats) -> Guesses:
@@ -262,16 +262,16 @@ class CellRule(_Guessing):
 
 @dataclass(frozen=True, eq=False)
 class WeightRule:
-    """Weigh a score by an estimate of its log-likelihood ratio, bin by bin: what a bound on a divergence averages.
+    """Weigh a score by its estimated log-likelihood ratio, bin by bin; a bound on a divergence averages the weights.
 
     Attributes
     ----------
     edges : ndarray of float, shape (m - 1,)
-        Rising; a score on an edge belongs to the bin above.
+        Edges of the bins, increasing; a score on an edge belongs to the bin above.
     weights : ndarray of float, shape (m,)
-        Of each bin, in nats.
+        Weight of each bin, in nats.
     order : float
-        Of the Renyi divergence, 1 or more.
+        Order of the Renyi divergence, 1 or more.
     toward : {"x", "y"}
         The database whose law stands first in the divergence: large weights speak for it.
     """
@@ -293,7 +293,7 @@ class WeightRule:
         return (sign * np.sign(self.weights[self.bins(scores)])).astype(np.int8)
 
     def counts(self, scores: Floats) -> dict[str, int]:
-        """Return how often each bin was met."""
+        """Return how many scores are in each bin."""
         numbers, frequencies = np.unique(self.bins(scores), return_counts=True)
         return {f"bin {k}": int(n) for k, n in zip(numbers, frequencies, strict=True)}
 
@@ -324,15 +324,15 @@ class Event:
     statistic : Statistic
         The number of an output that the event looks at.
     rule : ThresholdRule, CellRule or WeightRule
-        Guesses the database from it.
+        Guesses the database from that number.
     value : callable, optional
         Writes a score in words.
     shortfalls : tuple of float, optional
-        By how much, in nats, the bounds of events that other runs might have chosen fall short of a good one.
+        By how much, in nats, the bounds of events that other runs might have chosen fall short of a good bound.
     share : float, optional
         Its share of the error probability, if another event promises more.
     hits : int, optional
-        How many selection runs an outcome of one database alone must have had for the audit to choose it instead.
+        How many selection runs must show an outcome of only one database for the audit to choose it instead.
     """
 
     statistic: Statistic
@@ -344,10 +344,10 @@ class Event:
 
     @classmethod
     def at_least(cls, index: int | tuple[int, ...], high: float, *, low: float | None = None) -> Event:
-        """Return the event that guesses `y` if one entry of an output is at least `high`; it needs no run to be chosen.
+        """Return the event that guesses `y` if one entry of an output is at least `high`; no run chooses it.
 
-        `index` is ``()`` for outputs that are one number. With `low` the event guesses `x` from there down. Both are
-        rounded as scores are.
+        `index` is ``()`` for outputs that are one number. With `low` the event guesses `x` if the entry is at most
+        `low`. Both thresholds are rounded like scores.
         """
         where = index if isinstance(index, tuple) else (index,)
         lowest = -math.inf if low is None else float(_rounded(low))

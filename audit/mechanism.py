@@ -31,28 +31,28 @@ WRAPPED = "per_run makes one of a function (data, rng) that returns one output"
 class Mechanism(Protocol):
     """A callable ``(data, size, rng)`` that returns `size` independent outputs: an array, or a list of anything.
 
-    A plain function or lambda qualifies. An object may besides have
+    A plain function or lambda qualifies. An object may also have
 
     ``claim``
         What it promises, for example a `PureDP`.
     ``exact_loss(pair)``
-        The exact `LossDistribution` of a pair of neighbors, or None where it is not known.
+        The exact `LossDistribution` of a pair of neighbors, or None if it is not known.
     ``support_masses(pair)``
-        For laws without a table: the probability of what is possible on `x` only, and of what is on `y` only.
+        For laws without a table: the probability of outputs possible on `x` only, and of those possible on `y` only.
     ``log_likelihood(outputs, data)``
-        Log-probability or log-density of each output on a database, shape (runs,), -inf where it is impossible: the
-        best score there is.
+        Log-probability or log-density of each output on a database, shape (runs,), -inf if the output is impossible. No
+        other score is better.
     ``exact(data)``
-        What one output would be without noise, an array of its shape: estimates subtract it.
+        One output without noise, an array of the same shape; estimates subtract it.
     ``components()``
-        Independent mechanisms, each with one law of noise, whose outputs together are the output: estimates look at
-        each of them, and add up the losses.
+        Independent mechanisms, each with one law of noise, whose outputs together are the output. Estimates evaluate
+        each of them and add up the losses.
     ``entrywise``
-        True if each entry of an output depends on its own entry of the data alone: likelihoods then need the entries
-        that the pair changes, and no others.
+        True if each entry of an output depends only on the same entry of the data. Likelihoods then need only the
+        entries that the pair changes.
     ``runs_per_block``
-        How many runs it makes at a time, at most: few for a slow one, so that blocks finish often, and all cores work.
-        Another number is another result.
+        Most runs that it makes at a time: few for a slow mechanism, so that blocks finish often and all cores work. A
+        different number gives a different result.
     ``threads``
         True if threads may share it, since it never writes into arrays of its own. Threads start faster than processes
         and copy neither data nor outputs.
@@ -73,7 +73,7 @@ def per_run(
     factory: Callable[[], Callable[[Any, np.random.Generator], Any]] | None = None,
     seedable: bool = True,
 ) -> Mechanism:
-    """Make a mechanism of a function that returns one output: ``function(data, rng)``.
+    """Make a mechanism from a function that returns one output: ``function(data, rng)``.
 
     Parameters
     ----------
@@ -81,22 +81,22 @@ def per_run(
         Takes a database and a `numpy.random.Generator`; returns one output: a number, an array, a word, or a row or
         mapping of such.
     factory : callable, optional
-        In its place: takes nothing and returns such a function. Every process calls it once, so that several processes
-        can work with objects that cannot be pickled.
+        Instead of `function`: takes nothing and returns such a function. Every process calls it once, so that several
+        processes can work with objects that cannot be pickled.
     seedable : bool
-        Whether all randomness comes from the generator. With False, as for libraries that take it from the operating
-        system, the function gets the database alone, and a result says that no seed reproduces it.
+        Whether all randomness comes from the generator. Use False for libraries that take it from the operating system:
+        the function then gets only the database, and a result says that no seed reproduces it.
 
     Returns
     -------
     Mechanism
-        Calls the function once a run, 256 runs a block. That is slow; a batch of outputs at a time is a hundred times
-        faster.
+        Calls the function once per run, 256 runs per block. That is slow; making a batch of outputs at a time is a
+        hundred times faster.
 
     Raises
     ------
     TypeError
-        If neither or both are given, or one cannot be called.
+        If neither or both of the two are given, or the given one cannot be called.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """The benchmark mechanisms of the auditing literature, with their true losses; systems that are in use live elsewhere.
 
-All promise a pure epsilon of 0.1, but for RAPPOR, whose promise follows from its probabilities, and two sparse vectors
-side by side, which promise 0.2. Neighbors answer every query differently by at most 1, or answer one query differently,
-or are two values of one user: what it is, the benchmark's note says. No list of people stands behind such inputs, so a
-pair is taken on one's word: ``NeighborPair.declared(benchmark.x, benchmark.y, "add_remove")``.
+All promise pure DP with an epsilon of 0.1, with two exceptions: RAPPOR's promise follows from its probabilities, and
+two sparse vector mechanisms side by side promise 0.2. The note of each benchmark says how its neighbors differ: by at
+most 1 in every answer, in one answer, or as two values of one user. No list of people stands behind such inputs, so you
+declare the pair: ``NeighborPair.declared(benchmark.x, benchmark.y, "add_remove")``.
 
 References
 ----------
@@ -77,8 +77,8 @@ def benchmarks() -> dict[str, Benchmark]:
 
     Notes
     -----
-    Losses are those of these pairs, from the exact law. A mechanism may lose more on others: SVT4 comes to 0.175 with
-    many queries, SVT1 and SVT2 to 0.1.
+    Losses are those of these pairs, from the exact law. On other pairs a mechanism may lose more: with many queries
+    SVT4 comes to 0.175, and SVT1 and SVT2 to 0.1.
 
     Examples
     --------

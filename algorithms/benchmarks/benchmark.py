@@ -33,9 +33,9 @@ class Benchmark:
     mechanism : object
         Callable, with a `.claim`.
     x, y : ndarray of int, shape (queries,)
-        Answers on the two databases, read-only: of the inputs of the literature, those with the largest loss.
+        Answers on the two databases, read-only: the inputs of the literature with the largest loss.
     sound : bool
-        Whether the claim holds for them.
+        Whether the claim holds for this pair.
     note : str
         Which kind of neighbors they are, and what is special.
     at : array_like, optional
@@ -57,7 +57,7 @@ class Benchmark:
 
     @property
     def name(self) -> str:
-        """As in the literature."""
+        """The name of the mechanism in the literature."""
         return type(self.mechanism).__name__
 
     @cached_property

@@ -41,19 +41,19 @@ LARGEST = 15  # change, in people: up to it the solver finds every table
 class CellKey:
     """Cell key perturbation of a table of counts: noise of at most a few people, none on empty cells.
 
-    **Claim.** None by any office. What stands here is the epsilon of two-tailed geometric noise of the same variance,
-    to compare with.
-    **Bug.** Noise ends at `most`, and an empty cell stays empty, so that some outputs are possible with a person and
-    not without, or the reverse: the loss is infinite.
+    **Claim.** No office makes one. For comparison, the claim here is the epsilon of two-tailed geometric noise of the
+    same variance.
+    **Bug.** Noise ends at `most`, and an empty cell stays empty. So some outputs are possible with a person and
+    impossible without, or the reverse: the loss is infinite.
     **Source.** Fraser and Wooton, 2005; the table is that of the R package ptable with ``mono=FALSE`` and ``js=0``.
-    Keys are drawn anew in each run, where an office draws them once.
+    Each run draws new keys; an office draws them once.
 
     Attributes
     ----------
     most : int
         Largest change of a count, in people, from 1 to 15; D in ptable.
     variance : float
-        Of the noise on every count but 0, in squared people, from 0.001 to 0.95 `most`; V in ptable.
+        Variance of the noise on every count but 0, in squared people, from 0.001 to 0.95 `most`; V in ptable.
     """
 
     entrywise: ClassVar[bool] = True

@@ -73,8 +73,8 @@ class NoisyHist2(Laplace):
 class LaplaceParallel(Laplace):
     """Many Laplace mechanisms on the same answers, each with a part of the budget; all outputs are released.
 
-    **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. The loss reaches it
-    only where every part is beyond the answer: with probability about 2^-20 for 20 parts.
+    **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. The loss is `epsilon`
+    only if every part is beyond the answer: with probability about 2^-20 for 20 parts.
     **Sensitivity.** 1 in every part.
     **Source.** Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
     Violations using Classifiers", 2021.
@@ -106,7 +106,7 @@ class PrefixSum(Laplace):
     """Running sums of noisy answers: the first, the first two, and so on, with noise of scale ``1 / epsilon`` each.
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. Differences of the sums
-    give every noisy answer back, so where all `n` answers change the loss is ``n * epsilon``.
+    give every noisy answer back, so if all `n` answers change the loss is ``n * epsilon``.
     **Source.** Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section
     6.
     """
@@ -126,10 +126,10 @@ class PrefixSum(Laplace):
 
 @dataclass(frozen=True)
 class TruncatedGeometric(Promising):
-    """Geometric noise cut off at no people and at all people, drawn by whole-number arithmetic alone; wrong logarithm.
+    """Geometric noise cut off at 0 and at the number of people, by whole-number arithmetic alone; wrong logarithm.
 
     **Bug.** With ``k = ceil(log2(2 / epsilon))`` the loss ``log(1 + 2**-k)`` is at most ``epsilon / 2``. Here, as in
-    the benchmark of DP-Sniper, the logarithm is the natural one: 0.1178 where 0.1 is promised, 0.0308 with the right k.
+    DP-Sniper's benchmark, the logarithm is natural: the loss is 0.1178, not the promised 0.1; with the right k, 0.0308.
     **Source.** Balcer and Vadhan, "Differential Privacy on Finite Computers", 2018, algorithm 4.8 and theorem 4.7.
     Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations using
     Classifiers", 2021.

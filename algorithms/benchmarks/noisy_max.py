@@ -101,8 +101,8 @@ class ReportNoisyMax2(ReportNoisyMax1):
 class ReportNoisyMax3(_NoisyMax):
     """Noisy max that releases the largest noisy answer in place of its index; Laplace noise.
 
-    **Bug.** Far below all answers the density is that of every noise together: the loss comes to ``epsilon / 2`` a
-    query where all answers rise by 1.
+    **Bug.** For an output far below all answers, all noises must be far below 0: if all answers rise by 1, the loss
+    comes to ``epsilon / 2`` per query.
     **Source.** Ding et al., 2018, algorithm 7.
     """
 
@@ -136,8 +136,8 @@ class ReportNoisyMax3(_NoisyMax):
 class ReportNoisyMax4(ReportNoisyMax3):
     """Noisy max that releases the largest noisy answer in place of its index; exponential noise.
 
-    **Bug.** Exponential noise is never negative: no output is below the largest answer, and the loss is infinite where
-    that answer changes.
+    **Bug.** Exponential noise is never negative, so no output is below the largest answer: if that answer changes, the
+    loss is infinite.
     **Source.** Ding et al., 2018, algorithm 8.
     """
 

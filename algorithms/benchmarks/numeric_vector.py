@@ -86,9 +86,9 @@ class NumericalSVT(SVT1):
 class SVT3(NumericalSVT):
     """Sparse vector that releases the very noisy answer that it has compared with the threshold.
 
-    **Bug.** A released answer of `v` tells that the noisy threshold was at most `v`: the noise of the threshold no
-    longer covers the answers below it. The loss grows with the number of queries, up to ``epsilon / (2 positives)``
-    each; where all answers rise by 1 it comes to exactly that.
+    **Bug.** A released answer of `v` reveals that the noisy threshold was at most `v`, so the noise of the threshold no
+    longer covers the answers below it. The loss grows with the number of queries, by up to ``epsilon / (2 positives)``
+    each. If all answers rise by 1, it grows by exactly that.
     **Source.** Lyu, Su and Li, 2017, algorithm 3, after Roth's lecture notes, 2011.
     """
 

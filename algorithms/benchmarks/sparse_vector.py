@@ -150,7 +150,7 @@ class SparseVector(Promising):
 
 @dataclass(frozen=True)
 class SVT1(SparseVector):
-    """Sparse vector, correct: stops after a number of answers above, for which the noise of the answers makes up.
+    """Sparse vector, correct: stops after a number of answers above the threshold, and noise grows with this number.
 
     **Claim.** Pure DP with `epsilon`, which is approached with many queries.
     **Source.** Lyu, Su and Li, 2017, algorithm 1 and theorem 2.
@@ -174,7 +174,7 @@ class SVT1(SparseVector):
 class SVT2(SVT1):
     """Sparse vector, correct: as `SVT1`, but the noise of the threshold is drawn anew after every answer above it.
 
-    **Claim.** Pure DP with `epsilon`. With one answer above allowed it is `SVT1`.
+    **Claim.** Pure DP with `epsilon`. If one answer above the threshold is allowed, it is `SVT1`.
     **Source.** Lyu, Su and Li, 2017, algorithm 2, after Dwork and Roth, 2014.
     """
 
@@ -200,8 +200,8 @@ class SVT2(SVT1):
 class SVT4(SVT1):
     """Sparse vector with too little noise on the answers: it does not grow with the number of answers above.
 
-    **Bug.** A quarter of the budget for the threshold and the rest for the answers, but neither their sensitivity nor
-    their number is made up for: with many queries the loss tends to ``(1 + 6 positives) / 4`` times `epsilon`.
+    **Bug.** The threshold has a quarter of the budget and the answers have the rest, but the noise fits neither their
+    sensitivity nor their number: with many queries the loss tends to ``(1 + 6 positives) / 4`` times `epsilon`.
     **Source.** Lyu, Su and Li, 2017, algorithm 4, after Lee and Clifton, 2014.
     """
 
@@ -219,8 +219,8 @@ class SVT4(SVT1):
 class SVT5(SparseVector):
     """Sparse vector without noise on the answers: only the threshold is noisy.
 
-    **Bug.** The order of the answers is released: a larger one below the threshold beside a smaller one above it cannot
-    happen. Where neighbors order two answers differently, the loss is infinite.
+    **Bug.** The output reveals the order of the answers: a larger one is never below the threshold if a smaller one is
+    above it. If neighbors order two answers differently, the loss is infinite.
     **Source.** Lyu, Su and Li, 2017, algorithm 5, after Stoddard, Chen and Machanavajjhala, 2014.
     """
 
@@ -241,7 +241,7 @@ class SVT6(SparseVector):
     """Sparse vector without a stop: noise of half the budget on the threshold, of half the budget on every answer.
 
     **Claim.** Pure DP with `epsilon`, however many answers are above the threshold.
-    **Bug.** No limit on the answers above: the loss grows with their number, up to ``epsilon / 2`` a query.
+    **Bug.** Nothing limits the answers above: the loss grows with their number, up to ``epsilon / 2`` a query.
     **Source.** Lyu, Su and Li, 2017, algorithm 6, after Chen, Xiao, Zhang and Xu, 2015.
     """
 

@@ -1,4 +1,4 @@
-"""The two-tailed geometric "bottom-up" mechanism: noise on every cell, tables by adding up."""
+"""The two-tailed geometric "bottom-up" mechanism: noise on every cell, and tables that add up noisy cells."""
 
 from __future__ import annotations
 

@@ -24,17 +24,17 @@ class PublishedTotals:
     Attributes
     ----------
     level : int
-        Of the tree; 0 is the root.
+        Level of the tree; 0 is the root.
     totals : array_like of float, shape (areas of the level,)
         People, whole numbers in the order of the level's nodes; NaN where none was published.
     tolerance : int
-        People by which the data's own total may differ from a published one that still counts as consistent: 0, or
-        more where weighted data were rounded.
+        Largest number of people by which the data's total may differ from a published one and still count as
+        consistent: 0, or more if weighted data were rounded.
 
     Raises
     ------
     ValueError
-        If a total is negative, not whole, or 2**53 and more, or there is none, or the tolerance is negative.
+        If a total is negative, not whole, or at least 2**53, if there is no total, or if the tolerance is negative.
     TypeError
         If totals are not numbers, or level and tolerance no integers.
 
@@ -65,7 +65,7 @@ class PublishedTotals:
         object.__setattr__(self, "totals", totals)
 
     def everywhere(self, tree: Hierarchy) -> bool:
-        """Tell whether every leaf lies in an area with a published total: then nobody can come or go unnoticed."""
+        """Tell whether every leaf lies in an area with a published total: every person added then changes a total."""
         nodes = tree.level(self.level)
         area = tree.ancestors(self.level) - nodes.start
         return bool((area >= 0).all()) and not np.isnan(self.totals[area]).any()

@@ -35,9 +35,9 @@ class BottomUp(PureBudget):
     """Two-tailed geometric noise on every cell of the histogram; margins, areas and totals add up noisy cells.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed, relative to the published totals: neighbors
-    agree on these, so that it covers nobody added or removed where every area has one; a person moved within an area
-    then costs up to twice `epsilon`. With ``noise="inverse_cdf"`` this is what the authors promise, and floating point
-    does not keep it.
+    agree on these. So it covers nobody added or removed if every area has a published total; moving a person within an
+    area then costs up to twice `epsilon`. With ``noise="inverse_cdf"`` the authors promise this, and floating point
+    breaks the promise.
     **Sensitivity.** One person changes one cell by 1.
 
     Attributes
@@ -49,19 +49,19 @@ class BottomUp(PureBudget):
     schema : Schema, optional
         What the cells of an area are. Default: cells without names.
     noise : {"exact", "inverse_cdf"}
-        The law itself, or the inverse of its distribution function at uniforms of 53 bits, as the authors have it. The
-        law is drawn exactly with ``rng="secure"``; a seeded simulation of it ends at ``45.2 / epsilon``, beyond which
-        it has a mass below 1e-19 (see `algorithms.noise.TwoTailedGeometric`).
+        The law itself, or the inverse of its distribution function at uniforms of 53 bits, as the authors have it.
+        ``rng="secure"`` draws the law exactly. A seeded simulation never draws the ends of the tails, of
+        probability below 1e-16 (see `algorithms.noise.TwoTailedGeometric`).
     published : PublishedTotals, optional
-        Totals to which noisy counts are calibrated. They, and which of them agree with the data, are outside the
-        promise.
+        Totals to which noisy counts are calibrated. The promise covers neither these totals nor which of them agree
+        with the data.
 
     Raises
     ------
     ValueError
         If `epsilon` is out of range, there is no such noise, or published totals do not fit the tree.
     TypeError
-        If one of them is not of its type.
+        If one of them has the wrong type.
 
     References
     ----------
@@ -107,7 +107,7 @@ class BottomUp(PureBudget):
 
     @property
     def entrywise(self) -> bool:
-        """Whether every entry of an output is drawn by itself, from one count: not where counts are calibrated."""
+        """Whether every entry of an output is drawn by itself, from one count, as it is without calibration."""
         return self.published is None
 
     @property
@@ -135,7 +135,7 @@ class BottomUp(PureBudget):
         return check_counts(array.reshape(-1)).reshape(array.shape)
 
     def exact(self, data: ArrayLike) -> Integers:
-        """Return what a release would be without noise, of its shape; areas that are not reported have theirs too."""
+        """Return what a release would be without noise, in its shape, with areas that are not reported."""
         return self.counts(data)
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
@@ -163,9 +163,9 @@ class BottomUp(PureBudget):
         return replace(self, published=None)
 
     def tables(self, noisy: ArrayLike) -> Integers | Floats:
-        """Add noisy cells up to every area, shape (..., leaves, cells) to (..., areas, cells), the root first.
+        """Add up noisy cells, shape (..., leaves, cells), to those of all areas, root first: (..., areas, cells).
 
-        An area with a part that is not reported is NaN.
+        An area is NaN if a part of it is not reported.
 
         Raises
         ------
@@ -179,9 +179,9 @@ class BottomUp(PureBudget):
         return np.moveaxis(totals, -1, -2)
 
     def margins(self, noisy: ArrayLike) -> Mapping[str, Integers | Floats]:
-        """Add noisy cells, shape (..., leaves, cells), up to every margin of the attributes in every area.
+        """Add up noisy cells, shape (..., leaves, cells), to every margin of the attributes in every area.
 
-        They have the shape (..., areas, groups) and the name of the query: ``"total"``, each attribute, each
+        A margin has the shape (..., areas, groups) and the name of its query: ``"total"``, each attribute, each
         combination joined by ``*``, and ``"detailed"``.
 
         Raises
@@ -214,8 +214,8 @@ class BottomUp(PureBudget):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, before calibration; None if its table is too large.
 
-        Raking reads nothing else but the published totals, so that no release can lose more. The promise does not cover
-        a pair whose counts differ in shape, or in the total of a published area: that is a ValueError.
+        No release can lose more, since raking reads only the noisy counts and the published totals. A pair whose counts
+        differ in shape, or in the total of a published area, is a ValueError: the promise does not cover it.
         """
         x, y = self.counts(pair.x), self.counts(pair.y)
         check_covered(self.published, self.tree, x, y)
@@ -223,10 +223,10 @@ class BottomUp(PureBudget):
 
     @property
     def log_likelihood(self) -> LogLikelihood | None:
-        """Log-probability of outputs, shape (runs, ...), under counts of their shape: a function, shape (runs,).
+        """Function of outputs, shape (runs, ...), and counts of their shape, to log-probabilities, shape (runs,).
 
-        Minus infinity where an output is impossible. None where the law is not known: of calibrated counts, while that
-        of the stage ``"measurements"`` is, and of an inverse too wide to be tabulated.
+        Minus infinity where an output is impossible. The function is None if the law is not known: for calibrated
+        counts (the stage ``"measurements"`` has a law), and for an inverse too wide to be tabulated.
         """
         known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
         return self._log_likelihood if known and self.published is None else None

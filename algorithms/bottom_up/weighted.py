@@ -35,7 +35,7 @@ MOST = 2**33
 
 @dataclass(frozen=True, eq=False)
 class WeightedBottomUp(PureBudget):
-    r"""Bottom-up noise on weighted counts, with the largest weight there can be as global sensitivity.
+    r"""Bottom-up noise on weighted counts, with the largest possible weight as global sensitivity.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed, whatever its weight; relative to the
     published totals.
@@ -48,7 +48,7 @@ class WeightedBottomUp(PureBudget):
     largest_weight : float
         The largest weight W that the design of the sample allows, in people: public, and not read from the data.
     shape : tuple of int
-        Of the histogram: (leaves,) or (leaves, cells).
+        Shape of the histogram: (leaves,) or (leaves, cells).
     tree, schema, noise, published
         See `BottomUp`.
 
@@ -62,11 +62,11 @@ class WeightedBottomUp(PureBudget):
 
     Notes
     -----
-    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W]; others are
-    refused. Whether data are valid is outside the promise; a release that must not tell checks weights at their source.
+    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W]. Others are
+    refused. The promise does not cover whether data are valid: if that must stay secret, check weights at their source.
 
-    Whole-number noise on sums of weights would leave their fractional parts in the clear: a record of weight 2.5 would
-    show in every output. So weighted counts are rounded before noise. Halves go up, in every cell alike.
+    Whole-number noise on sums of weights would leave their fractional parts in the clear: every output would show a
+    record of weight 2.5. So weighted counts are rounded before noise. Halves are rounded up, in every cell alike.
 
     **Proof of the sensitivity.** Weights are whole numbers of units of :math:`u = 2^{-20}` people, to which each is
     rounded by itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums
@@ -147,14 +147,14 @@ class WeightedBottomUp(PureBudget):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of two databases of records, as `BottomUp.exact_loss` of their counts.
 
-        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)``; each person of it costs ``epsilon /
-        ceil(W)``.
+        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)`` people; each of these costs
+        ``epsilon / ceil(W)``.
         """
         return self.of_counts.exact_loss(Databases(self.counts(pair.x), self.counts(pair.y)))
 
     @property
     def log_likelihood(self) -> LogLikelihood | None:
-        """Log-probability of outputs, shape (runs, *shape), under records, a function: see `BottomUp`."""
+        """Function of outputs, shape (runs, *shape), and records, which returns log-probabilities: see `BottomUp`."""
         law = self.of_counts.log_likelihood
         return None if law is None else lambda outputs, records: law(outputs, self.counts(records))
 

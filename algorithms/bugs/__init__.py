@@ -2,7 +2,7 @@
 
 References
 ----------
-Where no source of a bug is named here, it is an issue, a weakness of MITRE's list (CWE), or our own.
+A bug without a source in this list comes from an issue or MITRE's list of weaknesses (CWE), or is our own.
 
 .. [1] Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016.
 .. [2] Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in Differentially Private
@@ -22,11 +22,11 @@ Where no source of a bug is named here, it is an issue, a weakness of MITRE's li
    noise drawn again until it fits needs a larger scale.
 .. [10] Holohan, Braghin, Mac Aonghusa and Levacher, "Diffprivlib: the IBM Differential Privacy Library", 2019: bounds
    are taken from the data where none are given, with a warning.
-.. [11] Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009: that a row
-   exists tells of a person.
+.. [11] Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009: that a
+   row exists reveals a person.
 .. [12] Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012.
-.. [13] Nissim, Raskhodnikova and Smith, "Smooth Sensitivity and Sampling in Private Data Analysis", 2007: the magnitude
-   of noise that follows the data tells of the data.
+.. [13] Nissim, Raskhodnikova and Smith, "Smooth Sensitivity and Sampling in Private Data Analysis", 2007: a magnitude
+   of noise that follows the data reveals something about them.
 .. [14] Thompson, Broadfoot and Elazar, "Methodology for the Automatic Confidentialisation of Statistical Outputs from
    Remote Servers at the Australian Bureau of Statistics", 2013: noise by keys of the records.
 """
@@ -46,8 +46,8 @@ def known_bugs() -> dict[str, KnownBug]:
     Returns
     -------
     dict
-        Each with a pair of databases that shows it, what it loses there, and how an audit finds it: from the bugs of
-        the noise and the budget to those of what else comes out.
+        Each has a pair of databases that shows it, its loss there, and how an audit finds it. The first are bugs of the
+        noise and the budget, the last are bugs of other outputs.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def pipeline_bugs() -> dict[str, PipelineBug]:
     Returns
     -------
     dict
-        From bugs of what is drawn to those of what else is seen; all promise an epsilon of 1.
+        The bugs; all promise an epsilon of 1.
 
     Examples
     --------

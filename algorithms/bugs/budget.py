@@ -25,10 +25,10 @@ __all__ = [
 
 
 class NotebookGDPC(CountsBug):
-    """GDPC as published: `epsilon`, here below 1, itself taken as the success probability of the geometric draws.
+    """GDPC as published: it takes `epsilon`, here below 1, as the success probability of the geometric draws.
 
-    **Bug.** The probability that gives the law of the paper is ``1 - exp(-epsilon)``; its section 2.2 has it right, the
-    replication notebook (run of 9 September 2019) does not.
+    **Bug.** The law of the paper needs the probability ``1 - exp(-epsilon)``. Section 2.2 of the paper is right; the
+    replication notebook (run of 9 September 2019) is not.
     **True loss.** ``-log(1 - epsilon)``: 0.1054 for 0.1, 0.693 for 0.5, 2.303 for 0.9. From 1 on there is no such law.
     """
 
@@ -63,7 +63,7 @@ class MovedPersonGDPC(CountsBug):
 
     **Claim.** Pure DP with `epsilon` when one person is replaced, say by moving to another area: the paper compares
     databases in which one person's location differs.
-    **Bug.** A move changes two counts by 1; the noise is that for one.
+    **Bug.** A move changes two counts by 1; the noise is for one.
     **True loss.** ``2 * epsilon``. One count alone shows only `epsilon`: the event must be joint.
     """
 
@@ -81,7 +81,7 @@ class MovedPersonGDPC(CountsBug):
 class PublishedTwice(CountsBug):
     """A table published as preliminary figures and again as final ones, each time with the whole budget.
 
-    **Bug.** Either table keeps the promise; whoever has read both has seen the budget spent twice.
+    **Bug.** Each table by itself keeps the promise; whoever reads both sees the budget spent twice.
     **True loss.** ``2 * epsilon``, by composition.
     """
 

@@ -140,27 +140,27 @@ class TotalBug(Bug, ABC):
 
 @dataclass(frozen=True, eq=False)
 class KnownBug:
-    """A known bug, ready for an audit. It has an `x` and a `y`, and so is a pair that `exact_loss` understands.
+    """A known bug, ready for an audit. `exact_loss` takes it as a pair, since it has an `x` and a `y`.
 
     Attributes
     ----------
     mechanism : callable
-        With the promise that it does not keep.
+        The mechanism, with the promise that it does not keep.
     x, y : ndarray
         Two neighboring databases that show the bug, read-only.
     relation : {"add_remove", "replace_one"}
         How they differ.
     loss : float
-        Pure-DP loss of this pair in nats, in the worse order; infinite unless it is given.
+        Pure-DP loss of this pair in nats, in the order that loses more; by default infinite.
     size : int
-        Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find it, where it can.
+        Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find the bug, if it can.
     event : str
         What to look for, in words.
     found : {"counts", "witness", "refused"}
-        By counting runs; only by the exact law, as no event of thresholds shows it; or refused, as its runs are not
-        independent.
+        How an audit finds it: by counting runs; or only by the exact law, as no event of thresholds shows it; or not at
+        all: it refuses the runs, as they are not independent.
     source : str
-        Where it comes from.
+        Where the bug comes from.
     """
 
     mechanism: Any

@@ -56,7 +56,7 @@ class UnperturbedZeros(TableBug):
 class ObservedDomain(TableBug):
     """A table by age whose last row is the age of the oldest person: the domain is read from the data.
 
-    **Bug.** How many rows there are tells how old the oldest person is. Rows beyond are `ABSENT`.
+    **Bug.** The number of rows reveals how old the oldest person is. Rows beyond are `ABSENT`.
     **True loss.** Infinite: someone older adds a row.
     """
 
@@ -71,8 +71,8 @@ class ObservedDomain(TableBug):
 class SkippedZeros(TableBug):
     """The total of an area, added up from its noisy cells; cells without people have no row and are skipped.
 
-    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the total holds the noise of the others only: its
-    variance tells how many cells are inhabited.
+    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the total has the noise of the other cells only: its
+    variance reveals how many cells are inhabited.
     **True loss.** Infinite, though every output is possible on either database: between one cell and two the log-ratio
     of the tails grows without end, as the logarithm of the distance. Without an inhabited cell the total is exact.
     """
@@ -126,7 +126,7 @@ class EmptyAreaExit(TableBug):
 
 
 class SilentInvariant(TableBug):
-    """Noise on every count; then the last cell takes up what keeps the true total, which nobody had declared.
+    """Noise on every count; then the last cell changes to keep the true total, which nobody had declared invariant.
 
     **Bug.** The total is released exactly.
     **True loss.** Infinite, at every single output. Each cell alone keeps the promise: the event must be joint.
@@ -187,10 +187,10 @@ class RetriedNegatives(TableBug):
 
 
 class PublicSize(TableBug):
-    """Shares of the population: noisy counts over the number of people, which is taken for public.
+    """Shares of the population: noisy counts over the number of people, which is taken as public.
 
     **Bug.** Adding a person changes the number of people too, and every share is a multiple of one over it.
-    **True loss.** Infinite: hardly a fraction can be had with both denominators.
+    **True loss.** Infinite: hardly any fraction is possible with both denominators.
     """
 
     def _edit(self, noisy: Integers, exact: Integers) -> Floats:
@@ -251,7 +251,7 @@ class PoissonScale(TableBug):
 
 
 class TalkativeError(TableBug):
-    """Counts released as text; where one becomes negative, an error message takes its place that quotes the true one.
+    """Counts released as text; a negative one is replaced by an error message that quotes the true count.
 
     **Bug.** The message of an error is an output.
     **True loss.** Infinite: a message that names a count is impossible for any other.
@@ -280,8 +280,8 @@ class TalkativeError(TableBug):
 class QualityGate(TableBug):
     """Noise on every count, and a gate that stops the release where one is too far off the truth.
 
-    **Bug.** What passes the gate is within `tolerance` of the truth. A run that it stops raises an error, which is an
-    output as any other: ask for one run at a time to have the others.
+    **Bug.** Whatever passes the gate is within `tolerance` of the truth. A run that the gate stops raises an error,
+    which is an output as any other: ask for one run at a time to have the others.
     **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
     """
 

@@ -61,8 +61,8 @@ class Pipeline(Bug, ABC):
 class PipelineBug:
     """A pipeline with a bug, and a record that shows it once it is added.
 
-    `records`, shape (n, ...), are read-only, `record` is what the neighbor has besides; `kind` is that of the violation
-    that a replay shows, `words` say what the bug is, and `source` where it comes from.
+    `records`, shape (n, ...), are read-only, and the neighbor has `record` besides. `kind` is the kind of the violation
+    that a replay shows, `words` say what the bug is, and `source` says where it comes from.
     """
 
     pipeline: Pipeline
@@ -93,7 +93,7 @@ class LevelsFromData(Pipeline):
 class EmptyAreaSkipped(Pipeline):
     """Counts of people in areas 0 to 4, one area at a time.
 
-    **Bug.** Of an area without people 0 is released, and nothing is drawn. The twin treats all areas alike.
+    **Bug.** An area without people gets 0, and nothing is drawn for it. The twin treats all areas alike.
     **True loss.** Infinite: the only person in an area makes other counts than 0 possible.
     """
 
@@ -148,7 +148,7 @@ class NaNKept(Pipeline):
     """The sum of numbers that are clipped to 0 to 100.
 
     **Bug.** NaN survives clipping. The twin makes it 0.
-    **True loss.** Infinite: a sum that is NaN has someone's NaN in it.
+    **True loss.** Infinite: a sum that is NaN proves that someone's value is NaN.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -222,8 +222,8 @@ class CountInMessage(Pipeline):
 class RaisesOnEmpty(Pipeline):
     """The number of records in every column, which is one number.
 
-    **Bug.** How many columns there are is looked up in the first record, and without one raises an exception. The twin
-    knows the shape of the table.
+    **Bug.** The first record says how many columns there are; without a record there is an exception. The twin knows
+    the shape of the table.
     **True loss.** Infinite: the only person makes a release possible.
     """
 
@@ -236,7 +236,7 @@ class ImputesOnDemand(Pipeline):
     """A histogram of codes from 0 to 4; -1 is missing, and imputed by looking through many donors.
 
     **Bug.** Donors are looked through only if something is missing. The twin always does it.
-    **True loss.** Infinite for whoever holds a watch. The tables keep the promise.
+    **True loss.** Infinite for whoever measures the running time. The tables keep the promise.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -252,7 +252,7 @@ class ImputesOnDemand(Pipeline):
 class PageByPage(Pipeline):
     """The number of records, page by page.
 
-    **Bug.** As many pages are counted as there are, and how many is not noisy. The twin counts one page.
+    **Bug.** Each page has a count, and the number of pages is not noisy. The twin counts one page.
     **True loss.** Infinite: the record that begins a page adds a number to the release.
     """
 
@@ -265,8 +265,8 @@ class PageByPage(Pipeline):
 class NoLimitNoNoise(Pipeline):
     """The sum of values that are clipped to a limit, and the number of records, each with half of the budget.
 
-    **Bug.** A limit of 0 (`most`) means that there is none. It is the sensitivity, too, and noise for a sensitivity of
-    0 is none. The twin takes the largest value that there can be.
+    **Bug.** A limit of 0 (`most`) means no limit. But the limit is the sensitivity, too, and a sensitivity of 0 gives
+    no noise. The twin takes the largest value that there can be.
     **True loss.** Infinite: a sum that has no noise is known.
     """
 

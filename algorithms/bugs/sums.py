@@ -90,8 +90,8 @@ class BoundsFromData(Bug):
 class NaNSurvivesClipping(Bug):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
-    **Bug.** No comparison with NaN holds, so that clipping leaves it; one makes the sum and the noisy sum NaN, and a
-    last step writes 0 for what is missing.
+    **Bug.** No comparison with NaN holds, so clipping leaves NaN as it is. One NaN makes the sum and the noisy sum NaN,
+    and a last step writes 0 for what is missing.
     **True loss.** Infinite: with a missing value the release is 0 for certain.
     """
 
@@ -156,7 +156,7 @@ class RoundedFirst(CountsBug):
     """Counts rounded to a base, as offices have long done, and then noise for a sensitivity of 1.
 
     **Bug.** One person can move a rounded count by the whole base.
-    **True loss.** ``base * epsilon``, when the person is added who tips the balance.
+    **True loss.** ``base * epsilon``, when the added person tips the balance.
     """
 
     base: int = whole(5, least=2)

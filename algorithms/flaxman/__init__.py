@@ -1,9 +1,8 @@
 """The three counting algorithms of Flaxman (2019): geometric noise, raked geometric noise, averaged geometric noise.
 
-The paper calls each of them epsilon-DP and compares databases that differ in one person's *location*. That is true
-when a person is *added or removed*, which changes one count by one; moving a person changes two counts, and costs up
-to twice as much. The claims below therefore say ``add_remove``; ``claim.under("replace_one")`` is what holds for a
-move.
+The paper calls each of them epsilon-DP and compares databases that differ in one person's *location*. This holds when a
+person is *added or removed*, which changes one count by one. Moving a person changes two counts, and costs up to twice
+as much. So the claims below say ``add_remove``; ``claim.under("replace_one")`` is the promise for a move.
 
 References
 ----------
@@ -114,9 +113,9 @@ class GDPC(PureBudget, EachCount):
 class RDPC(PureBudget):
     """Raked geometric DP counts: every area measured with a share of the budget, then raked from the top down.
 
-    The paper says both that budgets split into J+1 parts and that counts for all J' < J are released. Here J+1 levels
-    are measured, the root (J' = 0) and the J levels below it, each with ``epsilon / (J + 1)``; released are the
-    leaves, as in the paper's experiments, or every level. Leaves at different depths share the split of the deepest.
+    The paper says both that budgets split into J+1 parts and that counts for all J' < J are released. Here RDPC
+    measures J+1 levels, the root (J' = 0) and the J levels below it, each with ``epsilon / (J + 1)``. It releases the
+    leaves, as in the paper's experiments, or all areas. The deepest leaf sets the split for all.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; moving a person leaves the root unchanged and
     costs ``2 J / (J + 1)`` times `epsilon`.
@@ -158,7 +157,7 @@ class RDPC(PureBudget):
 
     @property
     def shares(self) -> int:
-        """Parts of equal size into which the budget is split: one a level, the root included."""
+        """Number of equal parts into which the budget is split: one for each level, the root included."""
         return self.tree.depth + 1
 
     @cached_property
@@ -170,7 +169,7 @@ class RDPC(PureBudget):
     def areas(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The tree as arrays: parent of every area (-1: root), area of each entry of an output, area of each count.
 
-        With them an audit follows paths through released tables without knowing more of the algorithm.
+        An audit needs only these arrays to follow paths through released tables.
         """
         released = np.arange(self.tree.n_nodes) if self.output == "all" else self.tree.leaves
         return self.tree.parent, released, self.tree.leaves
@@ -199,8 +198,8 @@ class RDPC(PureBudget):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the loss of all measurements together, before raking; None where it would be too large.
 
-        Raking reads nothing else, so that no release can lose more. It comes close: raked numbers keep the ratios of
-        whole numbers, from which the measurements are found again unless a family shares a factor or adds up to zero
+        No release can lose more, since raking reads nothing else. A release loses nearly as much: raked numbers keep
+        the ratios of whole numbers, which give the measurements back unless a family shares a factor or adds up to zero
         or less.
         """
         x, y = (self._totals(data) for data in (pair.x, pair.y))
@@ -219,7 +218,7 @@ class ADPC(PureBudget):
     epsilon : float
         Privacy budget in nats of the whole release, positive and finite.
     parts : int
-        Releases averaged, at least 1; the paper has 4.
+        Number of releases that are averaged, at least 1; the paper has 4.
 
     References
     ----------
@@ -304,12 +303,12 @@ class ADPC(PureBudget):
         return np.asarray(leading + logsumexp(np.array(terms), axis=0))
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, or None where its support is too large for a table.
+        """Return the law of the privacy loss of `pair`, or None if its support is too large for a table.
 
-        The loss grows towards `epsilon` a person in the tails without reaching it, so the supremum is given by theory.
-        The table of one changed count stops where probabilities leave the range of float64; of several counts, outputs
-        less likely than 1e-40 on both databases are left out, and where their product is too large it is an upper
-        bound on a fine grid, as `audit.exact.compose_losses` says.
+        In the tails the loss grows towards `epsilon` per person without reaching it, so theory gives the supremum. If
+        one count changes, the table stops where probabilities leave the range of float64. If several change, it omits
+        outputs less likely than 1e-40 on both databases; where the product of tables is too large, it is an upper bound
+        on a fine grid, as `audit.exact.compose_losses` says.
         """
         shifts = changes(leaf_counts(pair.x), leaf_counts(pair.y))
         reach = math.ceil(740 / self.noise.epsilon)

@@ -1,4 +1,4 @@
-"""NistDp3, whole: correlated fields grouped on public data, noisy histograms of the groups, synthetic rows."""
+"""NistDp3: correlated fields grouped on public data, noisy histograms of the groups, synthetic rows."""
 
 from __future__ import annotations
 

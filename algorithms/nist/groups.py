@@ -60,18 +60,18 @@ class Groups:
     fields : tuple of tuple of str
         Fields of each group.
     decisions : tuple of Decision
-        How the choice went: joins in their order, then the pairs of groups left apart, the most associated first.
+        All decisions: joins in their order, then the pairs of groups left apart, the most associated first.
     least : float
-        Association that a join needed.
+        The least association for which groups are joined.
     max_bins : int or None
-        Bins that a join could have at most; None where the groups were given.
+        The most bins that a joined group may have; None if the groups were given.
 
     Raises
     ------
     TypeError
         If fields are not lists of names.
     ValueError
-        If there is no group, a group is empty, or a field stands twice.
+        If there is no group, a group is empty, or a field appears twice.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Groups:
 
     @classmethod
     def single(cls, schema: Schema) -> Groups:
-        """Return every field as a group of its own: what is released then are independent margins."""
+        """Return groups of one field each: a release then has independent margins."""
         return cls(tuple((name,) for name in schema.attributes))
 
     @property
@@ -148,7 +148,7 @@ class Groups:
         return "\n".join(lines if apart else [*lines, "none"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the groups and how they were chosen as plain values for JSON; `read_groups` reads the first part."""
+        """Return the groups and how they were chosen, as plain values for JSON; `read_groups` reads only the groups."""
         decisions = [
             asdict(one) | {"association": None if math.isnan(one.association) else round(one.association, 6)}
             for one in self.decisions
@@ -189,23 +189,23 @@ def check_one_source(public: Any, groups: Any) -> None:
 def choose_groups(
     public_records: ArrayLike, schema: Schema, *, max_bins: int = MOST_BINS, least: float = LEAST
 ) -> Groups:
-    """Join correlated fields, on public records: the data to be protected must have no say in it.
+    """Join correlated fields on public records alone: the data to be protected must not influence the choice.
 
     Parameters
     ----------
     public_records : array_like of int, shape (n, fields)
-        Codes of public records of the same kind, at least one; they should outnumber the levels of every field by far.
+        Codes of public records of the same kind, at least one, and far more than any field has levels.
     schema : Schema
         Fields and levels.
     max_bins : int
         Most bins of a group, 2**22 at most; no less than the levels of any field.
     least : float
-        Mean association that two groups need to be joined, in (0, 1].
+        Least mean association for which two groups are joined, in (0, 1].
 
     Returns
     -------
     Groups
-        With every decision; fields in the order of the schema.
+        The groups with every decision; fields in the order of the schema.
 
     Raises
     ------
@@ -216,14 +216,14 @@ def choose_groups(
 
     Notes
     -----
-    Groups are joined two at a time, those first whose fields are most associated on average (bias-corrected Cramer's V
-    of each field of one with each of the other), the first of equals, as long as that is at least `least` and the bins
-    of both together are at most `max_bins`. The average keeps a chain of fields, each near the next alone, from ending
-    in one group. Each join leaves fewer groups, and so less noise for every one of them; but the bins of its histogram
+    Groups are joined two at a time. Each step joins the pair whose fields are most associated on average
+    (bias-corrected Cramer's V of each field of one with each of the other), the first of equals, among pairs with an
+    average of at least `least` and at most `max_bins` bins together. The average keeps a chain of fields, each near the
+    next alone, from ending in one group. With fewer groups, each gets less noise; but the bins of a joined histogram
     multiply.
 
-    Few records tell little: where fields have about as many levels as there are records, they are joined or kept apart
-    by chance. That costs usefulness, not privacy.
+    If fields have about as many levels as there are records, chance decides whether they are joined. That costs
+    usefulness, not privacy.
 
     References
     ----------

@@ -36,7 +36,7 @@ class NistDp3(PureBudget):
     r"""NistDp3: Laplace noise on a histogram of each group of fields, small counts cut, rows drawn group by group.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed.
-    **Sensitivity.** A record is in exactly one bin of every group, so that each group spends an equal share.
+    **Sensitivity.** A record is in exactly one bin of every group, so each group spends an equal share of the budget.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class NistDp3(PureBudget):
     epsilon : float
         Budget in nats of the whole, positive and finite.
     factor : float
-        Of the cut, 0 or more: a noisy count below ``factor * scale * log10(bins)`` becomes 0.
+        Factor of the cut, 0 or more: a noisy count below ``factor * scale * log10(bins)`` becomes 0.
     rows : int
-        Synthetic rows, at least 1 and at most 50 million, and a billion values in all fields.
+        Number of synthetic rows, from 1 to 50 million; rows times fields are a billion at most.
     law : {"laplace", "geometric"}
         Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as its author has it, or two-tailed geometric of
         the same rate, which secure releases need.
@@ -60,15 +60,15 @@ class NistDp3(PureBudget):
         If groups do not have every field of the schema exactly once, one has too many bins, or a number is out of
         range.
     TypeError
-        If an argument is of the wrong kind.
+        If an argument is of the wrong type.
 
     Notes
     -----
-    The author states a cut proportional to ``scale * log10(bins)`` and not its factor. The default is :math:`\ln 10`:
-    Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so that a histogram with nobody in it keeps
-    half a spurious bin on average, whatever its size; of geometric noise with :math:`q = e^{-1/b}` from :math:`q/(1+q)`
-    to :math:`1/(1+q)` of a bin. Where the cut is below 1 fewer are kept, as the least noise rounds to 0. Nothing is
-    counted over all fields: memory holds one histogram, and what the cut leaves of the others.
+    The author states that the cut is proportional to ``scale * log10(bins)``, but not its factor. The default is
+    :math:`\ln 10`. Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so an empty histogram keeps
+    half a spurious bin on average, whatever its size. With geometric noise, :math:`q = e^{-1/b}`, it keeps
+    :math:`q/(1+q)` to :math:`1/(1+q)` of a bin. If the cut is below 1 it keeps fewer, as the least noise rounds to 0.
+    Nothing is counted over all fields: memory holds one histogram, and what the cut leaves of the others.
 
     References
     ----------
@@ -145,12 +145,12 @@ class NistDp3(PureBudget):
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Noisy count, of each group, below which a bin is set to 0."""
+        """For each group, the noisy count below which a bin is set to 0."""
         return tuple(self.factor * self.scale * math.log10(bins) for bins in self.bins)
 
     @property
     def spurious(self) -> tuple[float, ...]:
-        """Bins, of each group, that noise alone would keep on average, if nobody were in any."""
+        """For each group, how many bins noise alone would keep on average in an empty histogram."""
         law = self.noise
         geometric = isinstance(law, TwoTailedGeometric)
         # A bin is kept if its count is not below the cut and does not round to 0.
@@ -189,7 +189,7 @@ class NistDp3(PureBudget):
         return rows
 
     def fit(self, records: ArrayLike, rng: Rng) -> Fitted:
-        """Measure every group of records, shape (n, fields), once, and cut: the release, from which rows are made."""
+        """Measure every group of records, shape (n, fields), once, and cut; synthetic rows are made from the result."""
         exact = check_records(records, self.schema)
         filled, counts = [], []
         for group in range(len(self.groups)):
@@ -205,12 +205,12 @@ class NistDp3(PureBudget):
     def stage(self, name: Literal["measurements", "thresholded", "counted"], *, only: Chosen = None) -> HistogramStage:
         """Return noisy histograms, before or after the cut, or rows counted by bins, as a mechanism by itself.
 
-        Groups that are released (`only`; by default all) are named by words such as ``"age*sex"``, or by their fields.
+        `only` names the groups that are released, by words such as ``"age*sex"`` or by their fields. Default: all.
 
         Raises
         ------
         ValueError
-            If there is no such stage or group, or none is left.
+            If there is no such stage or group, or `only` is empty.
         """
         if name not in STAGES:
             raise ValueError(f"stage must be one of {', '.join(STAGES)}, got {name!r}")
@@ -268,7 +268,7 @@ class MeasurementStage(HistogramStage):
     __name__ = "NistDp3 measurements"
 
     def components(self) -> list[MeasurementStage]:
-        """Return what estimates look at one by one, each of one law of noise: groups."""
+        """Return each group as a mechanism with one law of noise, for estimates to examine one by one."""
         return [replace(self, only=(group,)) for group in self.only]
 
     def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:

@@ -31,15 +31,15 @@ def marginal_distance(
     Parameters
     ----------
     first, second : array_like of int, shape (n, fields) and (m, fields)
-        Codes, at least one record each; the numbers may differ.
+        Codes of at least one record each; the numbers of records may differ.
     schema : Schema
         Fields and levels.
     ways : int
-        Fields of a margin, from 1 to all.
+        Number of fields in a margin, from 1 to all.
     marginals : int
-        How many different sets of fields; all of them where there are no more.
+        Number of different sets of fields; all sets if there are no more.
     rng : numpy Generator
-        Chooses the sets: the same generator gives the same.
+        Chooses the sets; the same seed chooses the same sets.
 
     Returns
     -------

@@ -33,7 +33,7 @@ class DiscreteGaussian(OnIntegers):
     Parameters
     ----------
     scale : float
-        The parameter sigma, from 1e-12 to 1e12. Its square exceeds the variance, visibly so below about 0.6.
+        The parameter sigma, from 1e-12 to 1e12. Its square exceeds the variance, noticeably so below about 0.6.
 
     Raises
     ------
@@ -44,11 +44,11 @@ class DiscreteGaussian(OnIntegers):
 
     Notes
     -----
-    Draws come from a table up to sigma 1000, see `algorithms.noise.table`. Beyond they come by rejection [1]_: with
+    Up to sigma 1000 draws come from a table, see `algorithms.noise.table`. Beyond, they come by rejection [1]_: with
     :math:`t = \lfloor\sigma\rfloor + 1`, a two-tailed geometric y of epsilon 1/t is kept with probability
-    :math:`\exp(-(|y| - \sigma^2/t)^2/(2\sigma^2))`, as the two exponents add up to :math:`-y^2/(2\sigma^2)` and a
-    constant. A second standard exponential, compared with the exponent, decides it. The float64 limits are those of
-    `TwoTailedGeometric`.
+    :math:`\exp(-(|y| - \sigma^2/t)^2/(2\sigma^2))`, since the two exponents add up to :math:`-y^2/(2\sigma^2)` and a
+    constant. The sampler compares a second standard exponential with the exponent to decide. The float64 limits are
+    those of `TwoTailedGeometric`.
 
     The normalizer and the variance are theta functions, summed directly or after Poisson summation, where a few terms
     give all digits. Tails are summed term by term up to sigma 1000, and beyond it by the Euler-Maclaurin midpoint rule

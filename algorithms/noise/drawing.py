@@ -42,7 +42,7 @@ LEAST = 1 << 12  # secure draws of a block: 40 milliseconds, four times its test
 
 
 class Law(Protocol):
-    """What noise is drawn from: one of the four laws, or one made of them."""
+    """A law of noise: one of the four laws, or one made of them."""
 
     def sample(self, size: tuple[int, ...], rng: Rng, /) -> NDArray[Any]:
         """Draw independent values, in that shape."""
@@ -50,9 +50,9 @@ class Law(Protocol):
 
 
 class Watcher(Protocol):
-    """Who is asked for every draw while `watched` lasts: calls `draw`, and returns what that gives or another answer.
+    """A function that `watched` calls for every draw: it calls `draw`, and returns that result or another answer.
 
-    `value` is what noise is added to, None for a draw by itself; `law`, `shape` and `rng` are those of the draw.
+    Noise is added to `value`, which is None for a draw by itself; `law`, `shape` and `rng` are those of the draw.
     """
 
     def __call__(
@@ -83,30 +83,30 @@ def add_noise(
     sensitivity: Sensitivity = None,
     n_jobs: int = 1,
 ) -> NDArray[Any]:
-    """Add independent noise to every entry, so many times over: the door through which exact values leave a mechanism.
+    """Add independent noise to every entry, `size` times; exact values leave a mechanism through this function.
 
     Parameters
     ----------
     exact : array_like
-        The values.
+        The exact values.
     law : Law
-        Of the noise.
+        The law of the noise.
     size : int or None
-        Independent runs; with None there is one, without an axis of its own.
+        Number of independent runs; None makes one run, without an axis for runs.
     rng : numpy Generator or "secure"
         Source of the noise.
     query : str
-        What the values are, for whoever watches.
+        What the values are, for a watcher.
     sensitivity : float or (float, float), optional
-        By how much one step between neighbors changes the values at most, as the mechanism has it: in L1, and in L2
-        too; or in each. The noise does not depend on it.
+        The most that one step between neighbors changes the values, as the mechanism declares it: one number for L1 and
+        L2, or one for each. The noise does not depend on it.
     n_jobs : int
-        Blocks of secure noise drawn at the same time, as in joblib. The values stay here, and so does seeded noise.
+        Blocks of secure noise drawn at the same time, as in joblib. Workers get neither values nor seeded noise.
 
     Returns
     -------
     ndarray, shape (size, *exact.shape)
-        Noise of ``law.sample`` in that shape, and the values.
+        The values plus noise that ``law.sample`` draws in that shape.
 
     Examples
     --------
@@ -158,9 +158,9 @@ def draws_at_a_time(rng: Rng, n_jobs: int) -> int:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Hand every draw of this context to someone: of the four laws, and of `add_noise`.
+    """Pass every draw in this context to a watcher: draws of the four laws, and of `add_noise`.
 
-    Threads that a mechanism starts do not belong to it.
+    Draws in threads that a mechanism starts are not passed on.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
     Yields
     ------
     None
-        While it lasts.
+        Nothing; draws are passed on until the context ends.
 
     Examples
     --------

@@ -45,13 +45,13 @@ class TwoTailedGeometric(OnIntegers):
 
     .. math:: P(\lfloor (E+c)/\varepsilon \rfloor \ge m) = P(E \ge m\varepsilon - c) = e^c q^m = 2q^m/(1+q),
 
-    so one exponential and one fair sign make a draw. From epsilon 1/300 on a table of the law is faster, see
+    so one exponential and one fair sign make a draw. For an epsilon of 1/300 or more a table of the law is faster, see
     `algorithms.noise.table`.
 
-    In float64 neither goes to the end of the tails: magnitudes beyond 45.2 / epsilon never occur, nor does what is left
-    of the table to less than 2^-53 (their true probabilities are below 1e-17). Single probabilities of draws without a
-    table have a relative error of about 1e-15 / epsilon; the lower limit of `epsilon` keeps it below 1 %, and every
-    draw below 2^46.
+    In float64 neither sampler reaches the ends of the tails. Without a table magnitudes beyond 45.2 / epsilon never
+    occur. A table never gives values for which less than 2^-53 of it is left (their true probabilities are below
+    1e-17). Without a table, single probabilities have a relative error of about 1e-15 / epsilon; the lower limit of
+    `epsilon` keeps it below 1 %, and every draw below 2^46.
     ``rng="secure"`` has neither flaw.
 
     References

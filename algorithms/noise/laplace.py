@@ -27,7 +27,7 @@ class Laplace(OnReals):
     Parameters
     ----------
     scale : float
-        In units of the noise, from 1e-150 to 1e150.
+        The scale, in units of the noise, from 1e-150 to 1e150.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class Laplace(OnReals):
         return pick(z < 0, tail, 1 - tail)
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
-        """Return the losses of values that differ by `shifts`: whole changes share a grid, others have one each."""
+        """Return the losses of values that differ by `shifts`; whole changes share a grid, others have one each."""
         if (shifts == np.rint(shifts)).all() and (law := laplace_loss(1 / self.scale, [int(d) for d in shifts])):
             return [law]
         losses = [laplace_loss(float(shift) / self.scale, [1]) for shift in shifts]

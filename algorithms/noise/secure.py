@@ -89,7 +89,7 @@ class Whole(Tail, Protocol):
 
 
 class Draws:
-    """What was drawn while `counted` lasted: values on the operating system's entropy, and of seeded generators."""
+    """What was drawn inside `counted`: values from the operating system's entropy, and from seeded generators."""
 
     def __init__(self) -> None:
         self._secure = self._seeded = self._shares = 0
@@ -98,7 +98,7 @@ class Draws:
 
     @property
     def secure(self) -> bool:
-        """Whether there were draws, all of them on the operating system's entropy and of laws that passed the test."""
+        """Whether there were draws, all from the operating system's entropy and from laws that passed the test."""
         return self._secure > 0 and self._seeded == 0
 
     @property
@@ -130,15 +130,15 @@ _counting: ContextVar[tuple[Draws, ...]] = ContextVar("counting", default=())
 
 @contextmanager
 def counted() -> Iterator[Draws]:
-    """Count the draws of this context, and test every law that is drawn from securely, the first time.
+    """Count the draws in this context, and test each law when secure noise is first drawn from it.
 
-    Threads that a mechanism starts do not belong to it: what they draw is not known to be secure. What the workers of
-    `add_noise` draw is counted.
+    Draws in threads that a mechanism starts are not counted, so they are not known to be secure. Draws of the workers
+    of `add_noise` are counted.
 
     Yields
     ------
     Draws
-        Of the laws of this package, while it lasts and afterwards.
+        The draws from the laws of this package, to read in the context and after it.
 
     Examples
     --------

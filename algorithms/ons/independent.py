@@ -58,7 +58,7 @@ class NoisyTables(ABC):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, all tables together, where `CountNoise.exact_loss` knows it.
 
-        Negative values are not raised yet: no release loses more.
+        It is the loss before negative values are raised to 0: no release loses more.
         """
         losses = []
         for before, after, noise in zip(self.exact_tables(pair.x), self.exact_tables(pair.y), self.noises, strict=True):
@@ -94,25 +94,25 @@ class IndependentNoise(NoisyTables):
     """Frequency tables with independent noise on every count.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
-    Gaussian noise. A table keeps its share of both.
+    Gaussian noise. Each table by itself promises its share of both.
     **Sensitivity.** One person changes one count of each table by 1.
 
     Attributes
     ----------
     tree : Hierarchy
-        Areas, all of the finest at one depth.
+        Areas; the finest all have the same depth.
     schema : Schema
         Attributes.
     epsilon : float
         Budget in nats of all tables together, positive and finite.
     tables : sequence of Table
-        What is released. Default: the fourteen of the pilot, which need its attributes.
+        Tables that are released. Default: the fourteen of the pilot, which need its attributes.
     shares : sequence of Share
-        Of each table, exact, adding up to 1. Default: equal ones.
+        Exact share of the budget of each table; shares add up to 1. Default: equal shares.
     law : {"laplace", "geometric", "gaussian"}
         Noise. Only the geometric law can be drawn securely.
     delta : float
-        Of all tables together, for Gaussian noise only.
+        Delta of all tables together, for Gaussian noise only.
     rounded : bool
         Whether counts are rounded to whole numbers.
     nonnegative : bool
@@ -121,10 +121,10 @@ class IndependentNoise(NoisyTables):
     Raises
     ------
     TypeError
-        If tree, schema or a share is of another kind.
+        If tree, schema or a share is of the wrong type.
     ValueError
-        If there is no such law, level or attribute, a table stands twice, shares do not add up to 1, or a budget is out
-        of range.
+        If there is no such law, level or attribute, a table is named twice, shares do not add up to 1, or a budget is
+        out of range.
 
     References
     ----------
@@ -178,18 +178,18 @@ class IndependentNoise(NoisyTables):
         return CountNoise(self.law, self.epsilon, self.delta).claim
 
     def components(self) -> list[IndependentNoise]:
-        """Return what estimates look at one by one, each of one law of noise: tables."""
+        """Return each table as a mechanism with one law of noise, for estimates to examine one by one."""
         return [self.only([place]) for place in range(len(self.tables))]
 
     def only(self, places: Sequence[int]) -> IndependentNoise:
-        """Return the release of some tables by itself, by their places from 0 on, with the sum of their shares.
+        """Return a mechanism that releases only some tables, named by place from 0 on, with the sum of their shares.
 
         Raises
         ------
         ValueError
             If there is no such table, or none is named.
         TypeError
-            If a place is no whole number.
+            If a place is not a whole number.
         """
         if odd := [place for place in places if not isinstance(place, SupportsIndex)]:
             raise TypeError(f"tables must be named by whole numbers, got {odd[0]!r}")

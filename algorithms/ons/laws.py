@@ -52,7 +52,7 @@ def classical_scale(epsilon: float, delta: float) -> float:
 
 
 def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELTA) -> float:
-    r"""Return the probability that a count is released as it is, once noise is rounded to whole numbers.
+    r"""Return the probability that a count is released unchanged, with noise rounded to whole numbers.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
     epsilon : float
         Budget of the count in nats, positive and finite.
     delta : float
-        Of Gaussian noise in the classical scale. The pilot does not print it; its Table 2 is that of 0.05.
+        Delta of Gaussian noise in the classical scale. The pilot does not print it; its Table 2 is that of 0.05.
 
     Returns
     -------

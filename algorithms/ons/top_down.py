@@ -37,27 +37,27 @@ PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
 class OnsTopDown:
     """The pilot's top-down method: synthetic people whose tables add up.
 
-    Every level is a table that divides the one before it further, by areas or by attributes. Noise is added to each
-    level; values of 0 or below become 0.001; each family is scaled to the count above it and rounded to whole numbers
-    by the maximum remainder method, before the next level is adjusted. The last level is the histogram of the people.
+    Every level is a table that divides the one before it further, by areas or by attributes. Each level gets noise, and
+    values of 0 or below become 0.001. Each family is scaled to the count above it and rounded to whole numbers by the
+    maximum remainder method; then the next level is adjusted. The last level is the histogram of the people.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
-    Gaussian noise. With ``perturb_zeros=False`` none: whoever finds a person in a cell that was empty knows that she is
-    there. **Sensitivity.** One person changes one count of each level by 1.
+    Gaussian noise. With ``perturb_zeros=False`` none: empty cells stay empty, so a count above 0 proves that somebody
+    is there. **Sensitivity.** One person changes one count of each level by 1.
 
     Attributes
     ----------
     tree, schema, epsilon, shares, law, delta
-        As of `IndependentNoise`; shares are of levels, by default the pilot's, and so is delta.
+        As in `IndependentNoise`, but for levels in place of tables. Default: the pilot's shares.
     levels : sequence of Table
         From the total to the detailed histogram of the finest areas. Default: the pilot's four.
     perturb_zeros : bool
-        Whether counts of 0 get noise too, as every promise needs.
+        Whether counts of 0 get noise too, which every promise needs.
 
     Raises
     ------
     TypeError
-        If tree, schema or a share is of another kind.
+        If tree, schema or a share is of the wrong type.
     ValueError
         If a level does not divide the one before it, the last is not the histogram, shares do not add up to 1, or the
         budget is out of range.
@@ -66,7 +66,7 @@ class OnsTopDown:
     -----
     Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
     of one family of areas. A release of 251 areas by 21,600 cells holds 0.13 GB at most (experiment ``ons_utility``).
-    Of equal remainders a random one goes up, so that no area is favored by its place; the pilot does not say which.
+    Of equal remainders a random one is rounded up, so that no area is favored by its place; the pilot states no rule.
 
     References
     ----------
@@ -131,7 +131,7 @@ class OnsTopDown:
         return self.promised(1.0)
 
     def promised(self, part: float) -> PureDP | ApproxDP:
-        """Return the promise of a part of the budget: none where zeros are not perturbed."""
+        """Return the promise of a part of the budget; its epsilon is infinite if zeros are not perturbed."""
         if not self.perturb_zeros:
             return PureDP(math.inf)
         return CountNoise(self.law, self.epsilon * part, self.delta * part).claim
@@ -145,7 +145,7 @@ class OnsTopDown:
         return self.domain.check(histogram)
 
     def noisy(self, exact: Counts, place: int, size: int, rng: Rng) -> Floats:
-        """Return exact counts, some or all of a level, with its noise: shape (size, *exact.shape)."""
+        """Return exact counts, some or all of a level, plus the noise of the level: shape (size, *exact.shape)."""
         noisy = add_noise(exact, self.noises[place], size, rng, query=str(self.levels[place]), sensitivity=1)
         noisy = noisy.astype(np.float64, copy=False)
         return noisy if self.perturb_zeros else noisy * (exact > 0)
@@ -158,8 +158,8 @@ class OnsTopDown:
     def run(self, histogram: ArrayLike, size: int, rng: Rng, *, rounded: bool = True) -> NDArray[Any]:
         """Release a histogram, or with ``rounded=False`` return the last level before it is rounded.
 
-        Which of equal remainders goes up is drawn from `rng` too, or after secure noise from a generator that the
-        operating system seeds: it is post-processing.
+        `rng` also draws which of equal remainders is rounded up. With secure noise a generator that the operating
+        system seeds does so: it is post-processing.
         """
         exact = self.exact_levels(histogram)
         ties = np.random.default_rng() if isinstance(rng, str) else rng
@@ -208,8 +208,8 @@ class OnsTopDown:
     ) -> LevelStage | PublishedStage:
         """Return one stage of the algorithm as a mechanism by itself.
 
-        Noisy counts of levels (`only` those at some places, from 0 on); the last level before rounding; after; the
-        fourteen tables counted from it.
+        The stages: noisy counts of levels (`only`: of the levels at these places, from 0 on); the last level before
+        rounding; the last level after it; the fourteen tables counted from it.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class LevelStage(NoisyTables):
         return self.top_down.promised(float(sum(Fraction(self.top_down.shares[place]) for place in self.places)))
 
     def components(self) -> list[LevelStage]:
-        """Return what estimates look at one by one, each of one law of noise: levels."""
+        """Return each level as a mechanism with one law of noise, for estimates to examine one by one."""
         return [replace(self, places=(place,)) for place in self.places]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> Floats:

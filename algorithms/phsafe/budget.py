@@ -143,8 +143,8 @@ def read_config(source: Settings) -> Config:
     Parameters
     ----------
     source : path-like, str, mapping or Config
-        A file in the Bureau's format of at most 1 MiB, the name of a preset, ``"us"`` or ``"pr"``, or what such a file
-        holds. A `Config` comes back as it is.
+        A file in the Bureau's format of at most 1 MiB, or its content, or the name of a preset, ``"us"`` or ``"pr"``. A
+        `Config` comes back as it is.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def read_config(source: Settings) -> Config:
     Raises
     ------
     ValueError
-        If the file is too large or not JSON, a key stands twice, is missing or unknown, or a value breaks a rule.
+        If the file is too large or not JSON, a key appears twice, is missing or unknown, or a value breaks a rule.
     TypeError
         If a value is of the wrong type.
     OSError
@@ -216,8 +216,8 @@ def noise_parameters(config: Settings) -> Frame:
 
     Notes
     -----
-    ``VARIANCE`` is what production publishes: of the discrete Gaussian the parameter sigma squared, which is its
-    variance but for a sigma below about 0.6, and of the two-sided geometric 2 q / (1 - q)^2 with
+    ``VARIANCE`` is what production publishes. For the discrete Gaussian it is the parameter sigma squared, which is the
+    variance unless sigma is below about 0.6. For the two-sided geometric it is 2 q / (1 - q)^2 with
     q = exp(-epsilon / stability).
 
     Examples

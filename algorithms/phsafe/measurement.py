@@ -72,7 +72,7 @@ class PHSafe:
         return self.vector(data)
 
     def components(self) -> list[PHSafe]:
-        """Return what estimates look at one by one, each of one law of noise: queries and levels."""
+        """Return each query and level as a mechanism with one law of noise, for estimates to examine one by one."""
         return [replace(self, only=[query]) for query in self.queries]
 
     def measured(self, data: Tabulation, rng: Rng) -> Tabulation:

@@ -145,20 +145,20 @@ def release(
     persons, units, geo : path or frame
         The three frames, as `algorithms.phsafe.tabulation.tabulate.tabulate` takes them.
     config : path-like, str, mapping or Config
-        A file in the Bureau's format, ``"us"``, ``"pr"``, or what such a file holds.
+        A file in the Bureau's format or its content, ``"us"`` or ``"pr"``.
     out : path-like, optional
-        Folder to write, which must not exist or be empty.
+        Folder to write: it must not exist, or must be empty.
     published : bool
         Whether to write the post-processed tables too.
     rng : "secure" or numpy Generator
-        A release takes the default, the operating system's entropy; a seeded generator is for simulations.
+        The default, the operating system's entropy, is for releases; a seeded generator is for simulations.
     engine, partitions, validation
         As in `tabulate`.
 
     Returns
     -------
     Release
-        All eleven tables that have a budget.
+        Those of the eleven tables that have a budget.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What all systems share: intake of files and frames, engines, the release folder, ledgers; no mechanism lives here."""
+"""Parts that all systems share: intake of files and frames, engines, the release folder, ledgers; no mechanisms."""

@@ -1,4 +1,4 @@
-"""The Census TopDown algorithm: noisy measurements of all areas, and tables from them; audits are elsewhere."""
+"""The Census TopDown algorithm: noisy measurements of all areas, and tables estimated from them; no audits."""
 
 from __future__ import annotations
 

@@ -31,39 +31,39 @@ class TopDown(Plan):
     """The Census TopDown algorithm: noisy measurements at every level, then tables that agree with each other.
 
     **Claim.** The budget's promise under its neighbor relation, relative to the invariants: neighbors agree on them.
-    **Sensitivity.** Each query is a partition of the cells: a person added changes one answer of it in each area of a
-    path, a person replaced changes two.
+    **Sensitivity.** Each query is a partition of the cells. In each area of a path, adding a person changes one answer
+    of a query, and replacing a person changes two.
 
     Attributes
     ----------
     schema, tree, budget : Schema, Hierarchy, Budget
-        What is counted, where, and at what price.
+        What is counted, in which areas, and with which budget.
     invariants : sequence of Invariant or GroupedTotal
         Answers that are published exactly.
     bounds : sequence of Bounds
-        What every possible database keeps, structural zeros included.
+        Constraints that every possible database keeps, structural zeros included.
     bypass : bool
-        Whether an area with a single part is measured once, with both shares.
+        Whether an area with a single part is measured once, with the shares of both.
     area_shares : sequence of Share, optional
-        Share of the budget of every area, in the order of the nodes, where those of the levels will not do. Every path
-        from the root to a leaf spends 1.
+        Share of the budget of every area, in the order of the nodes, in place of the shares of levels. Shares add up to
+        1 on every path from the root to a leaf.
     passes : mapping of int to sequence of sequence of str
-        For a level, which queries are fitted in which pass; a query of an earlier pass is then held within the smallest
-        tolerance. Levels not named are fitted in one pass.
+        For a level, which queries are fitted in which pass. Later passes hold a query of an earlier pass within the
+        smallest tolerance. Levels that are not named are fitted in one pass.
     rounding : sequence of sequence of str
-        Nested queries whose rounding error is smallest, pass by pass; none: cell by cell.
+        Nested queries whose rounding error is made smallest, pass by pass. Empty: cell by cell.
     minimal : str or None
-        Query on which parts add up to their parent even in the failsafe; where that has no tables, only what is counted
-        by constraints stated above the parts. None: no failsafe.
+        Query on which parts add up to their parent even in the failsafe. If no tables allow that, they add up only on
+        what constraints stated above the parts count. None: no failsafe.
     solver : {"piqp", "batched"}
         Interior point, family by family, or `algorithms.topdown.estimation.batched` over all runs at once.
     tolerance : float, optional
-        Of the solver, positive; by default its own. Of ``"piqp"`` a relative one, 1e-9; of ``"batched"`` 1e-7 people,
-        or standard deviations of the least noise where that is more than one person.
+        Tolerance of the solver, positive. Default: for ``"piqp"`` a relative 1e-9; for ``"batched"`` 1e-7 people, or
+        1e-7 standard deviations of the least noise if one of these is more than a person.
     slack : float
         What is added to the smallest tolerance between two passes, in people.
     n_jobs : int
-        Families solved, and blocks of secure noise drawn, at the same time, as in joblib.
+        Families that are solved, and blocks of secure noise that are drawn, at the same time, as in joblib.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class TopDown(Plan):
         return self.estimate(self.measure(histogram, rng, size=size)).tables[:, self.tree.leaves]
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
-        """Return None: of the published tables no law is known. It refuses pairs that the promise does not cover."""
+        """Return None, as the law of published tables is not known; refuse pairs that the promise does not cover."""
         check_covered(self, pair)
         return None
 
@@ -136,14 +136,14 @@ class TopDown(Plan):
         Parameters
         ----------
         name : {"measurements", "estimate", "rounded", "microdata"}
-            Noisy answers; tables before rounding; tables; tables of all areas counted again from the records.
+            Noisy answers; tables before rounding; tables after it; tables of all areas counted again from the records.
         level : int, optional
             Release the areas of this level only. Default: all.
         only : sequence of (int, str), optional
-            Of the measurements, levels and queries that are released. Default: all.
+            Levels and queries of the measurements that are released. Default: all.
         paths : sequence of int, optional
-            Of the tables, release the areas on the paths to these leaves only. Default: all. (Of measurements the areas
-            off the paths of a pair tell nothing: their noise is independent.)
+            Release only tables of the areas on the paths to these leaves. Default: all. (In measurements, areas off the
+            paths of a pair reveal nothing: their noise is independent.)
         relation : {"add_remove", "replace_one"}, optional
             Neighbors to which the claim refers. Default: the budget's.
 
@@ -216,7 +216,7 @@ class MeasurementStage:
         return vector({key: Measurement(exact[key], plan.variances(*key)) for key in self.keys}, self.keys)
 
     def components(self) -> list[MeasurementStage]:
-        """Return what estimates look at one by one, each of one law of noise: levels and queries."""
+        """Return each level and query as a mechanism with one law of noise, for estimates to examine one by one."""
         return [replace(self, only=(key,)) for key in self.keys]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
@@ -325,7 +325,7 @@ class TableStage:
         return tables[:, self.nodes]
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
-        """Return None: the law of the tables is not known. It refuses pairs that the promise does not cover."""
+        """Return None, as the law of the tables is not known; refuse pairs that the promise does not cover."""
         check_covered(self.topdown, pair)
         return None
 

@@ -103,7 +103,7 @@ class Plan:
 
     @cached_property
     def shares(self) -> NDArray[np.object_]:
-        """Share of every area, fractions, shape (n_nodes,)."""
+        """Share of every area, as fractions, shape (n_nodes,)."""
         if self.area_shares is None:
             levels = [exact_share(f"level {j}", share) for j, share in enumerate(self.budget.levels)]
             return np.array(node_shares(self.tree, levels, bypass=self.bypass), dtype=object)
@@ -153,7 +153,7 @@ class Plan:
         return tuple(constraints)
 
     def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
-        """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
+        """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
         return [(areas, self.budget.law(share, query, level)) for share, areas in self._areas_by_share[level]]
 
     @cached_property
@@ -189,7 +189,7 @@ class Plan:
         return np.ascontiguousarray(np.swapaxes(self.tree.totals(np.swapaxes(leaves, -1, -2)), -1, -2)).astype(np.int64)
 
     def level_tables(self, leaves: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the tables of the areas of a level from those of the leaves, themselves where they are the level."""
+        """Return the tables of the areas of a level from those of the leaves, or these if they are the level."""
         nodes, areas = self.tree.level(level), self.tree.ancestors(level)
         order = np.flatnonzero(areas >= nodes.start)
         order = order[np.argsort(areas[order], kind="stable")]
@@ -220,7 +220,7 @@ class Plan:
         return tightened(self.constraints(known), self.tree, self.schema.query("total"))
 
     def joints(self, known: Known, parent: int) -> tuple[Joint, ...]:
-        """Return the totals of several children together in the family of a parent."""
+        """Return the totals that bind several children of a parent together."""
         return tuple(
             joint
             for invariant in self.invariants

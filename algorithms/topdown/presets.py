@@ -170,7 +170,7 @@ def preset(
     inside: ArrayLike | None = None,
     **overrides: Any,
 ) -> TopDown:
-    """Return TopDown with published settings, for a tree of one's own.
+    """Return TopDown with published settings, for a tree of your own.
 
     Parameters
     ----------
@@ -180,16 +180,16 @@ def preset(
     tree : Hierarchy
         The areas.
     epsilon, rho : float, optional
-        Another budget, in nats, and with it the kind of noise: one of both at most.
+        Another budget, in nats, which also sets the kind of noise. Give at most one of the two.
     relation : {"replace_one", "add_remove"}
         Neighbors that the promise is about. The published settings are bounded: one person's record is replaced.
     levels : sequence of str, optional
-        Which levels of the settings the tree has, the outermost first; of settings without levels, what they are
-        called. By default a tree of fewer levels goes without block groups, then the nation, and so on. The shares of
-        those that remain are scaled to add up to 1.
+        Which levels of the settings the tree has, the outermost first; for settings without levels, their names. By
+        default a tree of fewer levels goes without block groups, then the nation, and so on. The shares of the levels
+        that remain are scaled to add up to 1.
     facilities : array_like of int, shape (areas of the finest level, 8), optional
-        Housing units, then facilities of each type of group quarters: public, and bounds on persons. With them there
-        are no minors in nursing facilities in the redistricting data.
+        Number of housing units, then of facilities of each type of group quarters: public, and bounds on persons. With
+        them, nobody in a nursing facility is a minor in the redistricting data.
     inside : array_like of bool, shape (n_leaves,), optional
         Which leaves lie in American Indian and Alaska Native areas. The redistricting data divide every state into
         these and the remainder, and publish the total of both together.
@@ -204,9 +204,10 @@ def preset(
     Raises
     ------
     ValueError
-        If there are no such settings, the tree has levels that they have not, or there is no budget, or two.
+        If there are no such settings, they lack a level of the tree, `inside` or `facilities` do not fit them, or no
+        budget or two budgets are given.
     TypeError
-        If an override is no attribute.
+        If the tree is no `Hierarchy`, or an override is no attribute of the plan.
 
     References
     ----------

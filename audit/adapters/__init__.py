@@ -1,4 +1,4 @@
-"""Mechanisms of other libraries, one file a library: what they promise in our words, and how they are run.
+"""Mechanisms of other libraries, one file per library: their promises as claims of plaudit, and how to run them.
 
-Each library is imported when a function of its file is called. What it draws comes from the operating system.
+A file imports its library when you call a function of it. The library draws its randomness from the operating system.
 """

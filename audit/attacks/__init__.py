@@ -1,4 +1,4 @@
-"""Where to look for the event that shows the largest loss, one file a place; what its counts prove is for `methods`."""
+"""Where to look for the event that shows the largest loss, one file per place. `audit.methods` evaluates its counts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Attack:
     statistics : tuple of Statistic, optional
         Search these only. Default: the statistics that `looks` finds.
     families : tuple of {"threshold", "cell"}
-        Kinds of rules on each: scores beyond thresholds, and sets of single values that repeat. Audits of
+        Kinds of rules on each statistic: scores beyond thresholds, and sets of single values that repeat. Audits of
         zero-concentrated promises use likelihood ratios instead.
     looks : tuple of str
         Where statistics come from: ``"entries"`` of the output that the pair changes, or that move most from `x` to
@@ -54,7 +54,7 @@ class Attack:
 
     @classmethod
     def named(cls, name: str) -> Attack:
-        """Return the attack of one of `attack_names`: ``"auto"`` for everything, the others for one family or look.
+        """Return the attack of a name in `attack_names`: ``"auto"`` searches everything, others one family or look.
 
         Raises
         ------

@@ -35,21 +35,21 @@ class Exploration:
     Attributes
     ----------
     runs : Runs
-        Where outputs come from; `outputs` asks for them and keeps count.
+        Where outputs come from; `outputs` requests them and keeps count.
     choosing : int
         Selection runs in all.
     statistics_by_attack : dict
         Statistics of the attacks that have looked, by their names.
     shared : dict
-        What one attack has worked out and others may use.
+        What one attack has computed and others may use.
     spent : int
-        Selection runs that all of them took.
+        Runs that all attacks have spent, those borrowed included.
     lent, borrowed : int
-        Runs that should count and that attacks may spend before any of them is made, and those that they took.
+        Counting runs that attacks may spend before any of them is made, and those that they have spent.
     looking : str
         Name of the attack that looks now.
     reading : Reading or None
-        Which columns these outputs are, where a mechanism's own are no arrays of numbers.
+        The columns of the outputs, if the mechanism's own outputs are not arrays of numbers.
     """
 
     runs: Runs
@@ -69,7 +69,7 @@ class Exploration:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """May tell of its own likelihood or tree; None of given outputs, and where columns are read of outputs."""
+        """The mechanism, which may know its likelihood or tree; None if outputs are given, or read as columns."""
         return getattr(self.runs, "mechanism", None) if self.reading is None else None
 
     @property
@@ -80,23 +80,22 @@ class Exploration:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one output."""
+        """Shape of one output."""
         return self.runs.shape
 
     def borrow(self, runs: int) -> int:
-        """Take up to so many of the runs that should count, for `outputs` to spend, and return how many: fewer count.
+        """Take up to `runs` of the counting runs, for `outputs` to spend, and return how many. Fewer runs then count.
 
-        That leaves bounds valid, as none of those that count has been made.
+        Bounds stay valid, because no counting run has been made yet.
         """
         borrowed = 2 * (min(runs, self.lent - self.borrowed) // 2)
         self.borrowed += borrowed
         return borrowed
 
     def outputs(self, size: int, reduce: Reduce, *stream: int) -> list[Iterator[NDArray[Any]]]:
-        """Spend so many runs, half on either database; yield what `reduce` keeps of blocks on `x` and on `y`.
+        """Spend `size` runs, half on each database; return what `reduce` keeps of the blocks on `x` and on `y`.
 
-        It takes a block of outputs, shape (runs, *output). The random stream is by default one that belongs to the
-        attack.
+        `reduce` takes a block of outputs, shape (runs, *output). By default the attack has its own random stream.
 
         Raises
         ------
@@ -110,31 +109,31 @@ class Exploration:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What of an output is worth looking at, in the order in which attacks looked."""
+        """The candidate statistics, in the order in which attacks looked."""
         return tuple(itertools.chain.from_iterable(self.statistics_by_attack.values()))
 
     @property
     def tried(self) -> tuple[str, ...]:
-        """The attacks that had something to look at, in the order in which they looked."""
+        """The attacks that found a candidate statistic, in the order in which they looked."""
         return tuple(name if name == OWN else underscored(name) for name in self.statistics_by_attack)
 
     def attack_of(self, statistic: Statistic) -> str:
-        """Return the name of the attack that found one of the statistics."""
+        """Return the name of the attack that found a statistic."""
         inside = self.reading is not None and statistic.entry is not None and statistic.entry >= (self.reading.n_parts,)
         several = zip(self.tried, self.statistics_by_attack.values(), strict=True)
         return WORDS if inside else next(name for name, statistics in several if statistic in statistics)
 
     def advice(self, statistic: Statistic) -> str:
-        """Return what the attack that found one of the statistics advises; empty if nothing."""
+        """Return the advice of the attack that found a statistic; empty if it has none."""
         by = self.attack_of(statistic)
         return next((getattr(look, "advice", "") for look in registered() if underscored(look.name) == by), "")
 
     def name_of(self, statistic: Statistic) -> str:
-        """Return the name of a statistic, with columns in words where it is about columns."""
+        """Return the name of a statistic, with columns in words if it is about columns."""
         return statistic.name if self.reading is None else self.reading.named(statistic.name)
 
     def counted(self, event: Event) -> Event:
-        """Return an event that reads outputs as they come, with their columns and words by name."""
+        """Return an event for the mechanism's own outputs, with their columns and words by name."""
         reading, chosen = self.reading, event.statistic
         if reading is None:
             return event
@@ -154,26 +153,26 @@ class Look(Protocol):
     automatic : bool
         Whether ``"auto"`` looks here.
     advice : str, optional
-        What a result says to whoever's event this attack has found.
+        What a result says if this attack found its event.
     """
 
     name: str
     automatic: bool
 
     def candidates(self, exploration: Exploration) -> Iterable[Statistic]:
-        """Return what of an output is worth looking at; nothing if this is no place to look."""
+        """Return candidate statistics; none if there is nothing to look at here."""
 
 
 _registered: dict[str, Look] = {}
 
 
 def register_attack(look: Look) -> None:
-    """Make an attack known to `measure_loss`, to the command, and to ``"auto"`` if it says so.
+    """Register an attack for `measure_loss`, the command and, if it is automatic, ``"auto"``.
 
     Parameters
     ----------
     look : Look
-        Looks after all that were registered before; one of the same name is replaced.
+        It looks after all attacks registered before it, and replaces an attack of the same name.
     """
     _registered[look.name] = look
 

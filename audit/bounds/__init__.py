@@ -1,4 +1,4 @@
-"""From counts to lower bounds: pure functions, one file a theorem, each of which states when it holds.
+"""Lower bounds from counts: pure functions, one file per theorem, each of which states when it holds.
 
-Which bound serves which promise is a matter of `audit.methods`.
+`audit.methods` chooses the bound for each promise.
 """

@@ -1,6 +1,6 @@
-"""Promises of privacy, one file a family, and what runs have measured, which is of the same type.
+"""Promises of privacy, one file per family. A measured loss has the same type as a promise.
 
-How a promise is measured lives in `audit.methods`.
+`audit.methods` says how each promise is measured.
 """
 
 from __future__ import annotations

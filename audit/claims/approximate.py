@@ -27,7 +27,7 @@ class ApproxDP(Claim):
 
     A group of ``w`` people has ``w * epsilon`` and ``delta (exp(w epsilon) - 1) / (exp(epsilon) - 1)``, at most 1.
 
-    With epsilon 0 it promises a total variation: the probability of any event differs by at most delta. An audit then
+    With epsilon 0 it bounds the total variation: the probability of any event differs by at most delta. An audit then
     measures delta; otherwise it measures epsilon, at the delta of the promise.
 
     Attributes
@@ -35,7 +35,7 @@ class ApproxDP(Claim):
     epsilon : float
         Privacy loss in nats, 0 or more.
     delta : float
-        Probability, in [0, 1]; with 1 nothing is promised.
+        Probability, in [0, 1]; a delta of 1 promises nothing.
     relation : {"add_remove", "replace_one"}
         Which databases are neighbors.
 
@@ -78,7 +78,7 @@ class ApproxDP(Claim):
 
     @property
     def scale(self) -> str:
-        """What the budget is measured in, in words."""
+        """Name and unit of the budget, in words."""
         return super().scale if self._budget == "epsilon" else "delta at epsilon 0"
 
     def with_parameters(self, changes: dict[str, Any]) -> Self:
@@ -100,13 +100,13 @@ class ApproxDP(Claim):
 
     @property
     def guessed_right(self) -> float:
-        """Probability, at most, that a guess between two neighbors is right: but for failures where epsilon counts."""
+        """Largest probability that a guess between two neighbors is right, failures aside if epsilon is the budget."""
         return PureDP(self.epsilon).guessed_right if self._budget == "epsilon" else (1 + self.delta) / 2
 
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that the promise leaves possible at another epsilon.
 
-        It is the promised delta. Below the promised epsilon it is that, and what pure privacy leaves of the rest.
+        It is the promised delta. Below the promised epsilon, ``1 - delta`` times the delta of `PureDP` is added.
 
         References
         ----------
@@ -121,7 +121,7 @@ class ApproxDP(Claim):
         return self.delta + (1.0 - self.delta) * PureDP(self.epsilon).delta_at(epsilon)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon that the promise guarantees at a delta; infinite below the promised one.
+        """Return the smallest epsilon that the promise guarantees at a delta; infinite below the promised delta.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class ApproxDP(Claim):
         return PureDP(self.epsilon).epsilon_at(min(rest, math.nextafter(1.0, 0.0)))  # where it is rounded up to 1
 
     def of_group(self, people: int) -> dict[str, float]:
-        """Return both numbers of a group."""
+        """Return epsilon and delta for a group."""
         return {
             "epsilon": people * self.epsilon,
             "delta": self.delta and min(1.0, self.delta * _chain(people, self.epsilon)),
@@ -148,7 +148,7 @@ class ApproxDP(Claim):
         return {**sums, "delta": min(1.0, sums["delta"])}
 
     def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
-        """Return the delta at the promised epsilon, where it is more than promised."""
+        """Return the delta at the promised epsilon, if it exceeds the promise."""
         law, slack = _composed_from_below(losses)
         delta = law.delta_at(self.epsilon + slack)
         if delta <= self.delta * (1 + ROUNDING) + 1e-15:

@@ -28,17 +28,17 @@ def check_relation(relation: str) -> None:
 
 
 class Claim(ABC):
-    """A promise of privacy, or what runs have measured: one class a family, each a frozen dataclass.
+    """A promise of privacy, or a measured loss: one class per family, each a frozen dataclass.
 
-    The first field is the budget, the one number that grows with the loss, unless a family says otherwise. Each field
-    is a number of 0 or more, but for the relation, which comes last.
+    The first field is the budget (the number that grows with the loss), unless a family says otherwise. The last field
+    is the relation. Every other field is a number of 0 or more.
 
     Attributes
     ----------
     kind : str
         Name of the family in files and on the command line.
     unit : str
-        Of the budget.
+        Unit of the budget.
     growth : int
         A group of ``w`` people has ``w**growth`` times the budget.
     sources : tuple of str
@@ -74,22 +74,22 @@ class Claim(ABC):
 
     @property
     def scale(self) -> str:
-        """What the budget is measured in, in words."""
+        """Name and unit of the budget, in words."""
         return f"{self.parameter} in {self.unit}"
 
     @property
     def budget(self) -> float:
-        """The one number that grows with the loss: epsilon, rho or mu."""
+        """The one number that grows with the loss: epsilon, delta (of ``ApproxDP(0, delta)``), rho or mu."""
         return float(getattr(self, self.parameter))
 
     @property
     def forgiven(self) -> float:
-        """Probability with which anything may happen: a delta that is part of the promise, else 0."""
+        """Probability with which the promise allows anything: its delta, or 0 if it has none."""
         return 0.0
 
     @property
     def epsilon_delta(self) -> tuple[float, float] | None:
-        """Epsilon and delta, if they say all that is promised; then every single output keeps to them."""
+        """Epsilon and delta, if they are the whole promise: every single output then keeps them. Else None."""
         return None
 
     @abstractmethod
@@ -134,12 +134,12 @@ class Claim(ABC):
 
     @property
     def guessed_right(self) -> float:
-        """Probability, at most, that a guess between two neighbors is right: of every output, or on average."""
+        """Largest probability that a guess between two neighbors is right, for every output or on average."""
         return (1 + min(1.0, self.delta_at(0.0))) / 2
 
     @property
     def shift(self) -> float:
-        """Standard deviations between two normal laws that have just this loss.
+        """Standard deviations between two normal laws that have exactly this loss.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Claim(ABC):
         raise TypeError(f"{type(self).__name__} is not measured by normal laws")
 
     def at_shift(self, shift: float) -> Self:
-        """Return the claim that two normal laws keep, so many standard deviations apart.
+        """Return the claim whose loss is that of two normal laws, `shift` standard deviations apart.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class Claim(ABC):
         raise TypeError(f"{type(self).__name__} is not measured by normal laws")
 
     def rarest(self, probability: float) -> float:
-        """Return the smallest probability on a neighbor of an event that has this one, as far as the profile says."""
+        """Return the smallest probability on a neighbor of an event with this probability, by the profile."""
         # Any epsilon is valid.
         return max(0.0, *((probability - self.delta_at(k / 8)) * math.exp(-k / 8) for k in range(160)))
 
@@ -184,7 +184,7 @@ class Claim(ABC):
         return self.with_parameters({self.parameter: budget})
 
     def group(self, people: int) -> Self:
-        """Return what the promise says of databases that differ in several people.
+        """Return the promise for databases that differ in several people.
 
         Parameters
         ----------
@@ -210,10 +210,10 @@ class Claim(ABC):
         return self.with_parameters(self.of_group(int(people)))
 
     def under(self, relation: Relation) -> Self:
-        """Return what the promise says under another neighbor relation.
+        """Return the promise under another neighbor relation.
 
-        Replacing a person is removing one and adding one: a group of two. The way back does not exist, because a
-        promise about replacing says nothing about the number of people.
+        Replacing a person is removing one and adding one: a group of two. The other direction is impossible: a promise
+        about replacing says nothing about the number of people.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Claim(ABC):
         Raises
         ------
         ValueError
-            If the promise does not reach that relation, or it is unknown.
+            If the relation is unknown, or the promise says nothing about it.
         """
         check_relation(relation)
         if relation == self.relation:
@@ -238,9 +238,9 @@ class Claim(ABC):
         return self.group(2).with_parameters({"relation": relation})
 
     def weaker_than(self, other: Claim) -> bool | None:
-        """Return whether any parameter promises less than another claim does; None where the two have no order.
+        """Return whether any parameter promises less than in another claim; None if the two have no order.
 
-        Claims of different families have an order where both are an epsilon and a delta.
+        Claims of different families have an order if both are an epsilon and a delta.
         """
         if self.relation != other.relation:
             return None
@@ -250,10 +250,10 @@ class Claim(ABC):
         return not self <= other if type(self) is type(other) else None
 
     def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
-        """Return what queries with noise of their own lose beyond the promise, and what is promised, in words.
+        """Return the loss of queries with independent noise, and the promise, in words, if the loss exceeds it.
 
-        `epsilon` is the pure loss of all queries together, `losses` are the laws of those for which it is known. None
-        where the promise is kept, or the family cannot tell.
+        `epsilon` is the pure loss of all queries together; `losses` are the loss laws of the queries for which they are
+        known. Return None if the promise is kept, or the family cannot tell.
         """
         return None
 
@@ -300,7 +300,7 @@ class Claim(ABC):
         return type(self)(**{**self.parameters, "relation": self.relation, **changes})
 
     def of_group(self, people: int) -> dict[str, float]:
-        """Return the parameters that a group of so many people changes."""
+        """Return the parameters that change for a group of `people`."""
         return {self.parameter: people**self.growth * self.budget}
 
     @classmethod

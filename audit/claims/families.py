@@ -14,7 +14,7 @@ FAMILIES: dict[str, type[Claim]] = {}  # by the kind under which files and the c
 
 
 def register_claim(family: Family) -> Family:
-    """Make a family of promises known to files, the command line and composition: a decorator of its class.
+    """Register a family of promises for files, the command line and composition: a decorator of its class.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ def register_claim(family: Family) -> Family:
     Returns
     -------
     type
-        The same.
+        The same class.
 
     Raises
     ------
     ValueError
-        If another family has its kind.
+        If another family has the same kind.
     """
     if FAMILIES.setdefault(family.kind, family) is not family:
         raise ValueError(f"a family of kind {family.kind!r} exists: {FAMILIES[family.kind].__name__}")
@@ -37,7 +37,7 @@ def register_claim(family: Family) -> Family:
 
 
 def compose(*claims: Claim) -> Claim:
-    """Return what several releases of the same people's data promise together.
+    """Return the joint promise of several releases of the same people's data.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def compose(*claims: Claim) -> Claim:
     Raises
     ------
     ValueError
-        If there is none, or relations differ.
+        If there is no claim, or the relations differ.
     TypeError
-        If families differ.
+        If the families differ.
 
     References
     ----------

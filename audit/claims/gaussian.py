@@ -15,7 +15,7 @@ __all__ = ["GaussianDP"]
 @register_claim
 @dataclass(frozen=True)
 class GaussianDP(CurveClaim):
-    """Gaussian differential privacy: no test tells neighbors apart better than two normal laws `mu` deviations apart.
+    """Gaussian differential privacy: telling neighbors apart is no easier than telling N(0, 1) from N(mu, 1).
 
     A group of ``w`` people has ``w`` times the mu. The Gaussian mechanism attains the delta at every epsilon.
 
@@ -58,11 +58,11 @@ class GaussianDP(CurveClaim):
         return self.mu
 
     def at_shift(self, shift: float) -> GaussianDP:
-        """Return the claim that two normal laws keep, so many standard deviations apart."""
+        """Return the claim whose loss is that of two normal laws, `shift` standard deviations apart."""
         return self.at(shift)
 
     def rarest(self, probability: float) -> float:
-        """Return the smallest probability on a neighbor of an event that has this one."""
+        """Return the smallest probability on a neighbor of an event with this probability."""
         from scipy import special  # slow to import, and claims are on every way in
 
         return float(special.ndtr(special.ndtri(probability) - self.mu))
@@ -75,8 +75,8 @@ class GaussianDP(CurveClaim):
     def log_delta(self, epsilon: float) -> float:
         """Return the log of the delta of two normal laws.
 
-        It is that of ``Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu)``, without cancellation of
-        powers in the tails.
+        It is the log of ``Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu)``, computed without
+        cancellation in the tails.
 
         References
         ----------

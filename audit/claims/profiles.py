@@ -39,7 +39,7 @@ class CurveClaim(Claim):
         return math.inf if delta == 0 or self.budget == math.inf else invert(self.log_delta, delta)
 
     def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
-        """Return the sum of the Renyi divergences of order 2, which bounds what normal noise spends, if it is more."""
+        """Return the budget of normal noise with these Renyi divergences of order 2, and the promise, if too large."""
         rho = half_divergence(losses)
         if rho <= self.shift**2 / 2 * (1 + TABULATION):
             return None

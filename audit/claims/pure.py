@@ -20,8 +20,8 @@ __all__ = ["PureDP"]
 class PureDP(Claim):
     """Epsilon-differential privacy: no event is more than ``exp(epsilon)`` times as likely on a neighbor.
 
-    As a promise it bounds the loss from above, as a measurement from below; either may be 0 or infinite. A group of
-    ``w`` people has ``w`` times the epsilon.
+    As a promise it bounds the loss from above; as a measurement it bounds it from below. Both may be 0 or infinite. A
+    group of ``w`` people has ``w`` times the epsilon.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class PureDP(Claim):
 
     @property
     def guessed_right(self) -> float:
-        """Probability, at most, that a guess between two neighbors is right, whatever the output."""
+        """Largest probability that a guess between two neighbors is right, whatever the output."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     def delta_at(self, epsilon: float) -> float:
@@ -100,7 +100,7 @@ class PureDP(Claim):
         return max(0.0, self.epsilon + math.log1p(-delta) + math.log1p(-odds)) if odds < 1 else 0.0
 
     def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
-        """Return the sum of the losses, where it is more than promised."""
+        """Return the sum of the losses, if it exceeds the promise."""
         if epsilon <= self.epsilon * (1 + ROUNDING):
             return None
         return f"epsilon {epsilon:.6g}", f"{self.epsilon:.6g}"

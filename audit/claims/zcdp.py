@@ -20,7 +20,7 @@ class ZCDP(CurveClaim):
     """Zero-concentrated differential privacy: the Renyi divergence of every order ``a`` is at most ``a * rho``.
 
     A group of ``w`` people has ``w**2`` times the rho. The delta at an epsilon holds for every mechanism that keeps the
-    promise, and is not quite the smallest one. Gaussian noise has the delta of ``GaussianDP(sqrt(2 * rho))``.
+    promise, but is not quite the smallest. Gaussian noise has the delta of ``GaussianDP(sqrt(2 * rho))``.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class ZCDP(CurveClaim):
         return math.sqrt(2 * self.rho)
 
     def at_shift(self, shift: float) -> ZCDP:
-        """Return the claim that two normal laws keep, so many standard deviations apart."""
+        """Return the claim whose loss is that of two normal laws, `shift` standard deviations apart."""
         return self.at(shift**2 / 2)
 
     def rarest(self, probability: float) -> float:
-        """Return the smallest probability on a neighbor of an event that has this one, as the divergences say.
+        """Return the smallest probability on a neighbor of an event with this probability, by the divergences.
 
         With order ``a``, ``P**a Q**(1 - a) <= exp(a (a - 1) rho)``; the best order is ``1 + sqrt(log(1 / P) / rho)``.
         The lines of the privacy profile, ``(P - delta) exp(-epsilon)``, have the same envelope.

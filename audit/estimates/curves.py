@@ -248,7 +248,7 @@ def _window(pooled: Floats, percentile: float, multiplier: float) -> float:
 
 
 def whole_people(values: Floats) -> Floats:
-    """Return the nearest whole numbers, halves up: half-to-even would give even numbers more of them."""
+    """Return the nearest whole numbers, halves up: rounding half to even would favor even numbers."""
     return np.floor(values + 0.5)
 
 

@@ -29,8 +29,8 @@ def direct_loss(
 ) -> LossEstimate:
     """Estimate the privacy loss from the released counts of one area in repeated runs on two databases.
 
-    Of all events about one error, this reports the one with the largest ratio, as [1]_ does. The choice is on the same
-    runs, so the result is too high: `measure_loss` chooses on runs of their own.
+    Among all events about one error, this reports the event with the largest ratio, as [1]_ does. It chooses and counts
+    on the same runs, so the result is too high; `measure_loss` chooses on separate runs.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def direct_loss(
     -------
     LossEstimate
         `loss` is ``log(P_x / P_y) / distance``, or NaN if no run on one of the databases met the event. `value` is the
-        largest ``|loss|``, and `interval` that event's. `settings` has the counts.
+        largest ``|loss|``, and `interval` belongs to the same event. `settings` has the counts.
 
     Raises
     ------

@@ -49,17 +49,17 @@ def residual_loss(
 ) -> LossEstimate:
     """Estimate the privacy loss from the errors of all areas, without running the mechanism again.
 
-    If one more person only shifts the error of an area, the shape of the errors' law tells the loss, and the errors of
-    all areas show that shape. This is an estimate that rests on its `assumptions`, and no bound.
+    If one more person only shifts the error of an area, the shape of the error law determines the loss, and the errors
+    of all areas show that shape. The result is an estimate that rests on its `assumptions`, not a bound.
 
-    * ``"lag_tail"`` (`lag`, `at`): ``log(T(k) / T(k + lag)) / lag`` with ``T(k)`` residuals at or above ``k`` or at or
-      below ``-k``. Flat for a geometric law, rising for an average of several.
+    * ``"lag_tail"`` (`lag`, `at`): ``log(T(k) / T(k + lag)) / lag``, where ``T(k)`` counts residuals at or above ``k``
+      or at or below ``-k``. Flat for a geometric law, rising for an average of several.
     * ``"histogram"`` (`percentile`, `multiplier`): ``log(p(k) / p(k + 1))`` for ``|k| <= K``, with the frequencies of
       residuals rounded to whole people (halves up); no smoothing.
     * ``"kde"`` (`bandwidth`, `bandwidth_unit`, `percentile`, `multiplier`): ``log(p(x) / p(x + 1))`` with a Gaussian
       kernel density at the middles of bins one person wide that start at ``-K``. The defaults are those of [1]_.
-    * ``"slope"`` (`change`): rho of zero-concentrated privacy, from ``log(p(x) / p(x + w))`` of bins `w` wide. Of
-      Gaussian noise that is a line over ``x``, and its slope in units of `change` twice rho [3]_.
+    * ``"slope"`` (`change`): rho of zero-concentrated privacy, from ``log(p(x) / p(x + w))`` of bins `w` wide. For
+      Gaussian noise this is a line over ``x``, and its slope in units of `change` is twice rho [3]_.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def residual_loss(
         Where the tails start, in people, 0 or more. By default 0, 0.5, 1, 1.5 and 2 MAD-sd, rounded up likewise.
     bandwidth : float or "robust", optional
         Width of the kernel in units of `bandwidth_unit`, by default 0.15. ``"robust"`` takes the best width for the
-        slope of a normal density [4]_, from the MAD-sd. It is for errors with heavy tails, as of raked tables, which
-        the default blurs. The settings then have a ``"note"``.
+        slope of a normal density [4]_, from the MAD-sd. Use it for errors with heavy tails, as of raked tables. The
+        default blurs these, and says so in a ``"note"`` of the settings.
     bandwidth_unit : {"sd", "people"}, optional
         ``"sd"`` (default): a factor on the residuals' standard deviation, as in scipy. ``"people"``: the standard
         deviation of the kernel itself, as in scikit-learn.
@@ -96,8 +96,8 @@ def residual_loss(
     Returns
     -------
     LossEstimate
-        `value` is the median of ``|loss|`` over the curve, or rho where the method is ``"slope"``. Losses and intervals
-        are NaN where a count is 0.
+        `value` is the median of ``|loss|`` over the curve, or rho if the method is ``"slope"``. Losses and intervals
+        are NaN if a count is 0.
 
     Raises
     ------

@@ -35,7 +35,7 @@ ERRORS, ON_X, ON_Y, RESAMPLES, ENTRIES = range(5)  # numbers of the random strea
 
 
 def exact_output(mechanism: Mechanism, data: Any) -> Floats:
-    """Return what one output of a mechanism would be without noise, by its method ``exact(data)``; finite numbers."""
+    """Return one output of a mechanism without noise, by its method ``exact(data)``, as finite numbers."""
     exact = getattr(mechanism, "exact", None)
     if not callable(exact):
         raise ValueError(f"{mechanism_name(mechanism)} has no exact output to subtract")
@@ -44,7 +44,7 @@ def exact_output(mechanism: Mechanism, data: Any) -> Floats:
 
 
 def releases_for(cells: int) -> int:
-    """Return how many releases a residual estimate takes by default: one, or of small ones as many as show a law."""
+    """Return how many releases a residual estimate takes by default: one, or as many as show a law if it is small."""
     return 1 if cells >= ENOUGH else max(FEWEST, math.ceil(WANTED / cells))
 
 
@@ -60,8 +60,8 @@ def estimate_residuals(
 ) -> LossEstimate:
     """Run a mechanism on one database, and estimate its loss from the errors of all its outputs.
 
-    `runs` are releases: one with 1,000 errors is enough by default, else as many as have 10,000, and at least 30. Of
-    more than 262,144 entries so many are drawn, at random and without looking at their errors. `options` go to
+    `runs` are releases. By default one with 1,000 errors is enough; else as many as have 10,000 errors, and at least
+    30. Of more than 262,144 entries this many are drawn at random, without looking at their errors. `options` go to
     `residual_loss`.
 
     >>> class Noisy:
@@ -104,9 +104,9 @@ def estimate_direct(
 ) -> LossEstimate:
     """Run a mechanism on two databases, and estimate the loss from the error of the entry that the pair changes most.
 
-    `runs` are over both databases. `options` go to `direct_loss`: the errors `at` are by default 17 whole numbers about
-    their median that reach 8 people, or two standard deviations (by the median absolute deviation) if these are more.
-    The settings name the entry, and how many the pair changes.
+    `runs` are over both databases. `options` go to `direct_loss`. By default the errors `at` are 17 whole numbers
+    around their median. They reach 8 people, or two standard deviations (by the median absolute deviation) if that is
+    more. The settings name the entry, and how many entries the pair changes.
 
     >>> class Noisy:
     ...     def exact(self, data):
@@ -182,13 +182,13 @@ def _outputs(
 def estimate_loss(
     mechanism: Mechanism, pair: NeighborPair, *, method: str, data: Any = None, rng: Seed = None, **options: Any
 ) -> LossEstimate:
-    """Estimate the loss of a mechanism; of one with `components`, that of each by itself, and their sum as `value`.
+    """Estimate the loss of a mechanism; if it has `components`, the loss of each, and their sum as `value`.
 
-    `components()` are mechanisms with outputs side by side, independent and each with one law of noise; the curve has a
-    point for each. `data` is the database on which errors are made, the first of the pair by default; `options` go to
+    `components()` are independent mechanisms with outputs side by side, each with one law of noise. The curve has a
+    point for each. `data` is the database on which errors are made, by default the first of the pair. `options` go to
     `estimate_direct` or `estimate_residuals`. Pure losses of independent components add up, and so does rho (Bun and
-    Steinke, 2016, lemma 1.7); an answer that changes by ``c`` loses ``c`` times as much of pure privacy as by 1, and
-    ``c**2`` times as much of rho. Intervals add up as those of independent estimates do.
+    Steinke, 2016, lemma 1.7). An answer that changes by ``c`` loses ``c`` times the pure loss of an answer that changes
+    by 1, and ``c**2`` times its rho. Intervals add up as those of independent estimates do.
     """
     errors = pair.x if data is None else data
     if not callable(getattr(mechanism, "components", None)):

@@ -1,6 +1,6 @@
-"""Exact privacy loss: what the two laws of outputs say, without a single run.
+"""Exact privacy loss, computed from the two laws (distributions) of outputs, without any run.
 
-Which laws noise has lives in `algorithms.noise`.
+`algorithms.noise` has the laws of noise.
 """
 
 from __future__ import annotations

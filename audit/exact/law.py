@@ -134,9 +134,9 @@ class LossDistribution:
         Returns
         -------
         float
-            ``log(sum(p**alpha * q**(1 - alpha))) / (alpha - 1)`` in nats, the limit of it at order 1; from order 1 on
-            infinite where there is infinite mass. Of the losses that are listed: where these only approach the
-            supremum, large finite orders, which weigh the outputs beyond, come out too low.
+            ``log(sum(p**alpha * q**(1 - alpha))) / (alpha - 1)`` in nats, and its limit at order 1; infinite from order
+            1 on if there is infinite mass. It uses only the listed losses. If these only approach the supremum, the
+            divergence of a large finite order is too low, as it weighs the outputs beyond.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class LossDistribution:
         Parameters
         ----------
         other : LossDistribution
-            Of an output that is independent of this one on either database.
+            The loss of an output that is independent of this one on both databases.
         grid : float, optional
             Spacing in nats. With it each law is first spread over a grid that starts at its lowest loss, for large
             tables. Default: list every pair of losses, with equal sums as one outcome.
@@ -243,15 +243,15 @@ class LossDistribution:
         Notes
         -----
         Guarantee: with a grid, `delta_at`, `epsilon_at` and `renyi` are upper bounds, in both orders and however often
-        laws are composed, and `maximum` stays exact. A loss between two points of the grid is split between them so
-        that both `p` and `q` keep their mass; throwing the parts together again undoes it, so that the split output
-        says at least as much as the true one. Rounding every loss up would give a bound too, but in one order only, and
-        with an error of the first instead of the second order in `grid`. Each `quantile` may be off by one spacing a
-        law, and no outcome rises by more, so that `epsilon_at` is too large by less than one spacing a law. Losses that
-        lie on the grid already, as those of equal steps do, are only rearranged.
+        laws are composed. `maximum` stays exact. A loss between two grid points is split between them so that both `p`
+        and `q` keep their mass. Merging the two parts undoes the split, so the split output says at least as much as
+        the true one. Rounding every loss up would also give a bound, but in one order only, and with an error of first
+        instead of second order in `grid`. Each `quantile` may be off by one spacing per law. No outcome rises by more,
+        so `epsilon_at` is too large by less than one spacing per law. Losses that already lie on the grid, such as
+        those of equal steps, are only rearranged.
 
-        The convolution is the plain sum of products: nothing in it is negative, so that every probability above 1e-300
-        keeps its digits. A fast Fourier transform would leave errors of 1e-16 throughout, more than the tails hold.
+        The convolution sums products directly. Nothing is negative, so every probability above 1e-300 keeps its digits.
+        A fast Fourier transform would leave errors of 1e-16 everywhere, more than the tails hold.
 
         References
         ----------
@@ -298,7 +298,7 @@ class LossDistribution:
         times : int
             Number of outputs, at least 1.
         grid : float, optional
-            As for `compose`. Not needed where sums of losses coincide, as those of geometric noise do.
+            As for `compose`. Not needed if sums of losses coincide, as they do for geometric noise.
 
         Returns
         -------
@@ -330,19 +330,19 @@ class LossDistribution:
         return squared.compose(self, grid=grid) if times % 2 else squared
 
     def trimmed(self, mass: float) -> LossDistribution:
-        """Return an upper bound, in both orders, with fewer losses: rare outputs count as impossible on the other side.
+        """Return an upper bound, in both orders, with fewer losses: rare outputs count as outputs of one database only.
 
         Parameters
         ----------
         mass : float
-            Probability, in [0, 1), that each end loses at most: of the largest losses under `p`, of the least under
-            `q`.
+            Largest probability to cut off at each end, in [0, 1): of the largest losses under `p`, of the smallest
+            under `q`.
 
         Returns
         -------
         LossDistribution
-            With what it loses in the infinite and the missing mass. `delta_at` less the added infinite mass is a lower
-            bound.
+            What is cut off is added to the infinite and the missing mass. `delta_at` minus the added infinite mass is a
+            lower bound.
 
         Raises
         ------

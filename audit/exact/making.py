@@ -26,7 +26,7 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
     ----------
     p, q : array_like of float, shape (m,)
         Probabilities of the same `m` outputs on the first and the second database; each adds up to 1. An output with
-        one of them 0 is impossible there. Outputs with both below 1e-290 are left out.
+        probability 0 is impossible on that database. Outputs with both below 1e-290 are left out.
 
     Returns
     -------
@@ -72,14 +72,14 @@ def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:
     Returns
     -------
     LossDistribution
-        Exact as long as a product of two tables has at most 2**20 outputs. Beyond, an upper bound on a grid of up to
-        2**15 steps from the least to the greatest loss: see `LossDistribution.compose`. Steps that all losses share
-        are kept, so that it stays exact where those suffice.
+        Exact as long as a product of two tables has at most 2**20 outputs. Beyond that, an upper bound on a grid of up
+        to 2**15 steps from the smallest to the largest loss: see `LossDistribution.compose`. The grid keeps steps that
+        all losses share, and stays exact if these suffice.
 
     Raises
     ------
     ValueError
-        If their losses span more than floats do.
+        If the losses span more than floats can.
 
     Examples
     --------
@@ -101,12 +101,12 @@ def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:
 def loss_from_logs(
     log_p: Floats, log_q: Floats, supremum: float | None = None, infimum: float | None = None
 ) -> LossDistribution:
-    """Return the same from log-probabilities, which keep the far tails.
+    """Return the law of the privacy loss from log-probabilities, which keep the far tails.
 
     Parameters
     ----------
     log_p, log_q : ndarray of float, shape (m,)
-        Of the same outputs on either database; -inf is impossible.
+        Log-probabilities of the same outputs on the two databases; -inf means impossible.
     supremum, infimum : float, optional
         As in `LossDistribution`.
 

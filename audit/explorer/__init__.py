@@ -1,1 +1,1 @@
-"""The explorer: one page of sheets on which budgets, thresholds and margins are chosen. It knows no sheet by name."""
+"""The explorer: one page of sheets to choose budgets, thresholds and margins. It knows no sheet by name."""

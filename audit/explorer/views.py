@@ -24,7 +24,7 @@ HEAD = 4096  # bytes in which a page says that it is one
 
 
 def explore(name: str, state: State = MappingProxyType({})) -> Explored:
-    """Compute what ``plaudit explore NAME`` shows, from the published settings on.
+    """Compute what ``plaudit explore NAME`` shows, starting from the published settings.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What enters and leaves: files whole or not at all, JSON of bounded size, text for terminals and spreadsheets."""
+"""Input and output: files written whole or not at all, JSON of bounded size, text for terminals and spreadsheets."""

@@ -1,1 +1,1 @@
-"""The measurements: run, choose events, count them on fresh runs, bound the loss; how bounds arise is for `methods`."""
+"""The measurements: run, choose events, count them on fresh runs, bound the loss. `audit.methods` has the bounds."""

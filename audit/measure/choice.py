@@ -67,7 +67,7 @@ class Choice:
         return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
 
     def counted(self, known: Sequence[tuple[Counts, Basis]], *, size: int, selection: int) -> Choice:
-        """Return the choice with counts and basis of each event; of `size` runs so many were for selection."""
+        """Return the choice with counts and basis of each event; `selection` of the `size` runs chose events."""
         events = [replace(one, counts=of, basis=basis) for one, (of, basis) in zip(self.events, known, strict=True)]
         return replace(self, events=tuple(events), size=size, selection=selection)
 
@@ -86,9 +86,9 @@ def choose_event(
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the events that promise most.
 
-    Where runs are `lending`, attacks that learn may take a third of those that should count, of 10,000 or more. If some
-    selection run gives more than the numbers that were expected, all outputs are read as text and the choice begins
-    anew: such an output may tell more than that it is no number.
+    If `lending`, attacks that learn may take a third of the counting runs, if these are 10,000 or more. If a selection
+    run returns more than the expected numbers, the audit reads all outputs as text and chooses again, because such an
+    output may tell more than that it is no number.
     """
     lent = int(LENT * counting) if lending and counting >= ENOUGH else 0
     exploration = candidate_statistics(runs, attack, choosing, lent=lent)
@@ -152,7 +152,7 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counts]:
 
 
 def count_all(chosen: Choice, method: Method, sizes: Sequence[int], size: int, selection: int) -> Choice:
-    """Return a choice with its counts on so many fresh runs, where `size` are made and `selection` of them choose."""
+    """Return a choice with its counts on `sizes` fresh runs; `size` runs are made, and `selection` of them choose."""
     counts = count(chosen, sizes)
     bases = [one.basis_for(method) | chosen.unseen() for one in chosen.events]
     return chosen.counted(list(zip(counts, bases, strict=True)), size=size, selection=selection)
@@ -182,7 +182,7 @@ def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | Non
 
 
 def impossible(statistics: Sequence[Statistic], x: Floats, y: Floats) -> str:
-    """Return what the mechanism's likelihood says of selection runs that one database only can give; empty if nothing.
+    """Return what the mechanism's likelihood says of selection runs that only one database can give; empty if nothing.
 
     It is a note and no witness: where a density is too small for a float, its logarithm is -inf as well.
     """

@@ -68,7 +68,7 @@ def evaluate(
     support: dict[str, Any] | None = None,
     **facts: Any,
 ) -> AuditResult:
-    """Turn counts into bounds, of which the largest is compared with the promise; `facts` are the result's others.
+    """Turn counts into bounds and compare the largest with the promise; `facts` are the other fields of the result.
 
     `begun` is the time of `time.perf_counter` when the audit began, `support` the witness of an unbounded loss.
     """
@@ -118,11 +118,11 @@ def evaluate(
 
 
 def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> tuple[float, int]:
-    """Return the minimum detectable loss of several events together, and the place of its event, which sees most.
+    """Return the minimum detectable loss of several events together, and the place of the event that has it.
 
-    An event that clearly carries less than the promise does not say what would have been found elsewhere: it only
-    counts where no other has power. The loss is infinite where nearly all runs are unlike what selection saw. So many
-    runs were `choosing` events; where the basis says how many of them chose the last one, these matter.
+    An event that clearly shows less than the promise does not say what would have been found elsewhere: it counts only
+    if no other event has power. The loss is infinite if nearly all runs are unlike what selection saw. `choosing` is
+    the number of selection runs, unless the basis says how many of them chose the last event.
     """
     telling, losses = [], [(math.inf, 0)]
     for place, (counts, basis) in enumerate(known):
@@ -136,10 +136,10 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
 
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
-    """Return in how many runs an outcome of one database alone may come once and is called a violation with power 0.8.
+    """Return how rare an outcome of only one database may be: once in this many runs is detected with power 0.8.
 
-    It must be met by enough selection runs to be chosen, and by enough others to be shown. Infinity is for none that
-    is so frequent, and for events that nobody chose.
+    Enough selection runs must meet it to choose it, and enough counting runs to prove it. Infinity means that no
+    outcome is frequent enough, or that nobody chose the events.
     """
     # Each search has one such event. The one with most of the error probability stands for all, whatever their order.
     searched = [one for one in known if "hits" in one[1]]
@@ -170,7 +170,7 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:
     """Return an output that is possible on one database only and that the promise does not forgive.
 
-    The mechanism is asked for its exact law, or for what of it has no counterpart, if it knows either.
+    It asks the mechanism for its exact law, or for the masses without a counterpart, if it knows either.
     """
     if claim.parameter == "delta":  # total variation has a limit, and runs show all of it
         return None

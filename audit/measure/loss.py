@@ -1,4 +1,4 @@
-"""The measurement: run, choose an event, count it on fresh runs, bound the loss, hold it against the promise."""
+"""The measurement: run, choose an event, count it on fresh runs, bound the loss, compare it with the promise."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def measure_loss(
         The two databases.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under the relation of the pair.
-    attack : {"auto", "threshold", "cell", "entries", "likelihood_ratio", "paths", "trained"} or Attack
-        Where to look for the event.
+    attack : str or Attack
+        Where to look for the event: ``"auto"``, or one of `audit.attacks.attack_names`.
     event : Event, optional
         An event that you fix before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included. A fifth as many again, 832 at most, only show what outputs
-        are and whether runs are independent.
+        Runs in all, over both databases, selection included. Further runs, 832 at most and often a tenth as many,
+        only show what outputs are and whether runs are independent.
     selection : float
         Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers.
     confidence : float
@@ -84,17 +84,17 @@ def measure_loss(
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     n_jobs : int
-        Blocks of runs at work at the same time; the result does not depend on it.
+        Number of blocks of runs at work at the same time; the result does not depend on it.
     stop : {"fixed", "early"}
         ``"fixed"`` makes all runs. ``"early"`` makes at most `size`, in stages that begin with 1,000 runs and double.
         It stops when the runs show a violation, or when the minimum detectable loss is a tenth above the promise. Each
         stage chooses a new event; under pure and approximate privacy the guesses of earlier events still count. The
         bound holds whenever the audit stops.
     store : str or pathlib.Path, optional
-        Folder that keeps finished blocks of runs. The same call goes on from them after an audit was killed, and gives
-        the same counts; without `rng` it takes the seed with which the audit began. The audit runs one block of either
-        database again, and refuses a store that does not agree with it, because code or data have changed. The folder
-        holds scores of outputs: delete it once you have saved the result.
+        Folder that keeps finished blocks of runs. If an audit was killed, the same call continues from them and gives
+        the same counts; without `rng` it takes the seed with which the audit began. The audit repeats one block of each
+        database. It refuses a store that does not agree, because code or data have changed. The folder holds scores of
+        outputs: delete it once you have saved the result.
     progress : bool, optional
         Show progress: a bar on a terminal after five seconds, elsewhere a line a minute on standard error. Default: on
         a terminal only.
@@ -124,8 +124,8 @@ def measure_loss(
     changes, singly and jointly, and those whose mean moves although the pair leaves them alone; paths of a tree with
     raking undone, if the mechanism has ``areas``; the exact likelihood ratio, if it has ``log_likelihood``, else the
     scores of trained classifiers; spread and products of entries; digits and residues; sum, extremes and repeats of all
-    entries; the last bits of floats; and what is inside words. It does not see values that differ beyond the ninth
-    decimal, but for those bits: give an `Attack` with statistics of your own.
+    entries; the last bits of floats; and what is inside words. Apart from those bits it does not see differences beyond
+    the ninth decimal: give an `Attack` with statistics of your own.
 
     References
     ----------
@@ -224,7 +224,7 @@ def measure_loss_from_outputs(
     Parameters
     ----------
     outputs_x, outputs_y : array_like, shape (runs, *output)
-        Independent outputs on either database, one a run and in the order of the runs, as `measure_loss` takes them.
+        Independent outputs on each database, one per run and in the order of the runs, as `measure_loss` takes them.
         The numbers of runs may differ.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under `relation`.
@@ -239,7 +239,7 @@ def measure_loss_from_outputs(
     label : str
         What the two databases are, in words.
     confidential : bool
-        Whether they are: the result then says that it is, too.
+        Whether the databases are confidential: the result then says that it is confidential, too.
 
     Returns
     -------

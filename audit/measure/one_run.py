@@ -38,7 +38,7 @@ PLURAL = {"person": "people", "record": "records"}
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """People who are in the counts or not, by a secret coin for each area.
+    """People who are in the counts or not: a secret coin decides for each area.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Canaries:
     cells : ndarray of int, shape (canaries,)
         Cells that hold canaries, as places in the flattened counts, each at most once. Default: all.
     people : int
-        People of each canary: its whole group is in or out, and the loss is that of one, as group privacy allows.
+        People per canary: the whole group is in or out. The loss is that of one person, as group privacy allows.
 
     Raises
     ------
@@ -103,7 +103,7 @@ class Canaries:
         ValueError
             If the output has another shape.
         TypeError
-            If it is words.
+            If the output is words.
         """
         counts, cells = np.asarray(self.counts), np.asarray(self.cells)
         shape = getattr(output, "shape", type(output).__name__)  # mappings and lists have none
@@ -117,14 +117,14 @@ class Canaries:
 
 @dataclass(frozen=True, eq=False)
 class RecordCanaries:
-    """Records that are in the database or not, by a secret coin for each.
+    """Records that are in the database or not: a secret coin decides for each.
 
     Attributes
     ----------
     records : ndarray, shape (n, ...)
-        Records besides the canaries, one a row; there may be none, shape (0, ...). The auditor knows them.
+        Records besides the canaries, one per row; there may be none, shape (0, ...). The auditor knows them.
     canaries : ndarray, shape (canaries, ...)
-        Records that may be in the database too; equal ones are different people.
+        Records that may be in the database too; equal records are different people.
     people : int
         Copies of each canary that are in or out together.
 
@@ -194,10 +194,10 @@ def measure_loss_one_run(
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises when people are added or removed.
     share : float, optional
-        Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. Default: under a
-        pure promise guess each canary of whom the release shows all people or more, or none or fewer, which is best for
-        geometric noise; under an approximate one a half; under a Gaussian or zero-concentrated one by the promise and
-        the number of canaries, for example 0.046 of 10,000 under mu 1.
+        Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. The default
+        depends on the promise. Pure: guess each canary if the release shows all its people or more, or none or fewer,
+        which is best for geometric noise. Approximate: a half. Gaussian or zero-concentrated: by the promise and the
+        number of canaries, for example 0.046 of 10,000 under mu 1.
     score : callable, optional
         Takes the output and returns a number for each canary, shape (canaries,): about 0 if it is out, about 1 if it
         is in. Default: the share of its people that counts show. `RecordCanaries` need one.
@@ -206,32 +206,32 @@ def measure_loss_one_run(
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of coins and noise.
     confidential : bool
-        Whether the database is: the result then says that it is, too.
+        Whether the database is confidential: the result then says that it is confidential, too.
 
     Returns
     -------
     AuditResult
-        With ``size`` 1; its counts are of canaries, out (``"x"``) and in (``"y"``).
+        With ``size`` 1; it counts the canaries that are out (``"x"``) and in (``"y"``).
 
     Raises
     ------
     ValueError
-        If the claim is under ``"replace_one"``, a number is out of range, or scores are not one a canary or NaN.
+        If the claim is under ``"replace_one"``, a number is out of range, or scores are NaN or not one per canary.
     TypeError
         If an argument is of the wrong kind.
 
     Notes
     -----
-    Guarantee: P(measured > true loss for one step) <= 1 - confidence, however the release ties canaries together; but
-    share and score must not be chosen after looking at it.
+    Guarantee: P(measured > true loss for one step) <= 1 - confidence, however canaries depend on each other in the
+    release, if share and score were chosen before looking at it.
     Units: those of the claim, nats but for delta.
 
     Under a pure promise the number of guesses may depend on the release. Under other promises the theorems need a
     number that is fixed beforehand: otherwise a mechanism could use its whole delta on few canaries at a time.
 
     For normal noise with mu 0.5 to 2 the median bound is 0.7 of mu with 10,000 canaries, and 0.8 with 1,000,000. It is
-    not more because the theorem does not assume that canaries lose independently: a mechanism that tells nothing, and
-    everything of all canaries with probability 0.05, may lose more.
+    no more because the theorem does not assume that canaries lose independently. A mechanism that tells everything
+    about all canaries with probability 0.05, and else nothing, may lose more.
 
     References
     ----------

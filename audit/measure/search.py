@@ -1,4 +1,4 @@
-"""Search for the pair of databases that loses most: many are looked at, few are measured, under one confidence."""
+"""Search for the pair of databases that loses most: try many, measure few, under one confidence."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class SearchResult(Reported):
     Attributes
     ----------
     results : tuple of AuditResult
-        One a measured pair, each at ``1 - (1 - confidence) / len(results)``, in the order of the first look.
+        One per measured pair, each at ``1 - (1 - confidence) / len(results)``, in the order of the first look.
     screened : int
-        Pairs that were looked at.
+        Number of pairs of the search.
     screening : int
-        Runs that it took.
+        Number of runs that this took.
     confidence : float
-        That no bound of the family exceeds the true loss of its pair.
+        Confidence that no bound exceeds the true loss of its pair, for all results together.
     """
 
     results: tuple[AuditResult, ...]
@@ -62,7 +62,7 @@ class SearchResult(Reported):
 
     @property
     def verdict(self) -> Verdict:
-        """``"violated"`` if any pair's is, else ``"no power"`` if any pair's is."""
+        """``"violated"`` if any pair has this verdict, else ``"no power"`` if any pair has it."""
         verdicts = {result.verdict for result in self.results}
         order: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
         return next(verdict for verdict in order if verdict in verdicts)
@@ -126,7 +126,7 @@ def search_loss(
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     progress : bool, optional
-        Say how far the search is, as `measure_loss` does.
+        Show progress, as `measure_loss` does.
     **options
         As `measure_loss` takes them, such as ``attack`` and ``n_jobs``.
 
@@ -146,7 +146,7 @@ def search_loss(
     Notes
     -----
     Guarantee: P(any measured > true loss of its pair) <= 1 - confidence, by the inequality of Bonferroni. Trying pairs
-    costs runs, and no confidence, since fresh runs measure.
+    costs runs but no confidence, since the search measures on fresh runs.
     Units: those of the claim, nats but for delta.
 
     Examples
@@ -198,7 +198,7 @@ def search_loss(
 
 
 def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
-    """Return pairs of the same counts and relation, with another person each, from the emptiest cells to the fullest.
+    """Return pairs of the same counts and relation, each with another person, from the emptiest cells to the fullest.
 
     One person is added to one of `most` cells, which are evenly spaced by their counts, or moved from one of them to
     another.
@@ -236,14 +236,14 @@ def _cell(place: int, shape: tuple[int, ...]) -> int | tuple[int, ...]:
 def neighbors_within(
     universe: ArrayLike, most: int, *, relation: Relation = "add_remove", form: Literal["counts", "records"] = "counts"
 ) -> list[NeighborPair]:
-    """Return all pairs of neighbors among the databases of a few people: a proof by cases for small universes.
+    """Return all neighboring pairs among databases of a few people: a proof by cases for small universes.
 
     Parameters
     ----------
     universe : array_like, shape (k, ...)
         The records that a person may have, all different.
     most : int
-        People in the larger database of a pair.
+        Maximum number of people in the larger database of a pair.
     relation : {"add_remove", "replace_one"}
         What one step between neighbors is.
     form : {"counts", "records"}

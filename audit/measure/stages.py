@@ -31,11 +31,11 @@ def count_in_stages(
     share: float,
     coins: np.random.Generator,
 ) -> Choice:
-    """Choose and count in stages, and stop where a violation is shown, or a small one would have been.
+    """Choose and count in stages; stop when the runs show a violation, or would have shown a small one.
 
-    A `share` of each stage chooses events anew, so that an obvious violation costs little. A bound for all looks at
-    once goes on with the guesses at earlier events: a rule may change before the coin of a run is tossed. Any other
-    bound is of the last events alone, and all looks share the error equally. With no share the event is registered.
+    A `share` of each stage chooses new events, so that an obvious violation costs little. A bound for all looks
+    together keeps the guesses of earlier events: a rule may change before the coin of a run is tossed. Any other bound
+    uses the last events only, and all looks share the error equally. With no share the event is registered.
 
     `choose` takes the number of a stage and its runs that choose and count; `count` the runs on `x` and on `y` and the
     number of the look.

@@ -1,4 +1,4 @@
-"""How each family of promises is measured: one file a family, with all that its measurement needs.
+"""How plaudit measures each family of promises: one file per family, with all that its measurement needs.
 
 Theorems live in `audit.bounds`, the search for statistics in `audit.attacks`.
 """

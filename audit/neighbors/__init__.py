@@ -1,6 +1,6 @@
-"""Pairs of neighboring databases, of counts, of records or of tables: what one step between two of them is.
+"""Pairs of neighboring databases (counts, records or tables), and what one step between the two databases is.
 
-What a mechanism makes of them is not looked at here.
+This package runs no mechanism.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class NeighborPair:
     Attributes
     ----------
     x, y : ndarray
-        The two databases, copied: counts of one shape, records, one a row, or tables with the same columns (frames of
-        pandas or polars, lists of dicts). Arrays are read-only. With ``adjacency="declared"``, anything.
+        The two databases, copied: counts of one shape, records (one per row), or tables with the same columns (frames
+        of pandas or polars, lists of dicts). Arrays are read-only. With ``adjacency="declared"``, anything.
     relation : {"add_remove", "replace_one"}
         What one step between neighbors is.
     distance : int
@@ -45,9 +45,9 @@ class NeighborPair:
     label : str
         What the pair is, in words.
     confidential : bool
-        Whether the databases are: every result then says that it is, too.
+        Whether the databases are confidential: every result then says that it is confidential, too.
     key : str, optional
-        Column of a table that names the unit of each row, if a unit may have several. Without it each row is a unit.
+        Table column that names the unit of each row, if a unit may have several rows. Without it each row is a unit.
 
     Raises
     ------
@@ -189,9 +189,9 @@ class NeighborPair:
         Parameters
         ----------
         records : array_like, shape (n, ...)
-            One record a row: the database `x`; it may be empty when it has the columns, shape (0, ...).
+            One record per row: the database `x`. It may be empty if it has the columns, shape (0, ...).
         record : array_like, shape (...)
-            The record that `y` has besides.
+            The additional record of `y`.
         label : str, optional
             What the pair is, in words.
 
@@ -226,13 +226,13 @@ class NeighborPair:
         Raises
         ------
         ValueError
-            If the row lacks a column, has another, or a value that does not fit its column.
+            If the row lacks a column, has an unknown one, or has a value that does not fit its column.
         TypeError
-            If the table is no such table or holds cells that cannot be compared, or the row is no mapping.
+            If the table is of another kind or holds cells that cannot be compared, or the row is not a mapping.
 
         Notes
         -----
-        Cost: all rows of both databases are compared, some 5 s for a million rows of ten columns.
+        Cost: plaudit compares all rows of both databases, about 5 s for a million rows of ten columns.
 
         Examples
         --------
@@ -280,19 +280,19 @@ class NeighborPair:
         unit: Unit = "person",
         label: str = "",
     ) -> NeighborPair:
-        """Add several rows to a table: a group of units, or all rows of units that may have several.
+        """Add several rows to a table: a group of units, or all rows of units that may have several rows.
 
-        How many units the rows are is the distance, by which a measured loss is divided. It is never taken on the
-        caller's word: without `key` each row is a unit of its own, the larger distance and so the smaller loss.
+        The distance is the number of units that the rows belong to; a measured loss is divided by it. plaudit counts
+        the units itself. Without `key` each row is a unit of its own: the larger distance, and so the smaller loss.
 
         Parameters
         ----------
         table : DataFrame of pandas or polars, or list of dict
             The database `x`, as `add_row` takes it.
         rows : sequence of mapping
-            The rows that `y` has besides, at least one, each as `add_row` takes it.
+            The additional rows of `y`, at least one, each as `add_row` takes it.
         key : str, optional
-            Column that names the unit of each row: rows with one name are one unit, which `table` must not have yet.
+            Column that names the unit of each row: rows with the same name are one unit, not yet in `table`.
         unit, label : str
             As in `NeighborPair`.
 
@@ -329,7 +329,7 @@ class NeighborPair:
     def declared(
         cls, x: Any, y: Any, relation: Relation, *, distance: int = 1, unit: Unit = "person", label: str = ""
     ) -> NeighborPair:
-        """Take two databases on the caller's word; every result will say so.
+        """Trust the caller that two databases are neighbors; every result says so.
 
         Parameters
         ----------
@@ -345,7 +345,7 @@ class NeighborPair:
         Raises
         ------
         ValueError
-            If relation, unit or distance is not one of the allowed.
+            If relation, unit or distance is not allowed.
         """
         return cls(x, y, relation, distance, unit, "declared", label or "a declared pair")
 
@@ -354,7 +354,7 @@ class NeighborPair:
         return replace(self, confidential=True)
 
     def under(self, relation: Relation) -> NeighborPair:
-        """Return the same two databases under another relation, with the distance that it gives.
+        """Return the same two databases under another relation, with the distance under that relation.
 
         Replacing is removing and adding, so a replacement is two steps of ``"add_remove"``.
 
@@ -366,7 +366,7 @@ class NeighborPair:
         Raises
         ------
         ValueError
-            If the relation is unknown, or ``"replace_one"`` is asked of an ``"add_remove"`` pair.
+            If the relation is unknown, or an ``"add_remove"`` pair is asked for ``"replace_one"``.
         """
         check_relation(relation)
         if relation == self.relation:

@@ -1,4 +1,4 @@
-"""Sizes and power before any run: how many runs see a violation. Power itself is a matter of each method."""
+"""Sizes and power before any run: how many runs detect a violation. Each method computes its own power."""
 
 from __future__ import annotations
 

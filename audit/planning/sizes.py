@@ -21,7 +21,7 @@ WINDOW = 100_000  # sizes below one that is enough which may be tried too
 
 
 class OutOfReachError(ValueError):
-    """No number of runs that anyone can make would see the violation so often."""
+    """No number of runs that anyone can make would detect the violation with this power."""
 
 
 def plan_size(
@@ -35,29 +35,29 @@ def plan_size(
     share: float = 1.0,
     design: Design = "coins",
 ) -> int:
-    """Return how many runs an audit needs to call a mechanism violated that loses more than it promises.
+    """Return how many runs an audit needs to detect a violation of a given size.
 
     Parameters
     ----------
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         The promise for one step. Its neighbor relation changes no number here.
     violation : float
-        True loss over the promise, more than 1: of epsilon, at the same delta, of rho or of mu.
+        True loss divided by the promise, more than 1: in epsilon at the same delta, in rho or in mu.
     confidence : float
-        One-sided, in (0, 1), as the audit will have it.
+        One-sided confidence of the audit, in (0, 1).
     power : float
-        Probability of the verdict, in (0, 1).
+        Probability of the verdict ``"violated"``, in (0, 1).
     distance : int
         Steps between the two databases.
     selection : float
         Share of the runs that choose the event, in [0, 1); 0 if the best event is registered beforehand, and all runs
         count it. A single run spends none.
     share : float
-        Share of the runs that meet the event, in (0, 1], under pure and approximate privacy. Below 1 it must be
+        Share of the runs that meet the event, in (0, 1], under pure and approximate privacy. Below 1 the event must be
         registered, since selection runs would often choose another one.
     design : {"coins", "outputs", "one_run"}
-        How you will measure: by `measure_loss`; by `measure_loss_from_outputs`, with as many outputs on either
-        database; or by `measure_loss_one_run`.
+        How you will measure: by `measure_loss`; by `measure_loss_from_outputs`, with equally many outputs on both
+        databases; or by `measure_loss_one_run`.
 
     Returns
     -------
@@ -78,22 +78,22 @@ def plan_size(
     The plan is for a mechanism whose outputs are one number a run and show its whole loss:
 
     - pure privacy: randomized response on the coin. `share` of the runs meet the event, on both databases together;
-    - approximate privacy: the same, but with the probability delta of the pair the answer is true for sure, and looks
-      like any other;
+    - approximate privacy: the same, but with probability delta of the pair the answer is certainly true, and looks like
+      any other;
     - Gaussian and zero-concentrated privacy: two normal laws at the shift that has this loss, without a likelihood;
     - one run: every canary is such a coin or normal law, independent of the others.
 
     Another mechanism of the same loss may need more runs, if its loss hides in rare events or in one entry of many. The
-    power is exact for games whose event is registered. If runs choose it, the plan gives 5% of the error probability to
-    a second event, as about half of the audits do. For regions and divergences the plan simulates the choice with a
-    fixed seed: sizes are then good to a few percent, power to 3 percentage points.
+    power is exact for games whose event is registered. If runs choose the event, the plan gives 5% of the error
+    probability to a second event, as about half of the audits do. For regions and divergences the plan simulates the
+    choice with a fixed seed: sizes are then accurate to a few percent, power to 3 percentage points.
 
     A plan does not hold for audits with ``stop="early"``.
 
     References
     ----------
     .. [1] Chernick and Liu, "The Saw-Toothed Behavior of Power versus Sample Size and Software Solutions", 2002: the
-       size returned is the first at which the power is reached; a few above it may fall short, by little.
+       size returned is the first that reaches the power; a few larger sizes may fall slightly short.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def plan_violation(
     share: float = 1.0,
     design: Design = "coins",
 ) -> float:
-    """Return the smallest violation that so many runs detect.
+    """Return the smallest violation that a given number of runs detects.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def plan_violation(
     Returns
     -------
     float
-        True loss over the promise, at least 1; infinite if so many runs detect none with that power.
+        True loss divided by the promise, at least 1; infinite if the runs detect none with that power.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def plan_power(
     share: float = 1.0,
     design: Design = "coins",
 ) -> float:
-    """Return how often so many runs call a mechanism violated that loses more than it promises.
+    """Return the probability that a given number of runs detects a violation of a given size.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def plan_power(
     Returns
     -------
     float
-        Probability of the verdict.
+        Probability of the verdict ``"violated"``.
 
     Examples
     --------

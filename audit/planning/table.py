@@ -25,22 +25,22 @@ SHOWN = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations
 
 @dataclass(frozen=True)
 class PlanTable:
-    """How many runs detect each of several violations; or, of so many runs, how often each is detected.
+    """How many runs detect each of several violations; or how often a given number of runs detects each.
 
     Attributes
     ----------
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         The promise for one step.
     power : float
-        Asked for; with it the smallest violation of so many runs is detected.
+        The power asked for: the runs detect `smallest` with it.
     runs : int or None
-        As many as there are, if the question was what they detect.
+        The given number of runs, if the question was what they detect.
     smallest : float or None
-        Then the smallest violation that they detect: true loss over the promise.
+        In that case, the smallest violation that they detect: true loss divided by the promise.
     audit : dict
         confidence, distance, selection, share and design, as of `plan_size`.
     rows : tuple of dict
-        One a violation: ``violation``, the true loss by the name of its parameter, and ``runs`` (None: out of reach)
+        One per violation: ``violation``, the true loss by the name of its parameter, and ``runs`` (None: out of reach)
         or ``power``.
     """
 
@@ -66,7 +66,7 @@ class PlanTable:
         )
 
     def to_frame(self) -> Any:
-        """Return one row a violation as a data frame."""
+        """Return a data frame with one row per violation."""
         return frame(list(self.rows))
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -75,7 +75,7 @@ class PlanTable:
         Raises
         ------
         ValueError
-            If the plan is of what so many runs detect.
+            If the plan says what a given number of runs detects.
         """
         from audit.results.plots import house_style, plot_plan  # matplotlib is slow to import
 
@@ -113,16 +113,16 @@ def plan_table(
     design: Design = "coins",
     done: Callable[[int], None] = lambda _: None,
 ) -> PlanTable:
-    """Return how many runs detect each of several violations, or how often so many runs detect them.
+    """Return how many runs detect each of several violations, or how often a given number of runs detects each.
 
     Parameters
     ----------
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         The promise for one step.
     violations : sequence of float
-        True losses over the promise, each more than 1.
+        True losses divided by the promise, each more than 1.
     runs : int, optional
-        Ask the reverse: what so many runs detect.
+        Ask the reverse: what this many runs detect.
     power, confidence, distance, selection, share, design
         As in `plan_size`.
     done : callable
@@ -131,7 +131,7 @@ def plan_table(
     Returns
     -------
     PlanTable
-        The violations in their order, each once.
+        The violations in increasing order, each once.
 
     Raises
     ------

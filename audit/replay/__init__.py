@@ -1,12 +1,12 @@
-"""Record and replay: a deterministic check, of pipelines too slow to sample, and the exact change of every noisy query.
+"""Record and replay: a deterministic check of pipelines too slow to sample, with the exact change of every noisy query.
 
-A mechanism runs on a database, with what its noise primitives are given and what they answer recorded. It runs on the
-neighbor, where the primitives give **the same answers**, and not just the same noise: to an observer who sees nothing
-but answers both runs then are one, and whatever depends on them may not differ. (With the same noise, sound code that
-looks at noisy values would branch otherwise, and be accused.) So one pair of runs shows a violation: another number,
-order or shape of draws, a scale that depends on the data, a value that changes beyond what is declared, an output that
-knows more than the answers. A run without one shows nothing: other answers may lead elsewhere. Lower bounds from many
-runs are not here: see `audit.measure.loss`.
+A mechanism runs on a database, and plaudit records the inputs and answers of its noise primitives. It then runs on the
+neighbor, where the primitives give **the same answers**, not just the same noise. An observer who sees only answers
+cannot tell the two runs apart, so nothing that follows from the answers may differ. (With the same noise, sound code
+that looks at noisy values would branch differently, and be accused.) One pair of runs can thus show a violation:
+another number, order or shape of draws, a scale that depends on the data, a value that changes more than declared, or
+an output that reveals more than the answers. A pair without a violation proves nothing: other answers may lead
+elsewhere. For lower bounds from many runs see `audit.measure.loss`.
 
 References
 ----------

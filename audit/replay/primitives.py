@@ -24,26 +24,26 @@ def primitive(
     sensitivity: str | Declared = None,
     query: str | None = None,
 ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
-    """Make a function of one's own known as a noise primitive: what it returns may be published, what it is given not.
+    """Register your own function as a noise primitive: what it returns may be published, its input may not.
 
     Parameters
     ----------
     value : str
         Name of the argument with the exact numbers.
     law : str or callable, optional
-        Name of the argument that is the law or the scale of the noise; or a function of some of the arguments, by their
-        names, that returns it. Only of additive noise with one of the laws of `algorithms.noise` is the exact loss
-        known; without a law nobody notices a scale that depends on the data.
+        Name of the argument that is the law or the scale of the noise; or a function that takes some of the arguments,
+        by name, and returns it. The exact loss is known only for additive noise with a law of `algorithms.noise`.
+        Without a law, replay does not notice a scale that depends on the data.
     sensitivity : str, float or (float, float), optional
-        Name of an argument; or by how much one step between neighbors changes the numbers at most: in L1, and so in L2,
-        or in each, of which one may be None.
+        Name of an argument; or the most that one step between neighbors changes the numbers: in L1 (and so in L2), or a
+        pair for L1 and L2, one of which may be None.
     query : str, optional
         Name of the argument that says what the numbers are. Default: the name of the function.
 
     Returns
     -------
     callable
-        A decorator. Outside of `audit.replay` the function stays as it is. An exception that it raises is an answer.
+        A decorator. Outside of `audit.replay` the function stays as it is. Its exceptions count as answers.
 
     Raises
     ------

@@ -29,7 +29,7 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in the message of an error: another o
 
 
 class Sensitivity(NamedTuple):
-    """By how much one step between neighbors changes a query at most; None where nothing is said."""
+    """The most that one step between neighbors changes a query; None if not declared."""
 
     l1: float | None
     l2: float | None

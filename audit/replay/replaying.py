@@ -62,14 +62,14 @@ def replay(
     claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
         What the mechanism promises, under the relation of the pair. Default: its own claim, if it has one.
     size : int, optional
-        Pairs of runs, each with other noise, by default 1. With ``observe="time"`` the timed runs, by default 200.
+        Number of pairs of runs, each with new noise; default 1. With ``observe="time"``, of timed runs; default 200.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     observe : {"output", "time"}
         What an observer sees besides answers and exceptions: the output; or the output and how long a run takes.
     released : bool, optional
-        Whether answers may be published, so that the promise must cover what they lose together. Default: those that
-        the output contains.
+        Whether answers may be published, so that the promise must cover their joint loss. Default: only the answers
+        that the output contains.
 
     Returns
     -------
@@ -85,18 +85,18 @@ def replay(
 
     Notes
     -----
-    Guarantee: every violation was seen in runs, and no noise hides it, if primitives draw all noise that hides the
-    data, their answers depend only on what they get, and an observer may see the answers. For losses the last is not
-    taken for granted, since sparse vectors, noisy maxima and retries keep answers to themselves and lose less. A
-    violation of kind ``"loss"`` counts only queries of which every number stands unchanged in the output, in this run
-    and 20 with other answers; with ``released=True``, on the caller's word, it counts all queries. Otherwise a note
-    tells the loss, and no violation follows. A violation of kind ``"time"`` may be chance: a mechanism whose time does
-    not depend on the data is accused with probability 1e-6 at most.
+    Guarantee: every violation was seen in runs, and no noise hides it, on three conditions: primitives draw all noise
+    that hides the data, their answers depend only on their inputs, and an observer may see the answers. For losses the
+    last condition is not assumed, since sparse vectors, noisy maxima and retries keep answers secret and lose less. A
+    violation of kind ``"loss"`` counts only queries whose numbers all stand unchanged in the output, in this run and in
+    20 with other answers. With ``released=True`` it trusts the caller, and all queries count. Otherwise a note states
+    the loss, and no violation follows. A violation of kind ``"time"`` may be chance: a mechanism whose time does not
+    depend on the data is accused with probability at most 1e-6.
 
     Before a difference counts as a violation, twenty runs on `x` and as many on `y` repeat it with the same answers and
-    other generators. Only what is alike in all of them is evidence, since the mechanism may draw random numbers outside
-    of the primitives. A primitive whose generator is in the same state nevertheless has noise that can be computed.
-    Four more runs (20 before a loss is a violation) have new answers: if one of them makes other queries, the queries
+    other generators. Only what is the same in all of them is evidence, since the mechanism may draw random numbers
+    outside of the primitives. If a primitive's generator is in the same state nevertheless, its noise can be computed.
+    Four more runs (20 before a loss is a violation) have new answers. If one of them makes other queries, the queries
     depend on answers, and the losses do not add up to one law. Replay does not see draws in threads and processes that
     the mechanism starts. If a mechanism keeps what it computed on `x`, replay may never see it read `y`.
 

@@ -29,19 +29,19 @@ class Query:
     Attributes
     ----------
     name : str
-        What they are; "noise by itself" of a draw that no value was handed over with.
+        What they are; "noise by itself" for a draw without a value.
     shape : tuple of int
-        Of the draw.
+        Shape of the draw.
     law : str
-        Of the noise on `x`, in words.
+        Law of the noise on `x`, in words.
     l1_change, l2_change : float or None
-        By how much they differ between the databases, exactly.
+        How much the values differ between the databases, exactly.
     declared : Sensitivity or None
-        By how much they may, as the mechanism has it, for one step between its neighbors.
+        How much they may differ in one step between neighbors, as the mechanism declares.
     losses : tuple of LossDistribution or None
-        What the change costs, in independent parts; None where it is not known.
+        The loss of the change, in independent parts; None if it is not known.
     exact : bool
-        Whether that is exact as a whole, or only in the maximum.
+        Whether `losses` are exact as a whole, or only in the maximum.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Query:
 
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
-        """Law of the privacy loss of this query by itself, or None where it is not known."""
+        """Law of the privacy loss of this query by itself, or None if it is not known."""
         return None if self.losses is None else _composed(self.losses)
 
     @property
@@ -70,7 +70,7 @@ class Query:
 
     @property
     def rho(self) -> float | None:
-        """Half its Renyi divergence of order 2: of Gaussian noise all that it spends."""
+        """Half its Renyi divergence of order 2: for Gaussian noise, all of the rho that it spends."""
         return half_divergence(self.losses) if self.losses is not None and self.exact else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,12 +88,12 @@ class Replay(ReplayRecord):
     Attributes
     ----------
     queries : tuple of Query
-        All draws on `x`, in their order, with the change of what was handed over. Where the runs part, those before.
+        All draws on `x`, in order, with the change of their values. If the two runs diverge, only the draws before.
     violations : tuple of Violation
         What is proved.
     known : bool
-        Whether the queries are all that answers come from, and the same in at least 4 runs with other answers: chosen
-        beforehand, as far as those tell.
+        Whether all answers come from these queries, and at least 4 runs with other answers ask the same queries. As far
+        as those runs show, the queries are then fixed beforehand.
     """
 
     queries: tuple[Query, ...]  # type: ignore[assignment]
@@ -104,11 +104,11 @@ class Replay(ReplayRecord):
 
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
-        """Law of the privacy loss of all queries together; of either order, for noise is symmetric.
+        """Law of the privacy loss of all queries together, the same in both orders because noise is symmetric.
 
-        None where it is not known: a law is not, noise was drawn by itself or elsewhere, the runs parted, or which
-        queries are asked depends on answers, as far as a few runs tell. What is released past the noise is not in it,
-        and where answers stay inside the mechanism it is an upper bound.
+        None if it is not known: a law is unknown, noise was drawn without a value or elsewhere, the runs diverged, or
+        the queries depend on answers, as far as a few runs show. It does not cover what is released without noise. If
+        answers stay inside the mechanism, it is an upper bound.
         """
         parts = [query.losses for query in self.queries]
         if not self.known or None in parts:
@@ -119,7 +119,7 @@ class Replay(ReplayRecord):
         return str(self.record())
 
     def record(self, **provenance: Any) -> ReplayRecord:
-        """Return what a file keeps of it, with where it comes from."""
+        """Return the record that a file keeps, with its provenance."""
         values = {one.name: getattr(self, one.name) for one in fields(ReplayRecord)} | {"provenance": provenance}
         values["queries"] = tuple(query.to_dict() for query in self.queries)
         values["violations"] = tuple({"kind": one.kind, "sentence": one.sentence} for one in self.violations)
@@ -130,7 +130,7 @@ class Replay(ReplayRecord):
         return self.record().to_dict()
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return all queries as texts, names in one line and cut: the names of the columns, then a query a row."""
+        """Return all queries as texts: the column names, then one row per query, with its name in one line and cut."""
         rows: list[tuple[str, ...]] = [("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")]
         return rows + [
             (
@@ -145,11 +145,11 @@ class Replay(ReplayRecord):
         ]
 
     def messages(self) -> list[str]:
-        """Return all violations, then all notes, a line each."""
+        """Return all violations, then all notes, one line each."""
         return [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
 
     def table(self) -> str:
-        """Return all queries, in columns, violations and notes as text: as confidential as the databases."""
+        """Return queries (in columns), violations and notes as text, which is as confidential as the databases."""
         rows, messages = self.rows(), self.messages()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -24,7 +24,7 @@ CAMEL = str.maketrans({letter: f" {letter.lower()}" for letter in map(chr, range
 
 @dataclass(frozen=True)
 class Violation:
-    """What one pair of runs shows.
+    """A violation that one pair of runs shows.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Violation:
     sentence : str
         What was seen.
     confidential : bool
-        Whether the databases are, of which it tells.
+        Whether the databases that it describes are confidential.
     """
 
     kind: Kind

@@ -51,12 +51,12 @@ ACCENTS = dict(zip(MARKS, "`'^~=u.\"rHvc", strict=True))
 
 
 def to_lines(audits: Named) -> str:
-    """Return one line an audit, which begins with its name if that is not its mechanism's."""
+    """Return one line per audit; it begins with the audit's name unless that is its mechanism's."""
     return _lines([str(audit) if name == audit.mechanism else f"{printable(name)}: {audit}" for name, audit in audits])
 
 
 def to_text(audits: Named) -> str:
-    """Return a table of plain text, one line an audit, as long as it takes."""
+    """Return a table of plain text with one line per audit, however long."""
     rows = [list(COLUMNS.values()), *(list(cells.values()) for cells in _rows(audits))]
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, ["-" * width for width in widths])
@@ -79,8 +79,8 @@ def to_markdown(audits: Named) -> str:
 def to_latex(audits: Named) -> str:
     r"""Return a ``tabular`` of LaTeX, which needs no package: a fragment for ``\input``.
 
-    It is in ASCII: letters with accents are commands, and letters of other scripts the numbers of their code points,
-    since no font of LaTeX's own has them.
+    It is in ASCII: letters with accents are commands. Letters of other scripts are the numbers of their code points,
+    since LaTeX's own fonts lack them.
     """
     kinds = ["r" if key in RIGHT else "p{4cm}" if key in WIDE else "l" for key in COLUMNS]
     texts = [["".join(map(_latex_letter, words)) for words in cells.values()] for cells in (COLUMNS, *_rows(audits))]
@@ -93,8 +93,8 @@ def to_latex(audits: Named) -> str:
 def to_csv(audits: Named) -> str:
     r"""Return comma-separated values as RFC 4180 has them, with a header and lines that end in ``"\r\n"``.
 
-    Words are quoted, with an apostrophe before what a spreadsheet would compute, as `audit.io.text.in_cell` sets it;
-    numbers are not.
+    Words are quoted, and an apostrophe precedes what a spreadsheet would compute (see `audit.io.text.in_cell`). Numbers
+    are not quoted.
     """
     lines = []
     for name, audit in audits:
@@ -113,7 +113,7 @@ def to_json(results: Results) -> str:
 def to_annotations(results: Results, known_bugs: Collection[str] = ()) -> str:
     """Return workflow commands of GitHub: an error for each violation, a warning for each result without power.
 
-    A violation of a known bug is expected, and has none.
+    A violation of a known bug is expected, and gets no error.
     """
     lines = []
     for name, result in results:

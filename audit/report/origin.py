@@ -26,7 +26,7 @@ def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def public_origin(result: AuditResult) -> list[tuple[str, str]]:
-    """Return of a provenance what is known to disclose nothing: versions of known packages, and the day."""
+    """Return what is known to disclose nothing in a provenance: versions of known packages, and the day."""
     versions = result.provenance.get("software")
     versions = versions if isinstance(versions, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
@@ -50,7 +50,7 @@ def day_of(provenance: Mapping[str, Any]) -> str:
 def reproduction(result: AuditResult) -> tuple[str, list[str]]:
     """Return how to make a result again, in words and in lines: the command that made it, or Python.
 
-    In the lines of Python, whatever a file says stands in comments, but for numbers.
+    In the lines of Python, whatever comes from a file stands in comments, except numbers.
     """
     command = result.provenance.get("command")
     if isinstance(command, str):

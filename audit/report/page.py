@@ -72,12 +72,12 @@ def report_parts(
     published: Collection[str] = (),
     through: Callable[[Collection[Any]], Iterable[Any]] = iter,
 ) -> Iterator[str]:
-    """Yield saved results, at least one, as an HTML page that needs nothing but itself: the same for the same results.
+    """Yield saved results, at least one, as a self-contained HTML page; the same results give the same page.
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
     parameters, times, and the names of mechanisms that are not `published`. It keeps its title, author and question.
-    Without a title, the algorithms are it. Audits named among the `known_bugs` are expected to show a violation, and
-    counted by themselves. Audits go `through` what tells how far the work is.
+    Without a title, the algorithms are the title. Audits named in `known_bugs` are expected to show a violation, and
+    are counted separately. Audits go `through` a function that shows progress.
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")

@@ -114,7 +114,7 @@ def worst_first(audits: Sequence[tuple[str, AuditResult]]) -> list[tuple[str, Au
 
 
 def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
-    """Return in a sentence what audits of promises, at least one, come to."""
+    """Return the conclusion from audits of promises, at least one, in a sentence."""
     verdicts = [result.verdict for _, result in audits]
     broken, idle, every = verdicts.count("violated"), verdicts.count("no power"), number_of(len(audits), "audit")
     if broken:
@@ -238,7 +238,7 @@ def unseen(result: AuditResult) -> list[str]:
 
 
 def remedy(result: AuditResult, option: str = "") -> str:
-    """Return how many runs, or people at once, would give power to an audit that has none; of another, nothing.
+    """Return how many runs, or people at once, would give power to an audit without it; empty for another audit.
 
     `option` says how to ask for more runs. The minimum detectable loss has to come down to twice the promise. Its
     excess over the promise shrinks as one over the square root of the runs, and as one over the people; rho goes with

@@ -1,4 +1,4 @@
-"""`AuditResult`: a promise held against counted runs, and the verdict that follows from its numbers."""
+"""`AuditResult`: a promise compared with counted runs, and the verdict that follows from its numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ADDED: dict[str, Any] = {
 class AuditResult(Reported):
     """A promise compared with counted runs.
 
-    `measured` is a lower bound on the loss at the stated confidence: it can refute the promise and never confirm it.
+    `measured` is a lower bound on the loss at the stated confidence: it can refute the promise, but never confirm it.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ class AuditResult(Reported):
     searched : str
         What the audit chose the event from.
     counts : dict
-        For ``"x"`` and ``"y"``: counting ``runs`` on that database, and in how many the event guessed either, or how
-        many fell into each bin of a likelihood ratio.
+        For ``"x"`` and ``"y"``: the counting ``runs`` on that database, and in how many the event guessed each
+        database, or how many are in each bin of a likelihood ratio.
     pair : str
         The two databases, in words.
     relation : {"add_remove", "replace_one"}
@@ -75,17 +75,17 @@ class AuditResult(Reported):
     distance : int
         Steps between the two databases; every loss here is for one step.
     adjacency : {"verified", "declared"}
-        Whether that distance was computed.
+        Whether plaudit computed that distance.
     bound : str
         The theorem behind `measured`.
     confidence : float
-        One-sided, of everything that the audit searched.
+        One-sided, for everything that the audit searched.
     size, selection : int
         Runs in all, and those of them that chose the event.
     ceiling : float
-        Largest bound that so many runs could give: an epsilon, delta, rho or mu, as of the claim.
+        Largest bound that this number of runs could give: an epsilon, delta, rho or mu, as in the claim.
     detectable : float
-        Minimum detectable loss: the smallest one that so many runs call a violation with power 0.8, selection included.
+        Minimum detectable loss: the smallest that this many runs call a violation with power 0.8, selection included.
     support : dict or None
         The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
     seed_entropy : int or None
@@ -95,21 +95,21 @@ class AuditResult(Reported):
     seconds : float
         Wall time.
     basis : dict
-        What a bound needs besides the counts: `audit.review.verify.verify_result` computes it again.
+        What a bound needs besides the counts: `audit.review.verify.verify_result` computes the bound again.
     confidential : bool
         Whether the databases are confidential: then so are event, counts and labels.
     attack : str
         The attack that found the event; empty in files of earlier schemas.
     tried : tuple of str
-        The attacks that had something to look at.
+        The attacks that found something to look at.
     notes : tuple of str
-        What a reader should know besides, such as warnings of the mechanism and how often they came.
+        What else a reader should know, such as warnings of the mechanism and how often they came.
     others : tuple of dict
         Events that the same runs counted and that proved less: ``event``, ``attack``, ``counts``, ``basis``, ``notes``,
         and the bound, ``measured``. All events share the error probability.
     rare : float
-        How rare an outcome of one database alone may be: if it came once in so many runs, the audit would have called
-        it a violation with power 0.8. Infinite if no runs could tell, or the event was registered.
+        How rare an outcome that only one database can give may be: had it come once in this many runs, the audit would
+        have called it a violation with power 0.8. Infinite if no runs could tell, or the event was registered.
     """
 
     mechanism: str
@@ -190,7 +190,7 @@ class AuditResult(Reported):
 
     @property
     def design(self) -> Design:
-        """How the runs were made: coins picked their databases, they ran elsewhere, or there was only one."""
+        """How the runs were made: by plaudit on both databases ("coins"), elsewhere ("outputs"), or in one run."""
         if self.bound == ONE_RUN:
             return "one_run"
         from_outputs = self.mechanism == GIVEN_OUTPUTS if self.redacted else "runs_x" in self.parameters
@@ -198,7 +198,7 @@ class AuditResult(Reported):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the audit; a file that somebody made may have none."""
+        """The parameters of the audit; a file written by hand may have none."""
         parameters = self.provenance.get("parameters")
         return parameters if isinstance(parameters, dict) else {}
 
@@ -231,7 +231,7 @@ class AuditResult(Reported):
 
     @property
     def far(self) -> bool:
-        """Whether the largest bound is so far below the promise that the counted events hardly show that much.
+        """Whether the largest bound is so far below the promise that the counted events can hardly show such a loss.
 
         The result then announces no minimum detectable loss: the loss may lie elsewhere.
         """
@@ -269,7 +269,7 @@ class AuditResult(Reported):
 
     @property
     def redacted(self) -> bool:
-        """Whether it is what `redact` left."""
+        """Whether `redact` made this result."""
         return self.event == self.pair == self.searched == REDACTED
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -336,7 +336,7 @@ class AuditResult(Reported):
         return result
 
     def to_json(self, path: str | Path) -> None:
-        """Write the result to a file, whole or not at all. Only its owner can read a confidential one.
+        """Write the result to a file, whole or not at all. Only its owner can read a confidential file.
 
         Raises
         ------
@@ -353,7 +353,7 @@ class _Provenance(TypedDict, total=False):
 
 
 def is_far(measured: float, promised: float, detectable: float) -> bool:
-    """Return whether a bound is so far below a promise that its event hardly carries as much; all are budgets.
+    """Return whether a bound is so far below a promise that its event can hardly show as much; all are budgets.
 
     Returns
     -------
@@ -364,7 +364,7 @@ def is_far(measured: float, promised: float, detectable: float) -> bool:
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
-    """Return what numbers say of a promise.
+    """Return the verdict on a promise that follows from the numbers.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool
     Returns
     -------
     {"violated", "not refuted", "no power"}
-        The last when the minimum detectable loss is more than twice the promise.
+        The last if the minimum detectable loss is more than twice the promise.
     """
     if unbounded or not measured <= claim:
         return "violated"

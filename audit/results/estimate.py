@@ -37,11 +37,11 @@ class LossEstimate(Reported):
     at : ndarray of float, shape (m,)
         The place of each event on the axis of errors, in people.
     loss : ndarray of float, shape (m,)
-        Estimated log-ratio for one person, in nats; NaN where no run tells it.
+        Estimated log-ratio for one person, in nats; NaN if no run shows it.
     low, high : ndarray of float, shape (m,)
         Pointwise interval of `confidence`; NaN where there is none.
     value : float
-        `statistic` of the curve, in nats: one number for a table.
+        `statistic` of the curve, in `unit`: one number for a table.
     interval : tuple of float
         Interval of `confidence` around `value`.
     confidence : float
@@ -49,7 +49,7 @@ class LossEstimate(Reported):
     assumptions : tuple of str
         What must be true for the estimate to mean a privacy loss.
     size, areas : int
-        Runs (over both databases if there are two), and residuals a run.
+        Runs (over both databases if there are two), and residuals per run.
     settings : dict
         Every setting that the numbers depend on, as plain lists, numbers and strings.
     statistic : str
@@ -73,7 +73,7 @@ class LossEstimate(Reported):
 
     @property
     def maximum(self) -> float:
-        """Largest ``|loss|`` on the curve: biased upwards by the noise of the tails, and unbounded in the window."""
+        """Largest ``|loss|`` on the curve: biased upwards by noise in the tails, and unbounded as the window grows."""
         return float(np.nanmax(np.abs(self.loss)))
 
     @property

@@ -61,7 +61,7 @@ COLUMNS = {
 
 
 def scale_of(claim: Claim) -> str:
-    """Return what losses are measured in, for axes and legends.
+    """Return the parameter and unit of losses, for axes and legends.
 
     Parameters
     ----------

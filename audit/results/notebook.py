@@ -54,7 +54,7 @@ class Reported(ABC):
         """Return the title of the page, and its audits or estimates, each with its name."""
 
     def report(self, path: str | Path) -> None:
-        """Write the result as an HTML page, as ``plaudit report`` does; a confidential one is for its owner alone.
+        """Write the result as an HTML page, as ``plaudit report`` does; only its owner can read a confidential page.
 
         Raises
         ------

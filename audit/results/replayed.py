@@ -27,23 +27,23 @@ class ReplayRecord:
     mechanism, pair : str
         Their names.
     relation : {"add_remove", "replace_one"}
-        Of the pair.
+        Relation of the pair.
     claim : Claim or None
-        What is promised for the pair; None where nothing is.
+        The promise for the pair; None if there is none.
     queries : tuple of dict
-        All draws in their order, each with its law, its change and what that costs.
+        All draws in order, each with its law, its change and the loss of that change.
     violations : tuple of dict of str
         What is proved: ``kind`` and ``sentence``.
     notes : tuple of str
         What could not be evaluated, and why.
     evaluated, known : bool
-        Whether anything could be evaluated, and whether the queries are all that answers come from.
+        Whether anything could be evaluated, and whether all answers come from these queries.
     size, seed : int
-        Pairs of runs, and what reproduces them.
+        Number of pairs of runs, and the seed that reproduces them.
     seconds : float
-        What it took.
+        Wall time.
     confidential : bool
-        Whether the databases are, and so all that is said here.
+        Whether the databases are confidential, and so is this record.
     provenance : dict
         Software, platform, time and command.
     """
@@ -65,7 +65,7 @@ class ReplayRecord:
 
     @property
     def verdict(self) -> Verdict:
-        """What it comes to: "violated", "not refuted", or "no power" where nothing could be evaluated."""
+        """The verdict: "violated", "not refuted", or "no power" if nothing could be evaluated."""
         return "violated" if self.violations else "not refuted" if self.evaluated else "no power"
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""Saved results against themselves and against each other: verify and compare; nothing here runs a mechanism."""
+"""Verify saved results against their own counts, and compare them with each other. Nothing here runs a mechanism."""

@@ -36,7 +36,7 @@ SAME = (
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What became of one audit; old or new is None where there is none."""
+    """What became of one audit; old or new is None if there is none."""
 
     name: str
     old: AuditResult | None
@@ -52,8 +52,7 @@ class Change:
 class Comparison:
     """What became of all audits, in the order of their names.
 
-    `confidence` is that with which no counts are called changed, if none of the algorithms did: over all audits
-    together.
+    With probability `confidence` no counts are called changed if no algorithm changed, over all audits together.
     """
 
     changes: tuple[Change, ...]
@@ -61,12 +60,12 @@ class Comparison:
 
     @property
     def compared(self) -> int:
-        """How many audits there are before and after."""
+        """Number of audits that are there both before and after."""
         return sum(change.old is not None and change.new is not None for change in self.changes)
 
     @property
     def tested(self) -> int:
-        """Of how many of them the counts were tested."""
+        """Number of those audits whose counts were tested."""
         return sum(change.p_value is not None for change in self.changes)
 
     @property
@@ -81,7 +80,7 @@ class Comparison:
 
     @property
     def confidential(self) -> bool:
-        """Whether any of the databases are."""
+        """Whether any of the databases are confidential."""
         return any(one is not None and one.confidential for change in self.changes for one in (change.old, change.new))
 
 
@@ -92,23 +91,23 @@ def compare_results(
     confidence: float = 0.999,
     known_bugs: Collection[str] = (),
 ) -> Comparison:
-    """Compare audits of the same names, of which each set has each name once.
+    """Compare audits by name; each set must have each name once.
 
-    Where event, promise and neighbors are the same, the counts are tested: two sets of runs of one algorithm differ by
-    chance. Elsewhere only the bounds can be set side by side, and a smaller or larger one says nothing.
+    If event, promise and neighbors are the same, a test compares the counts: two sets of runs of one algorithm differ
+    by chance. Otherwise only the bounds stand side by side, and a smaller or larger bound says nothing.
 
-    Worse is: a verdict that became "violated", an audit that is gone, a promise that got weaker or cannot be compared,
-    an adjacency that nobody computed any more, and an event whose loss grew. Less power is: a verdict that became "no
-    power", and a minimum detectable loss that is 10% larger than before, relative to the promise. A known bug that is
-    detected, and was not, is not worse.
+    An audit is worse if its verdict became "violated" or it is new and violated, it is gone, its promise got weaker or
+    cannot be compared, its adjacency is no longer computed, or the loss of its event grew. It has less power if its
+    verdict is newly "no power", or its minimum detectable loss is more than 10% larger than before, relative to the
+    promise. It is not worse if a known bug is newly detected.
 
     Guarantee: if runs are independent and no algorithm changed, P(any audit is called changed) <= 1 - confidence, for
-    every event. Per audit, regions of outputs are tested by the hypergeometric law of their counts, given all counts of
-    the two audits together (Fisher, 1935): each region on either database, and the difference of the two or, where a
-    fair coin picked the database of each run, the right guesses among all. All p-values are multiplied by the number of
-    tests and of audits. That a loss grew is said of changed counts only, by a one-sided test at the same level, so that
-    it needs no error probability of its own (Marcus, Peritz and Gabriel, 1976): of right guesses among all, or else of
-    the difference between the probabilities of a region on either database, the delta that it shows at epsilon 0.
+    every event. For each audit, regions of outputs are tested by the hypergeometric law of their counts, given all
+    counts of the two audits together (Fisher, 1935): each region on each database, and the difference of the two or, if
+    a fair coin picked the database of each run, the right guesses among all. All p-values are multiplied by the number
+    of tests and of audits. A loss is said to have grown only if counts changed, by a one-sided test at the same level,
+    which needs no error probability of its own (Marcus, Peritz and Gabriel, 1976): of right guesses among all, or else
+    of the difference between the probabilities of a region on the two databases, the delta that it shows at epsilon 0.
     """
     check_confidence(confidence)
     before, after = _named(old), _named(new)

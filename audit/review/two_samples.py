@@ -26,7 +26,7 @@ SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.997
 
 @dataclass(frozen=True)
 class CountTest:
-    """What the counts of one event in two audits say together; both p-values are multiplied by the number of tests."""
+    """Tests of the counts of one event in two audits; both p-values are multiplied by the number of tests."""
 
     p_value: float  # of no change
     p_growth: float  # of no growth: to be looked at where `p_value` is small
@@ -35,14 +35,14 @@ class CountTest:
 
 
 def count_changes(name: str, old: AuditResult, new: AuditResult) -> CountTest:
-    """Test whether two audits counted one event of one law.
+    """Test whether two audits counted the same event under the same law.
 
-    Guarantee: if all runs are independent and both audits have one law, P(p_value <= a) <= a. A rule that names a
-    database has a region of outputs for either; one that weighs bins is cut at given shares of all runs. Of each region
-    the hits on either database are tested, and of a game with a fair coin the right guesses among all, else the
-    difference between the hits on both: given their sums, counts are hypergeometric (Fisher, "The Logic of Inductive
-    Inference", 1935). Growth is of those right guesses, whose log-odds are the loss that is measured; without a coin,
-    of the difference between the probabilities of a region, the delta that it shows at epsilon 0.
+    Guarantee: if all runs are independent and both audits have one law, P(p_value <= a) <= a. A rule that guesses a
+    database has a region of outputs for each; a rule that weighs bins is cut at given shares of all runs. The hits in
+    each region on each database are tested. So are the right guesses among all in a game with a fair coin, else the
+    difference between the hits on both. Given their sums, counts are hypergeometric (Fisher, "The Logic of Inductive
+    Inference", 1935). Growth means more right guesses, whose log-odds are the measured loss; without a coin, a larger
+    difference between the probabilities of a region, the delta that it shows at epsilon 0.
     """
     for result in (old, new):
         _check_counts(name, result)

@@ -16,9 +16,9 @@ TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
 
 
 def verify_result(result: AuditResult) -> AuditResult:
-    """Compute what an audit says from its counts alone, and refuse one that says otherwise; return it with new numbers.
+    """Compute an audit again from its counts alone, refuse one that says otherwise, and return it with new numbers.
 
-    A witness of an unbounded loss is the exact law's and stands as it is.
+    A witness of an unbounded loss comes from the exact law and stays as it is.
     """
     again = recomputed(result)
     pairs = {
@@ -51,8 +51,7 @@ def _writer(result: AuditResult) -> str:
 def recomputed(result: AuditResult) -> AuditResult:
     """Return a saved audit with bound, ceiling, detectable loss and verdict computed from its counts.
 
-    Impossible counts are refused, and files that lack what is needed: it was redacted, or is not in files of their
-    schema.
+    It refuses impossible counts, and files that lack what it needs because they are redacted or of an old schema.
     """
     if result.redacted:
         raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")

@@ -1,1 +1,1 @@
-"""Running a mechanism many times: streams, blocks, checkpoints, progress. What runs are for is decided elsewhere."""
+"""Running a mechanism many times: streams, blocks, checkpoints, progress. Other packages decide what runs are for."""

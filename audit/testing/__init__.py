@@ -1,4 +1,4 @@
-"""Assertions for test suites, and the pytest plugin; what they measure is measured elsewhere."""
+"""Assertions for test suites, and the pytest plugin. `audit.measure` measures for them."""
 
 from __future__ import annotations
 

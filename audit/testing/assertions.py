@@ -41,14 +41,14 @@ def assert_loss_within(
     claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
         The promise. Default: ``mechanism.claim``.
     confidence : float, optional
-        One-sided, in (0, 1). A sound mechanism is accused with probability 1 - confidence at most. Default: what
-        ``pytest.mark.audit`` says, or ``1 - 1e-6``.
+        One-sided, in (0, 1). A sound mechanism is called violated with probability at most 1 - confidence. Default: the
+        value in ``pytest.mark.audit``, or ``1 - 1e-6``.
     rng : "fixed", None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Fixed by default, so that a test that passes today passes tomorrow: under pytest by the node id of the test, the
-        number of the call in it and ``--audit-seed``, elsewhere 0. None searches anew each time.
+        Fixed by default, so that a test that passes today passes tomorrow: under pytest a seed from the node id of the
+        test, the number of the call in it and ``--audit-seed``; elsewhere 0. None takes a new seed each time.
     **options
-        As `measure_loss` takes them, such as ``size`` and ``stop="early"``. Under pytest, ``pytest.mark.audit``
-        may hold defaults for all of a test, and ``--audit-runs`` takes the place of every `size`.
+        Options of `measure_loss`, such as ``size`` and ``stop="early"``. Under pytest, ``pytest.mark.audit`` may set
+        defaults for a whole test, and ``--audit-runs`` replaces every `size`.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def assert_loss_within(
     Raises
     ------
     AssertionError
-        If the promise is violated, or the runs had no power to tell: more runs, or a group pair, would.
+        If the promise is violated, or the runs had no power: more runs, or a group pair, give power.
     TypeError
         If there is no claim.
 
@@ -82,7 +82,7 @@ def assert_loss_detected(
     rng: Seed | Literal["fixed"] = "fixed",
     **options: Any,
 ) -> AuditResult:
-    """Fail unless the lower bound exceeds the promise: for a known bug, and so for the test itself.
+    """Fail unless the lower bound exceeds the promise. Use it with a known bug, to check the test itself.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def assert_loss_detected(
     Raises
     ------
     AssertionError
-        If no violation was shown.
+        If the runs showed no violation.
     TypeError
         If there is no claim.
 

@@ -1,1 +1,1 @@
-"""Known bugs of whole systems, each a system that does one thing wrong; bugs of small mechanisms are a folder up."""
+"""Known bugs of whole systems: each does one thing wrong; bugs of small mechanisms are in `algorithms.bugs`."""

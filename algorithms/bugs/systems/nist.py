@@ -28,11 +28,11 @@ __all__ = ["DomainFromData", "GroupsFromData"]
 
 @dataclass(frozen=True, eq=False)
 class DomainFromData(Unbounded):
-    """Histograms in which a field has the levels that its records have, as five fields of the challenge could.
+    """Histograms with only those levels of a field that its records have, as the challenge allowed for five fields.
 
     **Claim.** Pure DP with the epsilon of `nist` when one record is added or removed.
-    **Bug.** The bins of a level are there if someone has it. Those of other levels are `ABSENT`, and so are its rows
-    from what is synthesized.
+    **Bug.** The bins of a level exist if someone has it. The bins of other levels are `ABSENT`, and their rows are
+    absent from what is synthesized.
     **True loss.** Infinite: someone with a level that nobody else has adds bins, with certainty.
     **Source.** The rules of the challenge, which allowed it for five "state-dependent fields" (Gardner, "NistDp3:
     Differential Privacy 3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search

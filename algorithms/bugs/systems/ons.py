@@ -23,8 +23,8 @@ class ClassicalGaussian(IndependentNoise):
 
     **Claim.** Approximate DP with `epsilon` and `delta` when one person is added or removed.
     **Bug.** The theorem behind the scale holds for an epsilon below 1. Beyond, noise is too small.
-    **True loss.** At epsilon 10 the delta of one table is 0.213 where 0.05 is promised. Rounding to whole numbers
-    happens to mend that at epsilon 10, and does not at 7, where 0.065 is left.
+    **True loss.** At epsilon 10 the delta of one table is 0.213, not the promised 0.05. Rounding to whole numbers
+    happens to repair that at epsilon 10, but not at 7, where the delta is still 0.065.
     **Source.** Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, section 2.3. Office
     for National Statistics, pilot on mortality data, Table 2, prints neither scale nor delta, and its noise is rounded:
     at its five epsilons the true delta is then 0.0001 to 0.0243.

@@ -32,9 +32,9 @@ class MissingFactorTwo(TopDown):
     """TopDown with noise for unbounded neighbors under a promise about bounded ones.
 
     **Claim.** The budget's promise, when one person is replaced.
-    **Bug.** Noise is scaled as if one answer of a query changed by 1, where a person replaced changes two.
-    **True loss.** Twice the promise, of every query that changes by itself and of all together; nothing is wrong under
-    a promise about unbounded neighbors.
+    **Bug.** Noise is scaled as if one answer of a query changed by 1, but replacing a person changes two.
+    **True loss.** Twice the promise, for every query that changes by itself and for all together. Under a promise about
+    unbounded neighbors nothing is wrong.
     """
 
     @property
@@ -43,7 +43,7 @@ class MissingFactorTwo(TopDown):
         return self.claim.budget * (2 if self.claim.relation == "replace_one" else 1)
 
     def laws(self, level: int, query: str) -> Laws:
-        """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
+        """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
         promise = self.budget.promise
         return _laws(self, type(promise)(promise.budget, "add_remove"), level, query)
 
@@ -54,7 +54,7 @@ class WrongLevelShare(TopDown):
     **Claim.** The budget's promise.
     **Bug.** Of J + 1 levels, numbered 0 to J, each has 1/J of the budget where equal shares have 1/(J + 1). Other
     shares are too large in the same proportion.
-    **True loss.** (J + 1)/J of the promise, of every level by itself, the root included, and of all together.
+    **True loss.** (J + 1)/J of the promise, for every level by itself, the root included, and for all together.
     """
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class WrongLevelShare(TopDown):
         return self.claim.budget * (self.tree.depth + 1) / self.tree.depth
 
     def laws(self, level: int, query: str) -> Laws:
-        """Return the noise of a query: areas of the level, counted from its first, and their law, share by share."""
+        """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
         return _laws(self, type(self.claim)(self.true_loss, self.claim.relation), level, query)
 
 
@@ -99,11 +99,11 @@ class _Leaking(Unbounded, TopDown, ABC):
 
 
 class PrunedByTruth(_Leaking):
-    """TopDown that drops cells from the problem of a family where its parent truly has nobody.
+    """TopDown that drops a cell from the problem of a family if the parent truly has nobody in it.
 
     **Claim.** The budget's promise.
-    **Bug.** Only cells in which the parent has people are variables, which saves most of the work. The parent looked at
-    is the true table, not the estimated one: its empty cells are 0 for certain, in the parts and so in the parent too.
+    **Bug.** Only cells in which the parent has people are variables, which saves most of the work. But the code looks
+    at the parent's true table, not the estimate: its empty cells are surely 0, in the parts and so in the parent too.
     **True loss.** Infinite: a person in such a cell makes other outputs possible. Each query by itself and all
     measurements together keep the promise; only the tables show it.
     """

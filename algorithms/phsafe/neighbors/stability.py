@@ -59,7 +59,7 @@ def stability_change(
         What both databases are checked for; see `algorithms.phsafe.tabulation.validate`. Only valid databases
         pass ``"full"``.
     engine : DuckDB, optional
-        A database that is open, and stays so. Default: one of its own.
+        An open database, which stays open. Default: a new one.
 
     Returns
     -------
@@ -76,9 +76,9 @@ def stability_change(
 
     Notes
     -----
-    SHARE is exact for Gaussian noise, and at production's scales of discrete Gaussian noise; of pure privacy's epsilon
-    a pair spends at most ``L1 / STABILITY``. ROWS is what lemma 6 bounds by 2 tau + 2. It counts a row as changed when
-    any column of its household is, so that its bound is reached without any count changing.
+    SHARE is exact for Gaussian noise, and for discrete Gaussian noise at production's scales. Under pure privacy a pair
+    spends at most ``L1 / STABILITY`` of the epsilon. Lemma 6 bounds ROWS by 2 tau + 2. A row counts as changed if any
+    column of its household changes, so ROWS can reach this bound without any count changing.
     """
     queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)

@@ -76,8 +76,8 @@ def tabulate(
 ) -> Frame:
     """Count exactly. The result is not private.
 
-    With `truncate`, the basis cells of the queries as the private path counts them, zeros included. Without, every cell
-    with its totals and subtotals, zeros left out, as the production code's own non-private tabulator has it: there the
+    With `truncate`, count the basis cells of the queries as the private path does, zeros included. Without, count every
+    cell with totals and subtotals, without zeros, as the production code's own non-private tabulator does: there the
     denominators of PH1 and PH5 repeat one count in three cells, and PH8's numerator adds up the units' populations.
 
     Parameters
@@ -89,11 +89,11 @@ def tabulate(
     truncate : bool
         Whether at most tau of a household's persons are counted, and basis cells only.
     config : what `read_config` takes, optional
-        Its thresholds, states and levels. Default: the thresholds of the 2020 Census, the states there are, all levels.
+        Its thresholds, states and levels. Default: thresholds of the 2020 Census, all states in the data, all levels.
     engine : {"duckdb", "spark"}, DuckDB or Spark
-        Where it runs.
+        The engine that counts.
     partitions : int
-        Parts of the households, by ``MAFID``, that are worked on one after the other: more of them need less memory.
+        Number of parts of the households, by ``MAFID``, that are counted one by one: more parts need less memory.
     validation : {"full", "production", "none"}
         What is checked first; see `algorithms.phsafe.tabulation.validate`.
 

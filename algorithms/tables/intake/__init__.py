@@ -1,4 +1,4 @@
-"""The door for data: persons, or groups of persons with a count, from a file or a frame to a histogram or to codes."""
+"""Intake of data: reads persons, or groups of persons with a count, from a file or frame into a histogram or codes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The problem of one family of areas, its constraints and solvers; nothing here knows of a release."""
+"""The estimation problem of one family of areas, its constraints and solvers; none of it depends on a release."""

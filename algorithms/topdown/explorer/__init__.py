@@ -1,1 +1,1 @@
-"""TopDown's sheet of the explorer, in Python and in JavaScript; what the page is lives in `audit.explorer`."""
+"""TopDown's sheet of the explorer, in Python and in JavaScript; the page itself is in `audit.explorer`."""
