@@ -32,26 +32,26 @@ __all__ = [
 ]
 
 Out = Annotated[Path, typer.Option(help="Folder for the release: a new or an empty one.")]
-Data = Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")]
+Data = Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one person per row.")]
 Areas = Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as state,county.")]
-Spec = Annotated[Path, typer.Option(help="Public specification of attributes and their levels, .json.")]
+Spec = Annotated[Path, typer.Option(help="JSON file: public specification of the attributes and their levels.")]
 Epsilon = Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")]
 Geo = Annotated[
     Path | None,
     typer.Option(
-        help="Public list of every finest area, one a row. Without it, which areas exist is read from the data and "
-        "taken as public: no promise covers it."
+        help="Public list of every finest area, one per row. Without it the areas are those in the data, and the "
+        "promise does not cover which areas exist."
     ),
 ]
 Count = Annotated[str | None, typer.Option(help="Column of the number of persons that a row stands for.")]
-Recode = Annotated[Path | None, typer.Option(help="How to make columns of those of the files, .json.")]
+Recode = Annotated[Path | None, typer.Option(help="JSON file: how to make the columns from those of your files.")]
 Memory = Annotated[
-    str, typer.Option(help="Most memory for reading, such as 16GB: what takes more is on disk meanwhile, and slower.")
+    str, typer.Option(help="Limit of memory for reading, such as 16GB. Larger data go to disk, which is slower.")
 ]
-Html = Annotated[
-    Path | None, typer.Option(help="File for the explorer's page, which needs no other file; print no table.")
+Html = Annotated[Path | None, typer.Option(help="File for the explorer's page, instead of printed tables.")]
+Xlsx = Annotated[
+    Path | None, typer.Option(help="File for the explorer's workbook of formulas, instead of printed tables.")
 ]
-Xlsx = Annotated[Path | None, typer.Option(help="File for the explorer's workbook, in formulas; print no table.")]
 Open = Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")]
 Seed = Annotated[
     int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")

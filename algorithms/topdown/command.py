@@ -41,7 +41,7 @@ def release_topdown(
     context: typer.Context,
     out: Annotated[Path | None, typer.Option(help="Folder for the release: a new or an empty one.")] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one a row.")
+        Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one person per row.")
     ] = None,
     preset: Annotated[str, typer.Option(help=f"Settings: {USUAL} (the default), pl94-2020, h1 or micro.")] = "",
     spec: Spec = None,

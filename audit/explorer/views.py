@@ -118,11 +118,10 @@ def command(sheet: Sheet) -> Callable[..., int]:
     def explore(
         settings: Annotated[
             list[str] | None,
-            typer.Option("--set", help="A setting, as NAME=VALUE; several times. A wrong name lists them."),
+            typer.Option("--set", help="A setting, as NAME=VALUE; repeatable. A wrong name lists all."),
         ] = None,
         html: Annotated[
-            Path | None,
-            typer.Option(help="File for the explorer, a page that needs nothing but itself; print no table."),
+            Path | None, typer.Option(help="File for the explorer's page, instead of printed tables.")
         ] = None,
         xlsx: Annotated[
             Path | None, typer.Option(help="File for the workbook of the same sheets, in formulas.")
