@@ -692,7 +692,7 @@ def test_the_help_says_that_areas_are_taken_as_public(topdown):
     code, out, _ = topdown("--help")
     assert code == DONE
     words = " ".join(re.sub("[│|]", " ", out).split())
-    assert "Without it, which areas exist is read from the data and taken as public: no promise covers it." in words
+    assert "Without it the areas are those in the data, and the promise does not cover which areas exist." in words
 
 
 def test_a_release_of_the_bundled_nation(topdown):
