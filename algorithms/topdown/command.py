@@ -28,9 +28,9 @@ from audit.io.backends import Address, Backend, on_backend
 __all__ = ["explore_topdown", "release_topdown"]
 
 USUAL = "e2e-1940"
-FOR = "It is for one person replaced, unless --relation is add_remove."
-Epsilon = Annotated[float | None, typer.Option(help=f"Another budget, in nats, with geometric noise. {FOR}")]
-Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete Gaussian noise. {FOR}")]
+REPLACED = "by default for one person replaced"
+Epsilon = Annotated[float | None, typer.Option(help=f"Another budget, in nats, with geometric noise; {REPLACED}.")]
+Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete Gaussian noise; {REPLACED}.")]
 Spec = Annotated[
     Path | None, typer.Option(help="JSON file of your settings: attributes, their levels, and what --print-spec shows.")
 ]

@@ -156,7 +156,7 @@ class TargetOptions:
     ] = ""
     pair: Annotated[str, "Bundled pair of databases of a system; `plaudit list NAME` lists them."] = ""
     claim: Annotated[
-        str, "The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: its own."
+        str, "The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: the system's."
     ] = ""
     relation: Annotated[str, "Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one."] = ""
     cell: Annotated[
