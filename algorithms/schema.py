@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,8 +100,10 @@ class Schema:
     groupings : mapping of str to Grouping, optional
         Coarser attributes that queries may name too.
     edges : mapping of str to sequence of float, optional
-        For attributes that data give as numbers: where each level begins. The last level has no end, and numbers below
-        the first edge have no level.
+        For attributes that data give as numbers: where each level begins, and where the last one ends if it does.
+        Numbers below the first edge, or from such an end on, have no level.
+    codes : mapping of str to sequence of str, optional
+        For attributes that data give as codes: that of each level. Data of the others hold the names of levels.
 
     Raises
     ------
@@ -108,7 +111,8 @@ class Schema:
         If attributes or edges are of another kind.
     ValueError
         If there is no attribute, a name or level is empty or appears twice, a name contains a ``*``, a grouping omits
-        or repeats a level, or edges are not finite numbers that increase, one for each level.
+        or repeats a level, edges are not finite numbers that increase, one for each level or one more, or codes are not
+        different, one for each level.
 
     Examples
     --------
@@ -120,6 +124,7 @@ class Schema:
     attributes: Mapping[str, Sequence[str]]
     groupings: Mapping[str, Grouping] = field(default_factory=dict)
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.attributes, Mapping) or not all(isinstance(name, str) for name in self.attributes):
@@ -149,12 +154,41 @@ class Schema:
             if empty := [label for label, group in grouping.groups.items() if not group]:
                 raise ValueError(f"groups of {name} must not be empty, and {empty[0]!r} is")
         edges = {name: _edges(name, beginnings, levels) for name, beginnings in self.edges.items()}
+        for name, codes in self.codes.items():
+            if name not in levels or name in edges:
+                raise ValueError(
+                    f"codes must be of {', '.join(name for name in levels if name not in edges)}, got {name!r}"
+                )
+            if len(set(codes)) != len(levels[name]) or len(codes) != len(levels[name]) or "" in codes:
+                raise ValueError(f"codes of {name} must be different, one a level, got {', '.join(codes)}")
         object.__setattr__(self, "attributes", MappingProxyType(levels))
         object.__setattr__(self, "groupings", MappingProxyType(dict(self.groupings)))
         object.__setattr__(self, "edges", MappingProxyType(edges))
+        object.__setattr__(self, "codes", MappingProxyType({name: tuple(codes) for name, codes in self.codes.items()}))
 
-    def __reduce__(self) -> tuple[type[Schema], tuple[dict[str, Any], ...]]:
-        return Schema, (dict(self.attributes), dict(self.groupings), dict(self.edges))  # proxies cannot be pickled
+    def __reduce__(self) -> tuple[type[Schema], tuple[dict[str, Any], ...]]:  # proxies cannot be pickled
+        return Schema, (dict(self.attributes), dict(self.groupings), dict(self.edges), dict(self.codes))
+
+    def only(self, name: str) -> Schema:
+        """Return the schema of one attribute, read as here."""
+        return Schema(
+            {name: self.attributes[name]},
+            edges={name: self.edges[name]} if name in self.edges else {},
+            codes={name: self.codes[name]} if name in self.codes else {},
+        )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How a column of data is read for each attribute: as words, codes or numbers, as a specification says it."""
+        reading: dict[str, Any] = {}
+        for name, levels in self.attributes.items():
+            if name in self.edges:
+                reading[name] = {"numbers": list(levels)}
+            elif name in self.codes:
+                reading[name] = {"codes": dict(zip(self.codes[name], levels, strict=True))}
+            else:
+                reading[name] = {"words": list(levels)}
+        return reading
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -238,18 +272,26 @@ def _edges(name: str, beginnings: Any, levels: Mapping[str, Sequence[str]]) -> t
         edges = (math.inf,)
     if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
         raise ValueError(f"edges of {name} must be finite and increase, got {reprlib.repr(list(beginnings))}")
-    if len(edges) != len(levels[name]):
-        raise ValueError(f"edges of {name} must be one a level, {len(levels[name])}, got {len(edges)}")
+    if len(edges) - len(levels[name]) not in (0, 1):
+        number = len(levels[name])
+        raise ValueError(f"edges of {name} must be one a level, {number}, or one more for the end, got {len(edges)}")
     return edges
 
 
 def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Schema:
     """Read the attributes of persons, and the levels of each, from a file written before anyone sees data.
 
-    Such a file is ``{"attributes": {"sex": ["male", "female"], "age": {"maxval": 115}, "income": {"edges": [0, 1,
-    1000]}}}``. An attribute has a list of levels, or ``maxval`` for the whole numbers from 0 to it, or ``edges`` for
-    intervals of numbers: an interval begins at each edge, and the last has no end. Other keys than ``attributes``, such
-    as ``"source"``, are notes for readers.
+    Such a file is ``{"attributes": {"sex": ["male", "female"], "age": {"maxval": 115}}}``. An attribute has
+
+    - a list of its levels: data hold these words;
+    - ``{"codes": {"1": "single", "2": "married"}}``: data hold codes. Zeros before whole numbers do not matter unless
+      they tell two codes apart;
+    - ``{"labels": ["single", "married"], "places": true}``: data hold places in the list, counted from 0;
+    - ``{"maxval": 115}``: the whole numbers from 0 to 115;
+    - ``{"edges": [0, 18, 65]}``: intervals of numbers. One begins at each edge, and the last has no end unless
+      ``"end": 120`` says where.
+
+    Other keys than ``attributes``, such as ``"source"``, are notes for readers.
 
     Parameters
     ----------
@@ -276,12 +318,18 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
     if not isinstance(attributes, dict):
         got = reprlib.repr(source) if isinstance(source, Mapping) else os.fspath(source)
         raise ValueError(f'specification must have "attributes" with the levels of each, got {got}')
-    levels, edges = {}, {}
+    levels: dict[str, list[str]] = {}
+    edges: dict[str, list[float]] = {}
+    codes: dict[str, list[str]] = {}
     for attribute, values in attributes.items():
-        if isinstance(values, dict) and values.keys() == {"edges"} and _numbers(values["edges"]):
-            edges[attribute] = values["edges"]
         levels[attribute] = _listed_levels(attribute, values)
-    return Schema(levels, edges=edges)
+        if isinstance(values, dict) and "edges" in values:
+            edges[attribute] = [*values["edges"], *([values["end"]] if "end" in values else [])]
+        elif isinstance(values, dict) and "codes" in values:
+            codes[attribute] = list(values["codes"])
+        elif isinstance(values, dict) and "places" in values:
+            codes[attribute] = [str(place) for place in range(len(levels[attribute]))]
+    return Schema(levels, edges=edges, codes=codes)
 
 
 def read_named(path: str | os.PathLike[str], what: str) -> Any:
@@ -316,19 +364,43 @@ def read_named(path: str | os.PathLike[str], what: str) -> Any:
 
 
 def _listed_levels(attribute: str, values: Any) -> list[str]:
-    if isinstance(values, list) and all(type(value) in (str, int) for value in values):
+    """Return the names of the levels, or refuse what has none of the forms of `read_specification`."""
+    if _names(values):
         return [str(value) for value in values]
-    if isinstance(values, dict) and len(values) == 1:
-        (kind, setting) = next(iter(values.items()))
-        if kind == "maxval" and type(setting) is int and 0 <= setting < MOST_LEVELS:
-            return [str(value) for value in range(setting + 1)]
-        if kind == "edges" and _numbers(setting):
-            named = [repr(edge).removesuffix(".0") for edge in setting]
-            return [*(f"{low} to less than {high}" for low, high in pairwise(named)), f"{named[-1]} or more"]
+    match values:
+        case {"maxval": int(most), **more} if not more and type(most) is int and 0 <= most < MOST_LEVELS:
+            return [str(value) for value in range(most + 1)]
+        case {"codes": dict(codes), **more} if not more and codes and _names(list(codes.values())):
+            return [str(label) for label in codes.values()]
+        case {"labels": labels, "places": True, **more} if not more and _names(labels):
+            _check_places(attribute, labels)
+            return [str(label) for label in labels]
+        case {"edges": edges, **more} if _numbers(edges) and (
+            not more or (more.keys() == {"end"} and _numbers([*more.values()]))
+        ):
+            named = [repr(edge).removesuffix(".0") for edge in (*edges, *more.values())]
+            last = [] if more else [f"{named[-1]} or more"]
+            return [*(f"{low} to less than {high}" for low, high in pairwise(named)), *last]
     raise ValueError(
-        f'levels of {attribute} must be a list of names, {{"maxval": number}} with a number below {MOST_LEVELS:,}, or '
-        f'{{"edges": numbers}}, got {reprlib.repr(values)}'
+        f'levels of {attribute} must be a list of names, {{"codes": {{CODE: NAME}}}}, {{"labels": names, "places": '
+        f'true}}, {{"maxval": number}} with a number below {MOST_LEVELS:,}, or {{"edges": numbers}} with or without '
+        f'"end": number, got {reprlib.repr(values)}'
     )
+
+
+def _names(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) in (str, int) for value in values)
+
+
+def _check_places(attribute: str, labels: Sequence[str]) -> None:
+    """Refuse labels that are numbered otherwise than by their places, such as from 1 on."""
+    begins = [re.match(r"\d+", str(label)) for label in labels]
+    numbers = [int(begin[0]) for begin in begins if begin]
+    if len(numbers) == len(labels) > 1 and numbers == list(range(numbers[0], numbers[0] + len(labels))) and numbers[0]:
+        raise ValueError(
+            f"places of {attribute} are counted from 0, and its labels from {numbers[0]}: "
+            f'write {{"codes": {{"{numbers[0]}": "{labels[0]}", ...}}}}'
+        )
 
 
 def _numbers(edges: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -161,6 +162,11 @@ def refused_by(run, *arguments):
     *findings, last = err.splitlines()
     assert last.startswith("plaudit: error: ")
     return (*findings, last.removeprefix("plaudit: error: "))
+
+
+def beside_reading(err):
+    """What a command says on stderr besides how it read each column."""
+    return [line for line in err.splitlines() if not re.search(r" read (as|from) ", line)]
 
 
 @contextmanager

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
 from audit.arguments import whole_number
 
-__all__ = ["Agreement", "PublishedTotals", "agreement", "calibrate", "check_areas", "check_covered"]
+__all__ = [
+    "Agreement",
+    "PublishedTotals",
+    "agreement",
+    "calibrate",
+    "check_areas",
+    "check_covered",
+    "check_totals",
+    "whole_cells",
+]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -111,6 +120,19 @@ def check_covered(published: PublishedTotals | None, tree: Hierarchy | None, x: 
         )
 
 
+def check_totals(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> None:
+    """Refuse to release where the data's total of an area is not the published one: the area would be missing."""
+    wrong = np.flatnonzero(agreement(published, tree, counts).inconsistent)
+    if wrong.size:
+        area, on_data = int(wrong[0]), totals_of(published, tree, counts)
+        more = f" ({wrong.size:,} totals are wrong)" if wrong.size > 1 else ""
+        raise ValueError(
+            f"published totals must be those of the data, with a tolerance of {published.tolerance}: that of "
+            f"{tree.name(tree.level(published.level).start + area)} is {published.totals[area]:.0f}, and the data have "
+            f"{on_data[area]}{more}"
+        )
+
+
 def totals_of(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Integers:
     """Return the totals that the data themselves have in the areas of the published level, shape (areas,)."""
     totals: Integers = tree.totals(counts.reshape(len(counts), -1).sum(axis=1))[tree.level(published.level)].astype(
@@ -150,3 +172,18 @@ def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) ->
     raked = tree.rake(np.concatenate([known, noisy[:, order].reshape(len(noisy), -1)], axis=1))
     out[:, order] = raked[:, ends[2] :].reshape(len(noisy), order.size, cells)
     return out
+
+
+def whole_cells(cells: Floats, published: PublishedTotals, agreed: Agreement) -> Integers:
+    """Round calibrated cells, shape (leaves, cells), to whole people that still add up to the totals.
+
+    Within an area the cells with the largest fractions are rounded up, the first of equal ones first.
+    """
+    whole = np.floor(cells).astype(np.int64)
+    for area in np.flatnonzero(agreed.consistent):
+        inside = np.flatnonzero(agreed.area == area)
+        fractions, rounded = (cells[inside] - whole[inside]).reshape(-1), whole[inside].reshape(-1)
+        missing = int(published.totals[area]) - int(rounded.sum())
+        rounded[np.argsort(-fractions, kind="stable")[:missing]] += 1
+        whole[inside] = rounded.reshape(inside.size, -1)
+    return whole

@@ -30,8 +30,8 @@ def release_bottom_up(
         Path | None,
         typer.Option(
             help="Published totals: columns of areas down to one level, and count. A file with count alone has the "
-            "total of all areas. Noisy counts are calibrated to totals that agree with the data; areas with other "
-            "totals are not reported. No promise covers either."
+            "total of all areas. Noisy counts are calibrated to them. A total that the data do not have is refused. No "
+            "promise covers either."
         ),
     ] = None,
     tolerance: Annotated[int, typer.Option(help="People by which the data may differ from a published total.")] = 0,
@@ -45,9 +45,10 @@ def release_bottom_up(
     from algorithms.bottom_up import BottomUp, WeightedBottomUp
     from algorithms.bottom_up.intake import count_areas, read_published, read_units
     from algorithms.bottom_up.release import check_schema, release
-    from algorithms.bottom_up.weighted import round_units
+    from algorithms.bottom_up.weighted import UNITS, round_units
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_histogram
+    from algorithms.tables.intake.reading import reading_of, tell
     from algorithms.tables.recoding import recoded
     from audit.io.terminal import at_work
 
@@ -81,6 +82,7 @@ def release_bottom_up(
                 persons, schema, columns, weight=weight, largest=largest_weight, places=geo, memory=memory
             )
             counts = round_units(units)
+            tell(f"weights add up to {units.sum() / UNITS:.15g} people, and rounded counts to {counts.sum()}")
         known = None if totals is None else read_published(totals, columns, tree, tolerance=tolerance)
         options: dict[str, Any] = {"tree": tree, "schema": schema, "noise": sampler, "published": known}
         mechanism: BottomUp | WeightedBottomUp = (
@@ -88,7 +90,15 @@ def release_bottom_up(
             if largest_weight is None
             else WeightedBottomUp(epsilon, largest_weight, counts.shape, **options)
         )
-        tables = release(mechanism, counts, out=out, rng=rng, areas=columns, listed=geo is not None)
+        tables = release(
+            mechanism,
+            counts,
+            out=out,
+            rng=rng,
+            areas=columns,
+            listed=geo is not None,
+            reading=reading_of(persons, schema),
+        )
     print(tables.ledger)
     rows = sum(map(len, tables.tables))
     print(f"\n{rows:,} rows in {len(tables.tables)} levels, with {words}, written to {out}.")

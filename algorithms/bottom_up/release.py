@@ -1,24 +1,24 @@
 """A bottom-up release: noise once, all tables by adding up, and one folder with what is published, or nothing.
 
 The folder holds ``level_0.csv``, ``level_1.csv``, ... with every area of the level (0 is the root), and a column for
-each level of areas down to it. Areas that are not reported are left out, and so are areas that hold one. Noisy counts
-may be negative, and calibrated ones have fractions.
+each level of areas down to it. Noisy counts may be negative.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bottom_up.calibration import agreement
+from algorithms.bottom_up.calibration import agreement, check_totals, whole_cells
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
@@ -37,17 +37,13 @@ LARGEST_RELEASE = 50_000_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy cells, shape (leaves, cells), NaN in areas that are not reported; the data are not in it.
-
-    `withheld` names those areas, whose published totals are not the data's, and `areas` the levels below the root.
-    """
+    """Noisy cells in whole numbers, shape (leaves, cells), not the data; `areas` are the levels below the root."""
 
     mechanism: BottomUp | WeightedBottomUp
     schema: Schema
     tree: Hierarchy
     cells: NDArray[Any]
     areas: tuple[str, ...]
-    withheld: tuple[str, ...]
 
     @cached_property
     def tables(self) -> list[Frame]:
@@ -65,7 +61,10 @@ class Release(Published):
     @property
     def columns(self) -> Columns:
         """Those of the areas down to the level, then the same at every level."""
-        columns = (*attribute_columns(self.schema, more="; empty where all levels are added up"), COUNT)
+        weighted = isinstance(self.mechanism, WeightedBottomUp)
+        count = replace(COUNT, meaning="number of people by the weights of records, with noise", unit="people")
+        attributes = attribute_columns(self.schema, more="; empty where all levels are added up")
+        columns = (*attributes, count if weighted else COUNT)
         levels = range(self.tree.depth + 1)
         return {f"level_{level}.csv": (*code_columns(self.areas[:level]), *columns) for level in levels}
 
@@ -112,11 +111,9 @@ class Release(Published):
         if isinstance(self.mechanism, WeightedBottomUp):
             warnings.append("Weighted counts were rounded to whole people before noise.")
         if self.mechanism.published is not None:
-            number = f"{len(self.withheld)} area{' was' if len(self.withheld) == 1 else 's were'}"
             warnings.append(
                 "The promise is relative to the published totals: it covers no record whose presence changes one. "
-                "Counts were calibrated to them, which the deviations above leave out. Totals that are not the data's "
-                f"show in what is not reported, outside the promise too: {number} left out."
+                "Counts were calibrated to them and rounded to whole people, which the deviations above leave out."
             )
         if not self.listed:
             warnings.append("Which areas there are was read from the data, and is taken as public.")
@@ -134,9 +131,7 @@ class Release(Published):
             "sensitivity": mechanism.sensitivity,
             "noise_epsilon": mechanism.of_counts.law.epsilon,
             "largest_weight": None if isinstance(mechanism, BottomUp) else float(mechanism.largest_weight),
-            "published_totals": None
-            if totals is None
-            else {"level": totals.level, "tolerance": totals.tolerance, "not_reported": list(self.withheld)},
+            "published_totals": None if totals is None else {"level": totals.level, "tolerance": totals.tolerance},
             "areas": self.areas_from,
             **described(self.tree, ("root", *self.areas), self.schema),
         }
@@ -166,6 +161,7 @@ def release(
     rng: Rng = "secure",
     areas: Sequence[str] | None = None,
     listed: bool = False,
+    reading: Mapping[str, Any] = MappingProxyType({}),
 ) -> Release:
     """Run the bottom-up mechanism once, publish all its tables, and write them to the new or empty folder `out`.
 
@@ -182,21 +178,18 @@ def release(
         raise ValueError(f'a secure release needs noise="exact", got {mechanism.noise!r}: its noise ends')
     of_counts = mechanism.of_counts
     exact = of_counts.counts(counts)
-    withheld: tuple[str, ...] = ()
     if (totals := of_counts.published) is not None:
-        agreed = agreement(totals, tree, exact)
-        if not agreed.reported.any():
-            raise ValueError("at least one area must be reported, got none that agrees with its published total")
-        first = tree.level(totals.level).start
-        withheld = tuple(tree.name(first + int(area)) for area in np.flatnonzero(agreed.inconsistent))
+        check_totals(totals, tree, exact)
     cells = of_counts(exact, 1, rng)[0]
+    if totals is not None:
+        cells = whole_cells(cells, totals, agreement(totals, tree, exact))
     return Release(
-        mechanism=mechanism, schema=schema, tree=tree, cells=cells, areas=names, withheld=withheld, listed=listed
+        mechanism=mechanism, schema=schema, tree=tree, cells=cells, areas=names, listed=listed, reading=reading
     )
 
 
 def _rows(schema: Schema, query: str, areas: dict[str, NDArray[Any]], table: NDArray[Any]) -> Frame:
-    """Return the rows of one margin of some areas, those not reported left out."""
+    """Return the rows of one margin of some areas."""
     named = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
     sides = [len(levels) if name in named else 1 for name, levels in schema.attributes.items()]
     places = np.unravel_index(np.arange(table.shape[1]), sides)
@@ -205,4 +198,4 @@ def _rows(schema: Schema, query: str, areas: dict[str, NDArray[Any]], table: NDA
         words = np.array(levels if name in named else [""], dtype=object)
         columns[name] = np.tile(words[place], len(table))
     columns["COUNT"] = table.reshape(-1)
-    return Frame(columns).where(~np.isnan(columns["COUNT"]))
+    return Frame(columns)

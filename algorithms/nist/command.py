@@ -50,6 +50,7 @@ def release_nist(
     from algorithms.nist.release import release
     from algorithms.schema import read_specification
     from algorithms.tables.intake import read_records
+    from algorithms.tables.intake.reading import reading_of
     from algorithms.tables.recoding import recoded
     from audit.io.terminal import at_work
 
@@ -73,7 +74,8 @@ def release_nist(
             limits = {} if max_bins is None else {"max_bins": max_bins}
             chosen = choose_groups(read_records(public, schema, what="public records", memory=memory), schema, **limits)
         nist = NistDp3(schema, chosen, epsilon, law="geometric", **settings)
-        result = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, as_counted=rows is None)
+        about: dict[str, Any] = {"as_counted": rows is None, "reading": reading_of(persons, schema)}
+        result = release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, **about)
     print(result.ledger)
     print(f"{len(result.synthetic):,} rows of {len(schema.attributes)} fields, with {noise}, written to {out}.")
     return 0

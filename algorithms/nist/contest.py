@@ -61,7 +61,7 @@ def read_contest(
         raise ValueError(f"bins must be of fields of the specifications, got {unknown[0]!r}")
     listed = read_codebook(codebook)
     levels = {name: own.get(name) or listed.get(name) or _to_maxval(name, field) for name, field in fields.items()}
-    return Schema(levels, edges={} if special is None else dict(special.edges))
+    return Schema(levels) if special is None else Schema(levels, edges=special.edges, codes=special.codes)
 
 
 def _to_maxval(name: str, field: dict[str, object]) -> list[str]:

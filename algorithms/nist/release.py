@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng
+from algorithms.schema import Schema
 from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns
 from algorithms.tables.files import in_file, whole_file, write_rows, write_texts
 from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published, published
+from algorithms.tables.release import Published, published, tell_rare
 
 __all__ = ["Release", "noise_table", "release"]
 
@@ -117,6 +119,7 @@ def release(
     out: str | os.PathLike[str] | None = None,
     rng: Rng = "secure",
     as_counted: bool = False,
+    reading: Mapping[str, Any] = MappingProxyType({}),
 ) -> Release:
     """Run NistDp3 once on codes of records, shape (n, fields), and write it to the new or empty folder `out`.
 
@@ -130,7 +133,16 @@ def release(
     nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
     fitted = nist.fit(records, rng)
     rows, chance = fitted.people if as_counted else None, None if isinstance(rng, str) else rng
-    return Release(nist=nist, fitted=fitted, synthetic=fitted.synthesize(rows, chance))
+    synthetic = fitted.synthesize(rows, chance)
+    exact = np.asarray(records)
+    if as_counted and exact.size:
+        tell_rare(nist.schema, _by_level(nist.schema, exact), _by_level(nist.schema, synthetic), "synthetic")
+    return Release(nist=nist, fitted=fitted, synthetic=synthetic, reading=reading)
+
+
+def _by_level(schema: Schema, records: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the number of records by level of each field."""
+    return [np.bincount(column, minlength=size) for column, size in zip(records.T, schema.shape, strict=True)]
 
 
 def noise_table(nist: NistDp3) -> Frame:

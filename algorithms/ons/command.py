@@ -53,6 +53,7 @@ def release_ons(
     from algorithms.ons.tables import PILOT_TABLES, Domain
     from algorithms.schema import read_specification
     from algorithms.tables.intake import check_histogram, read_histogram
+    from algorithms.tables.intake.reading import reading_of
     from algorithms.tables.recoding import recoded
     from audit.io.terminal import at_work
 
@@ -96,9 +97,8 @@ def release_ons(
             tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
             mechanism = made_for(tree)
             counted = () if independent else tables or PILOT_TABLES * piloted
-            result = release(
-                mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, listed=geo is not None
-            )
+            about: dict[str, Any] = {"listed": geo is not None, "reading": reading_of(persons, schema)}
+            result = release(mechanism, histogram, areas=columns, tables=counted, out=out, rng=rng, **about)
         except ValueError as error:
             raise ValueError(_in_words(str(error), columns)) from error
     print(result.ledger)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product, repeat
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.schema import Schema
 from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns, code_columns
 from algorithms.tables.files import write_rows
-from algorithms.tables.release import Published, check_distinct, described, level_names, published
+from algorithms.tables.release import Published, check_distinct, described, level_names, margins, published, tell_rare
 from algorithms.tables.shares import Share
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
@@ -163,6 +164,7 @@ def release(
     out: str | os.PathLike[str] | None = None,
     rng: Rng = "secure",
     listed: bool = False,
+    reading: Mapping[str, Any] = MappingProxyType({}),
 ) -> Release:
     """Run a method of the pilot once, and write it to the folder `out`, which must not exist or be empty.
 
@@ -191,9 +193,17 @@ def release(
                 "their number makes more: raise epsilon"
             )
         people = mechanism(histogram, 1, rng)[0]
+        exact, fitted = (margins(mechanism.schema, np.sum(cells, axis=0)) for cells in (histogram, people))
+        tell_rare(mechanism.schema, exact, fitted, "synthetic")
         counts = list(mechanism.domain.tabulate(people, tables))
     return Release(
-        mechanism=mechanism, areas=names, tables=tuple(tables), counts=tuple(counts), people=people, listed=listed
+        mechanism=mechanism,
+        areas=names,
+        tables=tuple(tables),
+        counts=tuple(counts),
+        people=people,
+        listed=listed,
+        reading=reading,
     )
 
 

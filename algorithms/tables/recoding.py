@@ -6,7 +6,7 @@ import math
 import os
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from itertools import pairwise
 from typing import Any
@@ -87,15 +87,15 @@ class Recoded:
         for j, (name, how) in enumerate(coded):
             if number := int(tally[f"n{j}"][0]):
                 rule = f"must be a whole number, for {name}" if "add" in how else f"must have a code for {name}"
-                broken.append(broken_rule(f"{how['from']} {rule}", number, tally[f"v{j}"][0]))
+                broken.append(broken_rule(f"{how['from']} {rule}", number, [tally[f"v{j}"][0]]))
         if broken:
             raise ValueError(f"{self.what}: {'; '.join(broken)}")
 
 
-def broken_rule(rule: str, rows: int, value: str | None) -> str:
-    """Return a rule with how many rows break it, and a value that does."""
-    example = "a missing value" if value is None else reprlib.repr(value)
-    return f"{rule}; {rows:,} {'row' if rows == 1 else 'rows'} broke it, such as {example}"
+def broken_rule(rule: str, rows: int, values: Sequence[str | None]) -> str:
+    """Return a rule with how many rows break it, and values that do."""
+    examples = ", ".join("a missing value" if value is None else reprlib.repr(value) for value in values)
+    return f"{rule}; {rows:,} {'row' if rows == 1 else 'rows'} broke it, such as {examples}"
 
 
 def recoded(what: str, source: str | os.PathLike[str], recode: Any, known: Iterable[str | None]) -> Any:

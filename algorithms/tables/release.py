@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import metadata
@@ -13,25 +14,31 @@ from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Draws, counted
 from algorithms.schema import Schema
 from algorithms.tables.columns import Columns
 from algorithms.tables.files import CELLS, RECORD, check_folder, whole_folder, write_rows, write_texts
+from audit.io.text import printable
 
-__all__ = ["Published", "Recorded", "check_distinct", "described", "level_names", "published"]
+__all__ = ["Published", "Recorded", "check_distinct", "described", "level_names", "margins", "published", "tell_rare"]
+
+RARE = 10  # people by which a fitted group is off at least where it is named
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recorded(ABC):
     """What a release of some system says of itself: its ledger, and a record of what was run.
 
-    `listed` is whether the areas are from a public list, not read from the data. Noise is that of `draws`: a release
-    that was not made `of` any claims nothing of its noise.
+    `listed` is whether the areas are from a public list, not read from the data, and `reading` how columns were read,
+    without any value. Noise is that of `draws`: a release that was not made `of` any claims nothing of its noise.
     """
 
     listed: bool = False
+    reading: Mapping[str, Any] = field(default_factory=dict)
     draws: Draws = field(default_factory=Draws, init=False, repr=False)
 
     def of(self, draws: Draws) -> Self:
@@ -57,7 +64,12 @@ class Recorded(ABC):
     @property
     def provenance(self) -> dict[str, Any]:
         """What made the release, the version included."""
-        return {**self.about, "csv": CELLS, "software": f"plaudit {metadata.version('plaudit')}"}
+        return {
+            **self.about,
+            "reading": dict(self.reading),
+            "csv": CELLS,
+            "software": f"plaudit {metadata.version('plaudit')}",
+        }
 
     def write_record(self, staged: Path) -> None:
         """Write ledger, record and what the columns hold into a folder."""
@@ -142,3 +154,25 @@ def check_distinct(columns: Sequence[str]) -> None:
     """Refuse columns of a file with the same name, whatever its case."""
     if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
         raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+
+
+def tell_rare(schema: Schema, exact: Sequence[NDArray[Any]], fitted: Sequence[NDArray[Any]], made: str) -> None:
+    """Name on stderr the levels of which what was fitted to noisy counts has twice as many people as the data, or half.
+
+    Each has the people by level of each attribute. Both numbers are shown to whoever may see the data.
+    """
+    off = [
+        f"{level} of {name} ({new:,} {made}, {old:,} in the data)"
+        for (name, levels), olds, news in zip(schema.attributes.items(), exact, fitted, strict=True)
+        for level, old, new in zip(levels, olds.tolist(), news.tolist(), strict=True)
+        if abs(new - old) >= RARE and max(new, old) > 2 * max(0, min(new, old))
+    ]
+    if off:
+        more = f", and {len(off) - MOST_NAMED} more" if len(off) > MOST_NAMED else ""
+        print(printable(f"warning: rare groups are far off: {'; '.join(off[:MOST_NAMED])}{more}"), file=sys.stderr)
+
+
+def margins(schema: Schema, cells: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the people by level of each attribute, of people by cell, shape (cells,)."""
+    table, axes = cells.reshape(schema.shape), range(len(schema.shape))
+    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]

@@ -74,6 +74,7 @@ def release_topdown(
     """Release consistent tables and microdata from persons, by TopDown."""
     from algorithms.hierarchy import Hierarchy
     from algorithms.tables.intake import read_facilities, store_histogram
+    from algorithms.tables.intake.reading import reading_of
     from algorithms.tables.recoding import recoded
     from algorithms.tables.spilled import Spilled
     from algorithms.topdown import presets
@@ -107,6 +108,7 @@ def release_topdown(
     try:
         with at_work("counting, drawing noise, estimating"), Spilled() as spilled:
             histogram: Any = spilled
+            reading: dict[str, Any] = {}
             if data is None:
                 population = synthetic_1940(0, states=2, counties=3, districts=5)
                 tree, histogram = population.tree, population.histogram
@@ -114,12 +116,14 @@ def release_topdown(
             else:
                 schema = settings.schema
                 persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
+                reading = reading_of(persons, schema)
                 tree = store_histogram(spilled, persons, schema, columns, count=count, places=geo, memory=memory)
                 if facilities is not None:
                     options["facilities"] = read_facilities(facilities, schema, columns, tree)
             topdown = presets.preset(settings, tree, **options)
             listed = bundled or geo is not None
-            record = release(topdown, histogram, out=out, rng=rng, areas=columns, preset=settings.name, listed=listed)
+            about: dict[str, Any] = {"preset": settings.name, "listed": listed, "reading": reading}
+            record = release(topdown, histogram, out=out, rng=rng, areas=columns, **about)
     except RuntimeError as error:  # a solver that does not converge, and no failsafe
         raise ValueError(f"{error}; nothing was written") from error
     print(record.ledger)

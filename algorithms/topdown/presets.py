@@ -6,7 +6,7 @@ import json
 import os
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -114,7 +114,7 @@ def _read(name: str, content: Any) -> Preset:
             form = json.dumps(FORMS[key])
             raise ValueError(f"{key} in {name} must have the form {form}, got {reprlib.repr(value)}")
     groupings = {key: Grouping(*parts) for key, parts in settings.pop("groupings", {}).items()}
-    schema = Schema(schema.attributes, groupings, schema.edges)
+    schema = replace(schema, groupings=groupings)
     if "promise" in settings:
         settings["promise"] = _promise(name, settings["promise"])
     if "levels" in settings:

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product, repeat, zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ from algorithms.tables.files import (
     write_rows,
     writing_rows,
 )
-from algorithms.tables.release import Recorded, check_distinct, described, level_names
+from algorithms.tables.release import Recorded, check_distinct, described, level_names, margins, tell_rare
 from algorithms.tables.spilled import Spilled, pieces
 from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle, stored_tables
 from algorithms.topdown.estimation.constraints import Invariant
@@ -54,7 +55,7 @@ from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured, Measurement, Measurements
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
-from algorithms.topdown.stored import store, stored
+from algorithms.topdown.stored import store, stored, whole_table
 from audit.io.text import from_cell, printable
 
 __all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
@@ -135,6 +136,7 @@ def release(
     areas: Sequence[str] | None = None,
     preset: str = "",
     listed: bool = False,
+    reading: Mapping[str, Any] = MappingProxyType({}),
 ) -> Release:
     """Run TopDown once on people by leaf and cell, and write each level to a new folder while its parts are estimated.
 
@@ -150,8 +152,11 @@ def release(
     with counted() as draws, whole_folder(out) as staged, Spilled() as own:
         DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
         spilled = store(topdown, histogram, own)
-        people, outcome = _write_levels(staged, topdown, *stored(topdown, spilled, rng), names, spilled)
-        record = Release(topdown=topdown, outcome=outcome, people=people, areas=names, preset=preset, listed=listed)
+        fitted, outcome = _write_levels(staged, topdown, *stored(topdown, spilled, rng), names, spilled)
+        exact = whole_table(topdown, spilled)
+        tell_rare(topdown.schema, margins(topdown.schema, exact), margins(topdown.schema, fitted), "in the tables")
+        about: dict[str, Any] = {"areas": names, "preset": preset, "listed": listed, "reading": reading}
+        record = Release(topdown=topdown, outcome=outcome, people=int(fitted.sum()), **about)
         record.of(draws).write_record(staged)
     return record
 
@@ -190,13 +195,14 @@ def _write_levels(
     levels: Iterable[Mapping[Key, Measured]],
     areas: Sequence[str],
     spilled: Spilled,
-) -> tuple[int, Outcome]:
-    """Estimate level by level and write the four files of counts meanwhile; return the number of records, and how.
+) -> tuple[NDArray[np.int64], Outcome]:
+    """Estimate level by level and write the four files of counts meanwhile; return the people by cell, and how.
 
     `known` and `levels` are those of `algorithms.topdown.stored.stored`, and `areas` the names of the levels below the
     root. Tables above the finest level are on disk to the end, and what failsafes below change of them in memory.
     """
-    tree, cells, people = plan.tree, plan.schema.cells, 0
+    tree, cells = plan.tree, plan.schema.cells
+    root = np.zeros(cells, np.int64)
     attributes, constraints = tuple(plan.schema.attributes), plan.constraints(known)
     outcome = Outcome(routes={})
     changes: dict[tuple[int, int], NDArray[np.int64]] = defaultdict(lambda: np.zeros(cells, np.int64))
@@ -215,11 +221,13 @@ def _write_levels(
         row_writer(measurements)([_around(areas, NOISY)])
         for part in estimated(plan, known, _recorded(plan, levels, measurements.write), spilled=spilled):
             outcome = outcome.and_of(part)
-            if part.level == 0 and (people := int(part.tables.sum())) > LARGEST_RELEASE:
-                raise ValueError(
-                    f"a release must have at most {LARGEST_RELEASE:,} records, got {people:,}; where the noise made "
-                    "them, take a larger budget, or hold the total as an invariant"
-                )
+            if part.level == 0:
+                root = part.tables[0].sum(axis=0)
+                if (people := int(root.sum())) > LARGEST_RELEASE:
+                    raise ValueError(
+                        f"a release must have at most {LARGEST_RELEASE:,} records, got {people:,}; where the noise "
+                        "made them, take a larger budget, or hold the total as an invariant"
+                    )
             if part.level == tree.depth:
                 check_kept(plan, constraints, part.tables, part.nodes)
                 tables(_table_rows(plan, part.level, part.nodes, part.tables[0]))
@@ -239,7 +247,7 @@ def _write_levels(
                     tables(_table_rows(plan, level, nodes, counts[0]))
             finest.seek(0)
             shutil.copyfileobj(finest, file)
-    return people, outcome
+    return root + changes.get((0, 0), 0), outcome
 
 
 def read_measurements(

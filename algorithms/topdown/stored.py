@@ -19,7 +19,7 @@ from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.measure import Key, known_answers, noise_options
 from algorithms.topdown.plan import Known, Plan
 
-__all__ = ["Stored", "store", "stored"]
+__all__ = ["Stored", "store", "stored", "whole_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,13 @@ def _tables(plan: Plan, spilled: Spilled, level: int) -> Iterator[NDArray[np.int
         yield sums[:-1]
         open_area, last = sums[-1:], int(own[-1])
     yield open_area
+
+
+def whole_table(plan: Plan, spilled: Spilled) -> NDArray[np.int64]:
+    """Return the exact table of all areas together, shape (cells,)."""
+    return sum(
+        (_leaves(plan, spilled, piece).sum(axis=0) for piece in _pieces(plan)), np.zeros(plan.schema.cells, np.int64)
+    )
 
 
 def _leaves(plan: Plan, spilled: Spilled, piece: slice) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,15 +23,20 @@ def written(tmp_path, content):
     return path
 
 
-def test_specification_in_its_three_forms(tmp_path):
+def test_specification_in_its_forms(tmp_path):
     attributes = {"sex": ["f", "m"], "age": {"maxval": 3}, "income": {"edges": [0, 1, 1000]}, "code": [7, 9]}
+    attributes |= {"state": {"codes": {"9": "n/k", "01": "single"}}, "size": {"labels": ["S", "L"], "places": True}}
+    attributes |= {"years": {"edges": [0, 65], "end": 120}}
     content = json.dumps({"source": "the codebook", "attributes": attributes})
     schema = read_specification(written(tmp_path, f"\ufeff{content}"))  # with a byte order mark
-    assert list(schema.attributes) == ["sex", "age", "income", "code"]
+    assert list(schema.attributes) == ["sex", "age", "income", "code", "state", "size", "years"]
+    assert (schema.attributes["state"], schema.attributes["size"]) == (("n/k", "single"), ("S", "L"))
+    assert dict(schema.codes) == {"state": ("9", "01"), "size": ("0", "1")}
+    assert schema.attributes["years"] == ("0 to less than 65", "65 to less than 120")
     assert schema.attributes["age"] == ("0", "1", "2", "3")
     assert schema.attributes["income"] == ("0 to less than 1", "1 to less than 1000", "1000 or more")
     assert schema.attributes["code"] == ("7", "9")
-    assert dict(schema.edges) == {"income": (0.0, 1.0, 1000.0)}
+    assert dict(schema.edges) == {"income": (0.0, 1.0, 1000.0), "years": (0.0, 65.0, 120.0)}
 
 
 def test_intervals_are_named_by_their_edges_as_written(tmp_path):
@@ -63,6 +69,14 @@ def test_intervals_are_named_by_their_edges_as_written(tmp_path):
         ('{"attributes": {"age": {"edges": [0, 1e999]}}}', "edges of age must be finite"),
         ({"attributes": {"age": ["1", "1"]}}, "distinct names"),
         ('{"attributes": {"age": ["1"], "age": ["2"]}}', "'age' stands twice"),
+        ({"attributes": {"a": {"labels": ["x"], "places": False}}}, "levels of a must be a list"),
+        (
+            {"attributes": {"a": {"labels": ["1 x", "2 y"], "places": True}}},
+            "are counted from 0, and its labels from 1",
+        ),
+        ({"attributes": {"a": {"codes": {"1": "x", "2": "x"}}}}, "distinct names"),
+        ({"attributes": {"a": {"codes": {"": "x"}}}}, "codes of a must be different, one a level, got "),
+        ({"attributes": {"a": {"edges": [0, 9], "end": 9}}}, "edges of a must be finite and increase, got [0, 9, 9]"),
     ],
 )
 def test_specifications_that_break_a_rule(tmp_path, content, words):
@@ -82,7 +96,7 @@ def test_specification_must_be_there_and_json(tmp_path):
     ("edges", "kind", "words"),
     [
         ({"height": (1, 2)}, ValueError, "edges must be of sex, income"),
-        ({"sex": (1,)}, ValueError, "one a level, 2, got 1"),
+        ({"sex": (1,)}, ValueError, "one a level, 2, or one more for the end, got 1"),
         ({"sex": "12"}, TypeError, "must be numbers"),
         ({"sex": (True, 3)}, TypeError, "must be numbers"),
     ],
@@ -90,6 +104,10 @@ def test_specification_must_be_there_and_json(tmp_path):
 def test_edges_that_break_a_rule(edges, kind, words):
     with pytest.raises(kind, match=words):
         Schema({"sex": ("f", "m"), "income": ("none",)}, edges=edges)
+
+
+def test_codes_are_of_an_attribute_that_has_no_edges():
+    refuses(ValueError, "codes must be of sex, got 'income'", replace, SCHEMA, codes={"income": "abc"})
 
 
 def test_histograms_that_do_not_fit_into_memory_are_refused_before_data_are_read(tmp_path, monkeypatch):
@@ -116,21 +134,97 @@ def test_a_place_is_not_taken_for_a_level_where_a_level_is_a_number(levels):
     assert read_records(Frame({"code": list(levels)}), schema).tolist() == [[0], [1]]
 
 
-@pytest.mark.parametrize("codes", [["0", "1", "1"], [0, 1, 1], ["f", "m", "m"]])
-def test_a_column_holds_names_or_codes(codes):
-    assert read_records(Frame({"sex": codes}), Schema({"sex": "fm"})).tolist() == [[0], [1], [1]]
-    many = tuple(f"p{j}" for j in range(200))  # in a byte, though names and codes together are more
-    found = read_records(Frame({"place": [199, 0]}), Schema({"place": many}))
+STATES = {"2": "married", "1": "single", "9": "n/k"}
+
+
+@pytest.mark.parametrize("given", [["1", "2", "9"], [1, 2, 9], ["01", "02", "09"], ["001", "2", "9"]])
+@pytest.mark.parametrize("codes", [STATES, {code.zfill(2): label for code, label in STATES.items()}])
+@pytest.mark.parametrize("read", [read_records, partial(read_histogram, areas=["area"])])
+def test_codes_mean_what_the_specification_says(read, codes, given, capsys):
+    """Whatever their order, gaps and zeros; every table that is counted by level would show a code read otherwise."""
+    schema = read_specification({"attributes": {"state": {"codes": codes}}})
+    found = read(Frame({"state": given, "area": ["a"] * 3}), schema)
+    assert (found if read is read_records else found[1]).tolist() == (
+        [[1], [0], [2]] if read is read_records else [[1, 1, 1]]
+    )
+    words = ", ".join(f"{code} = {label}" for code, label in codes.items())
+    assert f"state read as codes: {words}\n" in capsys.readouterr().err
+
+
+def test_codes_that_zeros_tell_apart_are_read_as_they_are():
+    schema = read_specification({"attributes": {"a": {"codes": {"1": "x", "01": "y", "A": "z"}}}})
+    assert read_records(Frame({"a": ["01", "1", "A"]}), schema).tolist() == [[1], [0], [2]]
+    rule = "data: a must be one of the codes 1 = x, 01 = y, A = z; 1 row broke it, such as '001'"
+    refuses(ValueError, rule, read_records, Frame({"a": ["001"]}), schema)
+
+
+def test_places_are_counted_from_0_where_the_specification_says_so():
+    schema = read_specification({"attributes": {"a": {"labels": [f"p{j}" for j in range(200)], "places": True}}})
+    found = read_records(Frame({"a": [199, 0]}), schema)
     assert (found.tolist(), found.dtype) == ([[199], [0]], np.uint8)
 
 
 @pytest.mark.parametrize("read", [read_records, partial(read_histogram, areas=["area"])])
-def test_a_column_does_not_hold_both(read):
-    """Ages in years among names: those of 0 and 1 are not taken for the first two levels."""
+def test_numbers_among_words_are_refused_with_two_ways_out(read):
+    """Codes from 1, a dummy of 0 and 1, ages in years: none is taken for a place in the list."""
     ages = Schema({"age": ("minor", "adult")})
-    rule = "data: age must be names of levels in every row, or codes 0 to 1 in every row; 3 rows broke it, such as '0'"
+    rule = (
+        "data: age must be one of minor, adult; 3 rows broke it, such as '0', '1'; codes need their meanings in the "
+        'specification, "age": {"codes": {CODE: LABEL, ...}}, and places in the list, from 0 on, need "age": '
+        '{"labels": [...], "places": true}'
+    )
     frame = Frame({"age": ["minor", "1", "adult", "0", "1"], "area": list("abbaa")})
     refuses(ValueError, rule, read, frame, ages)
+
+
+@pytest.mark.parametrize("read", [read_records, partial(read_histogram, areas=["area"])])
+def test_numbers_are_named_by_their_ends_and_refused_from_an_end_on(read, capsys):
+    frame = Frame({"age": [17, 64, 999], "area": list("aab")})
+    read(frame, read_specification({"attributes": {"age": {"edges": [0, 18, 65]}}}))
+    bands = "0 to less than 18, 18 to less than 65, 65"
+    assert f"age read as numbers: {bands} or more; from 17 to 999\n" in capsys.readouterr().err
+    closed = read_specification({"attributes": {"age": {"edges": [0, 18, 65], "end": 120}}})
+    rule = "data: age must be a number from 0 to less than 120; 1 row broke it, such as '999'"
+    refuses(ValueError, rule, read, frame, closed)
+    read(Frame({"age": [1, 2, 3], "area": list("aab")}), closed)
+    assert "from 1 to 3, all in one of 3 intervals: are they codes of these?" in capsys.readouterr().err
+
+
+SUMS = [
+    ("Total", "Zurich"),
+    ("ALL", "b"),
+    ("Insgesamt", "b"),
+    ("Total of region", "Totaltown"),
+    ("Sub-total", "Allen town"),
+]
+
+
+@pytest.mark.parametrize(("name", "other"), SUMS)
+def test_an_area_that_is_called_a_sum_is_refused_unless_it_is_listed(name, other):
+    frame = Frame({"sex": ["f", "m"], "area": [name, other]})
+    way = "leave such rows out, or list the area with --geo if it is one"
+    rule = f"data: areas of area must not be sums of others: {way}; 1 row broke it, such as {name!r}"
+    refuses(ValueError, rule, read_histogram, frame, Schema({"sex": "fm"}), ["area"])
+    listed = Frame({"area": [name, other]})
+    assert read_histogram(frame, Schema({"sex": "fm"}), ["area"], places=listed)[1].sum() == 2
+
+
+@pytest.mark.parametrize("parts", [("a", "b", "c"), ("CH1", "CH2", "CH3"), ("a", "b")])
+def test_an_area_with_as_many_people_as_others_together_is_named_and_counted(parts, capsys):
+    """Three others at least; with codes that begin with its own there may be more in the family."""
+    more = ["x"] * (parts[0] == "CH1")
+    places = ["CH"] * len(parts) + [*parts] + more
+    _, counts = read_histogram(Frame({"area": places, "sex": ["f"] * len(places)}), Schema({"sex": "f"}), ["area"])
+    assert counts.sum() == len(places)
+    named = "warning: area CH has as many people as others together: is it their sum?\n" in capsys.readouterr().err
+    assert named == (len(parts) == 3)
+
+
+def test_zeros_that_were_lost_are_named():
+    frame, listed = Frame({"a": ["1"], "b": ["1"], "sex": ["f"]}), Frame({"a": ["01"], "b": ["001"]})
+    way = "zeros were lost, so read these columns as text"
+    rule = f"data must be in areas of the list of areas; got 1 other, such as '1 / 1', where '01 / 001' is known: {way}"
+    refuses(ValueError, rule, read_histogram, frame, Schema({"sex": "f"}), ["a", "b"], places=listed)
 
 
 @pytest.mark.parametrize("read", [read_records, partial(read_histogram, areas=["area"])])
@@ -138,7 +232,7 @@ def test_columns_that_are_not_released_are_named_once(read, capsys):
     columns = {"Sex": ["f", "m"], "area": ["a", "b"], "income": [3, 9], "citi\nzen": ["y", "n"]}
     read(Frame(columns), Schema({"sex": "fm"}))
     unused = ["income", "citi zen"] if read is not read_records else ["area", "income", "citi zen"]
-    assert capsys.readouterr() == ("", f"not released: {', '.join(unused)}\n")
+    assert capsys.readouterr() == ("", f"not released: {', '.join(unused)}\nsex read as words: f, m\n")
     read_records(Frame(columns), Schema({"sex": "fm"}), what="public records")
     assert capsys.readouterr().err == ""
 
@@ -171,7 +265,7 @@ def test_records_keep_their_order_and_are_small():
     ("columns", "words"),
     [
         ({"sex": ["f"]}, "income missing"),
-        ({"sex": ["x"], "income": [1]}, "data: sex must be one of f, m, or 0 to 1; 1 row broke it, such as 'x'"),
+        ({"sex": ["x"], "income": [1]}, "data: sex must be one of f, m; 1 row broke it, such as 'x'"),
         ({"sex": ["f", None], "income": [1, 2]}, "such as a missing value"),
         ({"sex": ["f"], "income": [-1.0]}, "income must be a number from 0 on; 1 row broke it, such as '-1.0'"),
         ({"sex": ["f"], "income": ["a lot"]}, "income must be a number from 0 on"),

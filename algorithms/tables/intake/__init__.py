@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import reprlib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,8 @@ from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import (
     GROUPS,
     LARGEST,
+    SHOWN,
+    WHOLE,
     Column,
     Count,
     Rule,
@@ -29,10 +30,10 @@ from algorithms.tables.intake.expressions import (
     leveled,
     place_columns,
 )
+from algorithms.tables.intake.reading import tell, tell_reading, tell_sums
 from algorithms.tables.opening import GIVEN, in_sql, reading
 from algorithms.tables.recoding import Recoded, broken_rule
 from algorithms.tables.spilled import LEAVES, Spilled, pieces
-from audit.io.text import printable
 
 __all__ = [
     "LARGEST",
@@ -94,7 +95,7 @@ def read_histogram(
     listed = None if places is None else _listed(places, areas, memory)
     if listed is not None:
         check_histogram(len(listed), schema)
-    leaves, histogram = _counted(PERSONS, source, schema, areas, count, memory)
+    leaves, histogram = _counted(PERSONS, source, schema, areas, count, memory, listed=listed is not None)
     if listed is None:
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
     histogram = _placed(RULE, leaves, histogram, listed)
@@ -115,7 +116,8 @@ def store_histogram(
     check_histogram(1, schema)
     order = None if places is None else _listed(places, areas, memory)
     check_histogram(1 if order is None else len(order), schema, LARGEST_STORED)
-    with _counting(PERSONS, source, schema, areas, Count.whole(count), memory, LARGEST_STORED) as (leaves, counts_of):
+    whole, listed = Count.whole(count), order is not None
+    with _counting(PERSONS, source, schema, areas, whole, memory, LARGEST_STORED, listed) as (leaves, counts_of):
         order = leaves if order is None else order
         known = _places(RULE, leaves, order)
         for piece in pieces(len(order), schema.cells):
@@ -147,7 +149,7 @@ def read_facilities(
         raise ValueError(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
         )
-    leaves, units = _counted("facilities", source, Schema({kind: schema.attributes[kind]}), areas, count)
+    leaves, units = _counted("facilities", source, schema.only(kind), areas, count, listed=True)
     known = [tuple(tree.codes(node)) for node in tree.leaves.tolist()]
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
     return _placed(rule, leaves, units, known)
@@ -158,9 +160,10 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
 
     The source is as `read_histogram` takes it, one row a person.
     """
-    with _read(what, source, list(schema.attributes), memory) as (database, columns):
+    names = list(schema.attributes)
+    with _read(what, source, names, memory) as (database, columns):
         most, widest = LARGEST_RECORDS // len(schema.shape), max(schema.shape)
-        kept = SMALLEST[np.min_scalar_type(2 * widest - 1).itemsize]
+        kept = SMALLEST[np.min_scalar_type(widest - 1).itemsize]
         places = range(len(schema.shape))
 
         def check_number(rows: str) -> None:
@@ -170,7 +173,8 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
         if isinstance(source, str | os.PathLike) and str(source).endswith(".parquet"):  # says so: nothing is unpacked
             check_number(GIVEN)
         # In as few bytes as will do: what was given is kept where it is no level.
-        selected = ", ".join(f"p{j}::{kept} as p{j}, if(p{j} is null, x{j}, null) as x{j}" for j in places)
+        odd = [f"x{j}" if name in schema.edges else f"if(p{j} is null, x{j}, null)" for j, name in enumerate(names)]
+        selected = ", ".join(f"p{j}::{kept} as p{j}, {odd[j]} as x{j}" for j in places)
         database.keep(
             GROUPS,
             f"select {selected}, 1::utinyint as n, 1::utinyint as size "
@@ -178,9 +182,11 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
         )
         check_number(GROUPS)
         _check_rules(what, database, leveled(schema))
-        frame = database.fetch(f"select {', '.join(f'p{j} % {schema.shape[j]} as p{j}' for j in places)} from {GROUPS}")
-    if not len(frame):
-        raise ValueError(f"{what} must have one row at least, got none")
+        frame = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
+        if not len(frame):
+            raise ValueError(f"{what} must have one row at least, got none")
+        if what == PERSONS:
+            tell_reading(database, source, schema)
     return np.stack([frame[name].astype(np.min_scalar_type(widest - 1)) for name in frame.columns], axis=1)
 
 
@@ -197,8 +203,13 @@ def _places(rule: str, leaves: list[Leaf], known: Sequence[Leaf]) -> NDArray[np.
         return np.arange(len(leaves))
     place = {leaf: number for number, leaf in enumerate(known)}
     if unknown := [leaf for leaf in leaves if leaf not in place]:
-        others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}"
-        raise ValueError(f"{rule}; got {others}, such as {reprlib.repr(' / '.join(unknown[0]))}")
+        others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}, such as {reprlib.repr(' / '.join(unknown[0]))}"
+        listed = {tuple(code.lstrip("0") for code in leaf): leaf for leaf in known}
+        if near := listed.get(tuple(code.lstrip("0") for code in unknown[0])):
+            others += (
+                f", where {reprlib.repr(' / '.join(near))} is known: zeros were lost, so read these columns as text"
+            )
+        raise ValueError(f"{rule}; got {others}")
     return np.array([place[leaf] for leaf in leaves])
 
 
@@ -211,19 +222,26 @@ def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
         )
         _check_areas_of(LIST, database, areas)
         codes = [f"a{j}" for j in range(len(areas))]
-        once = ("an area must have one row", "size > 1", "size", f"concat_ws(' / ', {', '.join(codes)})")
-        _check_rules(LIST, database, [*coded(areas), once])
+        once = Rule("an area must have one row", "size > 1", "size", f"concat_ws(' / ', {', '.join(codes)})")
+        _check_rules(LIST, database, [*coded(areas, listed=True), once])
         if not (leaves := list(database.fetch(f"select {', '.join(codes)} from {GROUPS} order by all").rows())):
             raise ValueError(f"{LIST} must have one row at least, got none")
     return leaves
 
 
 def _counted(
-    what: str, source: Any, schema: Schema, areas: Sequence[str], count: str | Count | None, memory: str = MEMORY
+    what: str,
+    source: Any,
+    schema: Schema,
+    areas: Sequence[str],
+    count: str | Count | None,
+    memory: str = MEMORY,
+    *,
+    listed: bool,
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
     number = count if isinstance(count, Count) else Count.whole(count)
-    with _counting(what, source, schema, areas, number, memory, LARGEST_HISTOGRAM) as (leaves, counts_of):
+    with _counting(what, source, schema, areas, number, memory, LARGEST_HISTOGRAM, listed) as (leaves, counts_of):
         leaf, cell, counts = counts_of(0, len(leaves))
     histogram = np.zeros((len(leaves), schema.cells), np.int64)
     np.add.at(histogram, (leaf, cell), counts)
@@ -232,19 +250,21 @@ def _counted(
 
 @contextmanager
 def _counting(
-    what: str, source: Any, schema: Schema, areas: Sequence[str], number: Count, memory: str, most: int
+    what: str, source: Any, schema: Schema, areas: Sequence[str], number: Count, memory: str, most: int, listed: bool
 ) -> Iterator[tuple[list[Leaf], Callable[[int, int], tuple[NDArray[np.int64], ...]]]]:
     """Lend the codes of the leaves, in their order, and what returns leaves, cells and counts of some of them."""
     _check_areas(areas)
     names = [*areas, *schema.attributes, *([] if number.name is None else [number.name])]
     with _read(what, source, names, memory) as (database, columns):
         _group(database, columns, list(areas), schema, number)
-        _check_groups(what, database, list(areas), schema, number)
+        _check_groups(what, database, coded(areas, listed=listed), schema, number)
         check_histogram(_check_areas_of(what, database, areas), schema, most)
+        if what == PERSONS:
+            tell_reading(database, source, schema)
+            tell_sums(database, areas)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
-        shape = enumerate(schema.shape)
-        places = ", ".join(f"coalesce(p{j}, 0) % {levels} as p{j}" for j, levels in shape)  # null where nobody is
+        places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
         ranked = f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
         if most > LARGEST_HISTOGRAM:  # asked for again and again
             database.keep(RANKED, f"{ranked} order by leaf")
@@ -275,8 +295,8 @@ def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator
         actual = {column.upper(): column for column in types}  # by name, whatever its case
         found = {name: actual[name.upper()] for name in names}
         used = {name.upper() for name in (*names, *(source.made_of if isinstance(source, Recoded) else ()))}
-        if what == PERSONS and (rest := [printable(column) for column in types if column.upper() not in used]):
-            print(f"not released: {', '.join(rest)}", file=sys.stderr)
+        if what == PERSONS and (rest := [column for column in types if column.upper() not in used]):
+            tell(f"not released: {', '.join(rest)}")
         yield database, {name: Column(name, in_sql(column), types[column]) for name, column in found.items()}
 
 
@@ -302,10 +322,10 @@ def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], s
     )
 
 
-def _check_groups(what: str, database: DuckDB, areas: Sequence[str], schema: Schema, count: Count) -> None:
-    """Refuse the first rule that rows break."""
-    counted = [] if count.name is None else [(count.rule, "odd > 0", "odd", "odd_text")]
-    _check_rules(what, database, [*coded(areas), *counted, *leveled(schema)])
+def _check_groups(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Schema, count: Count) -> None:
+    """Refuse the rules that rows break."""
+    counted = [] if count.name is None else [Rule(count.rule, "odd > 0", "odd", "odd_text")]
+    _check_rules(what, database, [*of_areas, *counted, *leveled(schema)])
     totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not totals["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
@@ -325,13 +345,15 @@ def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
 
 def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
     """Refuse what groups of rows hold, with every rule that they break."""
-    broken = []
-    for rule, wrong, rows, value in rules:
-        tally = database.fetch(
-            f"select coalesce(sum({rows}), 0)::bigint as rows, min({value})::varchar as value "
-            f"from {GROUPS} where {wrong}"
-        )
-        if number := int(tally["rows"][0]):
-            broken.append(broken_rule(rule, number, tally["value"][0]))
+    broken, way = [], ""
+    for rule in rules:
+        where = f"from {GROUPS} where {rule.broken}"
+        number = int(database.fetch(f"select coalesce(sum({rule.rows}), 0)::bigint as n {where}")["n"][0])
+        if number:
+            given = f"select distinct ({rule.value})::varchar as value {where} order by value limit {SHOWN}"
+            values = list(database.fetch(given)["value"])
+            broken.append(broken_rule(rule.words, number, values))
+            if not way and any(map(WHOLE.fullmatch, filter(None, values))):
+                way = rule.numbers
     if broken:
-        raise ValueError(f"{what}: {'; '.join(broken)}")
+        raise ValueError(f"{what}: {'; '.join([*broken, *filter(None, [way])])}")

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from algorithms.schema import Schema
+from audit.io.text import SUMS
 
-__all__ = ["GROUPS", "LARGEST", "Column", "Count", "Rule", "code_columns", "coded", "cut", "leveled", "place_columns"]
+__all__ = [
+    "GROUPS",
+    "LARGEST",
+    "SHOWN",
+    "WHOLE",
+    "Column",
+    "Count",
+    "Rule",
+    "code_columns",
+    "coded",
+    "cut",
+    "leveled",
+    "place_columns",
+]
 
 LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
 GROUPS = "given_groups"  # a view: what was given, equal rows added up
 
-Rule = tuple[str, str, str, str]  # in words; and in SQL: which groups break it, how many rows each is, an example
+WHOLE = re.compile(r"-?[0-9]{1,18}")
+SHOWN = 8  # levels in a message
+
+
+class Rule(NamedTuple):
+    """A rule in words; in SQL, which groups break it, how many rows each has, and its value; the way out of numbers."""
+
+    words: str
+    broken: str
+    rows: str
+    value: str
+    numbers: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,7 +66,7 @@ class Count:
     @classmethod
     def whole(cls, name: str | None) -> Count:
         """Return a column of whole numbers."""
-        return cls(name, number_of, f"{name} must be a whole number, 0 or more")
+        return cls(name, number_of, f"{name} must be a whole number, 0 or more and below 10^15")
 
 
 def code_columns(columns: dict[str, Column], areas: Sequence[str]) -> list[str]:
@@ -49,51 +76,60 @@ def code_columns(columns: dict[str, Column], areas: Sequence[str]) -> list[str]:
 
 
 def place_columns(columns: dict[str, Column], schema: Schema) -> list[str]:
-    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none.
-
-    A code for a level, which is its place, is told from its name: it is counted on behind the places of names.
-    """
+    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none."""
     parts = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
         if name in schema.edges:
             text = _text("numbers", columns[name], "text", "whole", "real")
-            place = _interval(text, schema.edges[name])
+            place = _interval(text, schema.edges[name], len(levels))
         else:
             text = _text("levels as text or whole numbers", columns[name], "text", "whole")
-            place = _place(text, levels)
+            place = _place(text, schema.codes.get(name, levels), coded=name in schema.codes)
         parts += [f"nullif({text}, '') as x{j}", f"{place} as p{j}"]
     return parts
 
 
 def leveled(schema: Schema) -> list[Rule]:
-    """Return the rules that whatever should be a level is one, and that a column holds names or codes, not both."""
+    """Return the rules that whatever should be a level is one."""
     rules: list[Rule] = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
-        number, shown = len(levels), f"one of {', '.join(levels[:8])}{', ...' * (len(levels) > 8)}"
-        none = (f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}")
+        ways, more = "", ", ..." * (len(levels) > SHOWN)
         if name in schema.edges:
-            first = repr(schema.edges[name][0]).removesuffix(".0")
-            rules.append((f"{name} must be a number from {first} on", *none))
-        elif _numbered(levels):
-            rules.append((f"{name} must be {shown}", *none))
+            first, *_, last = [repr(edge).removesuffix(".0") for edge in (*schema.edges[name], 0.0)]
+            rule = f"must be a number from {first} on"
+            if len(schema.edges[name]) > len(levels):
+                last = repr(schema.edges[name][-1]).removesuffix(".0")
+                rule = f"must be a number from {first} to less than {last}"
+        elif name in schema.codes:
+            pairs = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
+            rule = f"must be one of the codes {', '.join(pairs[:SHOWN])}{more}"
         else:
-            both = f"p{j} >= {number} and (select min(p{j}) from {GROUPS}) < {number}"
-            rule = f"{name} must be names of levels in every row, or codes 0 to {number - 1} in every row"
-            rules.append((f"{name} must be {shown}, or 0 to {number - 1}", *none))
-            rules.append((rule, both, "size", f"p{j} - {number}"))
+            rule = f"must be one of {', '.join(levels[:SHOWN])}{more}"
+            ways = (
+                f'codes need their meanings in the specification, "{name}": {{"codes": {{CODE: LABEL, ...}}}}, and '
+                f'places in the list, from 0 on, need "{name}": {{"labels": [...], "places": true}}'
+            )
+        rules.append(Rule(f"{name} {rule}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}", ways))
     return rules
 
 
-def coded(areas: Sequence[str]) -> list[Rule]:
-    """Return the rules that there are codes, of a length that somebody meant, without spaces that make another area."""
-    rules = []
+def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
+    """Return the rules that there are codes, of a length that somebody meant, without spaces that make another area.
+
+    An area has no name of a sum unless it is `listed`.
+    """
+    rules: list[Rule] = []
     for j, name in enumerate(areas):
         code = f"a{j}"
         rules += [
-            (f"{name} must have a code", f"{code} is null", "size", "null"),
-            (f"codes of {name} must have at most {LONGEST_TEXT:,} letters", _is_long(code), "size", code),
-            (f"codes of {name} must not begin or end with a space", f"{code} <> trim({code})", "size", code),
+            Rule(f"{name} must have a code", f"{code} is null", "size", "null"),
+            Rule(f"codes of {name} must have at most {LONGEST_TEXT:,} letters", _is_long(code), "size", code),
+            Rule(f"codes of {name} must not begin or end with a space", f"{code} <> trim({code})", "size", code),
         ]
+        if not listed:
+            way = "leave such rows out, or list the area with --geo if it is one"
+            rule = f"areas of {name} must not be sums of others: {way}"
+            rules.append(Rule(rule, f"regexp_full_match({code}, {_quoted(SUMS)})", "size", code))
     return rules
 
 
@@ -121,42 +157,29 @@ def number_of(column: Column) -> str:
         raise ValueError(f"{column.title} must hold whole numbers, got {column.kind}")
     rule = {
         "text": f"regexp_full_match({column.given}, '[0-9]{{1,15}}')",
-        "whole": f"{column.given} between 0 and {2**53}",
-        "real": f"{column.given} between 0 and {10**15} and {column.given} = floor({column.given})",
+        "whole": f"{column.given} between 0 and {10**15 - 1}",
+        "real": f"{column.given} between 0 and {10**15 - 1} and {column.given} = floor({column.given})",
     }[column.kind]
     return f"case when {rule} then try_cast({column.given} as bigint) end"
 
 
-def _numbered(levels: Sequence[str]) -> bool:
-    """Return whether a name is a number, which a place could be taken for."""
-    return any(_isnumber(level) for level in levels)
-
-
-def _isnumber(level: str) -> bool:
-    try:
-        float(level)
-    except ValueError:
-        return False
-    return True
-
-
-def _place(value: str, levels: Sequence[str]) -> str:
-    """Return the SQL of the place of a level, by its name or its code."""
-    places = {level: place for place, level in enumerate(levels)}
-    if not _numbered(levels):
-        places |= {str(place): len(levels) + place for place in range(len(levels))}
-    whens = " ".join(f"when {_quoted(name)} then {place}" for name, place in places.items())
+def _place(value: str, names: Sequence[str], *, coded: bool) -> str:
+    """Return the SQL of the place of a name or a code; of codes that are different numbers, by the number."""
+    if coded and all(WHOLE.fullmatch(code) for code in names) and len(set(map(int, names))) == len(names):
+        value = f"case when regexp_full_match({value}, '{WHOLE.pattern}') then {value}::bigint end"
+        whens = " ".join(f"when {int(code)} then {place}" for place, code in enumerate(names))
+    else:
+        whens = " ".join(f"when {_quoted(name)} then {place}" for place, name in enumerate(names))
     return f"case {value} {whens} end"
 
 
-def _interval(text: str, edges: Sequence[float]) -> str:
+def _interval(text: str, edges: Sequence[float], levels: int) -> str:
     """Return the SQL of the place of the interval that a number is in; infinities and NaN are in none."""
     number = f"try_cast({text} as double)"
     # An edge without quotes would be a decimal, whose way to float64 may end at another number.
-    whens = " ".join(
-        f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(len(edges)))
-    )
-    return f"case when not isfinite({number}) then null {whens} end"
+    beyond = f" when {number} >= '{edges[levels]!r}'::double then null" if len(edges) > levels else ""
+    whens = " ".join(f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(levels)))
+    return f"case when not isfinite({number}) then null{beyond} {whens} end"
 
 
 def _quoted(text: str) -> str:

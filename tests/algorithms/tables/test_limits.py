@@ -104,14 +104,15 @@ def test_codes_and_levels_are_no_longer_than_somebody_meant(given):
     for code in ("x" * 1025, "é" * 1025, "x" * 1_000_000):
         with pytest.raises(ValueError, match=r"^data: codes of area must have at most 1,024 letters; 1 row broke it"):
             read_histogram(given(sex=["f"], area=[code]), SCHEMA, ["area"])
-        with pytest.raises(ValueError, match=r"^data: sex must be one of f, m, .* 1 row broke it, such as .{1,40}$"):
+        with pytest.raises(ValueError, match=r"^data: sex must be one of f, m; 1 row broke it, such as .{1,40}$"):
             read_records(given(sex=[code]), SCHEMA)
 
 
 def test_every_rule_that_is_broken_is_named_at_once(given):
     refused = (
-        r"^data: area must have a code; 1 row broke it, such as a missing value; n must be a whole number, 0 or more; "
-        r"1 row broke it, such as 'x'; sex must be one of f, m, .*; 2 rows broke it, such as 'e'$"
+        r"^data: area must have a code; 1 row broke it, such as a missing value; "
+        r"n must be a whole number, 0 or more and below 10\^15; "
+        r"1 row broke it, such as 'x'; sex must be one of f, m; 2 rows broke it, such as 'e', 'h'$"
     )
     with pytest.raises(ValueError, match=refused):
         read_histogram(given(sex=["h", "e", "f"], area=["1", "", "2"], n=["1", "2", "x"]), SCHEMA, ["area"], count="n")

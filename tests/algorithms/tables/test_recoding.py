@@ -12,7 +12,7 @@ from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake import read_histogram, read_records
 from algorithms.tables.recoding import FORM, Recoded, recoded
-from tests.algorithms.releases import refused_in_one_line, released
+from tests.algorithms.releases import record, refused_in_one_line, released
 from tests.helpers import contents, refuses
 
 KNOWN = ("sex", "age", "home", "place", "x")
@@ -157,6 +157,12 @@ def test_the_small_systems_take_a_recode(desk, capsys, system):
     given = SYSTEMS[system] | {"spec": "spec.json", "seed": 1}
     assert released(system, **given, data="coded.csv", out="one") == 0
     assert released(system, **given, data="words.csv", recode="r.json", out="two") == 0
+    one, two = map(record, ("one", "two"))
+    assert two.pop("reading") == {"sex": {"from": "s", "values": {"a": "f", "b": "m"}, "words": ["f", "m"]}}
+    assert one.pop("reading") == {"sex": {"words": ["f", "m"]}}
+    assert one == two
+    for folder in ("one", "two"):
+        Path(folder, "release.json").unlink()
     assert contents(Path("one")) == contents(Path("two"))
     capsys.readouterr()
     wrong = "data: s must have a code for sex; 2 rows broke it, such as 'b'"
