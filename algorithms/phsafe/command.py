@@ -54,6 +54,7 @@ def release_phsafe(
     from algorithms.phsafe.budget import read_config
     from algorithms.phsafe.release import release
     from algorithms.phsafe.tabulation.derive import own_households
+    from algorithms.schema import read_named
     from audit.io.terminal import at_work
 
     rng, noise = noise_of(seed)
@@ -74,7 +75,8 @@ def release_phsafe(
     )
     with status, whose as (database, rows):
         options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
-        made = release(*rows, settings, out=out, published=published, **options)
+        reading = {} if recode is None else read_named(recode, "recode")
+        made = release(*rows, settings, out=out, published=published, reading=reading, **options)
     print(made.ledger)
     number, more = sum(map(len, made.files.values())), len(made.files) - len(made.tables)
     after = f", {more} of them after post-processing" if more else ""

@@ -43,6 +43,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,7 @@ def release(
     *,
     out: str | os.PathLike[str] | None = None,
     published: bool = False,
+    reading: Mapping[str, Any] = MappingProxyType({}),
     rng: Rng = "secure",
     engine: str | Engine = "duckdb",
     partitions: int = 1,
@@ -150,6 +152,8 @@ def release(
         Folder to write: it must not exist, or must be empty.
     published : bool
         Whether to write the post-processed tables too.
+    reading : mapping
+        How the columns of the three files were made, for the record.
     rng : "secure" or numpy Generator
         The default, the operating system's entropy, is for releases; a seeded generator is for simulations.
     engine, partitions, validation
@@ -174,7 +178,7 @@ def release(
     if not exact.states:
         raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
     tables = lay_out(PHSafe(settings).measured(exact, rng), settings)
-    return Release(config=settings, states=exact.states, tables=tables, with_published=published)
+    return Release(config=settings, states=exact.states, tables=tables, with_published=published, reading=reading)
 
 
 def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:

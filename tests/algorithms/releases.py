@@ -27,6 +27,12 @@ def record(folder="out"):
     return json.loads(Path(folder, "release.json").read_text())
 
 
+def all_but_reading(folder="out"):
+    """What a release holds, but for how the columns of its data were made."""
+    about = {name: value for name, value in record(folder).items() if name != "reading"}
+    return contents(Path(folder)) | {"release.json": about}
+
+
 def names(folder="out"):
     """The files of a release."""
     return sorted(path.name for path in Path(folder).iterdir())

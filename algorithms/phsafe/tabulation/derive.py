@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,8 +15,9 @@ from algorithms.phsafe.tabulation.intake import Types, each_part, name_unused, r
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, Rule, check_report, domains, merged, tally
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
+from algorithms.tables.intake.reading import in_words, tell
 from algorithms.tables.opening import Engine, opened
-from audit.io.text import printable
+from algorithms.tables.recoding import Recoded
 
 __all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members", "own_households"]
 
@@ -140,12 +140,15 @@ def own_households(
 ) -> Iterator[tuple[Engine, tuple[Any, Any, Any]]]:
     """Lend persons, units and geo of the user's own, as every command reads them, and the engine that has them.
 
-    A recode makes their columns, and with `derive` the units' follow from the persons; on stderr a line says which
-    couples contradict themselves, and with `unused` one which columns are not released. What the frames break is said
-    in the names of the files.
+    A recode makes their columns, and with `derive` the units' follow from the persons; on stderr a line says how each
+    column is made, which couples contradict themselves, and with `unused` which columns are not released. What the
+    frames break is said in the names of the files.
     """
     persons, units, geo = recoded_frames(files, recode)
     sources = {"persons": persons, "units": units, "geo": geo}
+    for name, source in sources.items():
+        for column, how in source.columns.items() if isinstance(source, Recoded) else ():
+            tell(f"{name}.{column} read {in_words(how)}")
     try:
         with opened(engine, list(sources.values()), memory=memory, master=master) as database:
             if unused:
@@ -153,7 +156,7 @@ def own_households(
             if derive:
                 units, couples = _derived(database, persons, units)
                 if couples:
-                    print(f"warning: {'; '.join(_said(couple, sources) for couple in couples)}", file=sys.stderr)
+                    tell(f"warning: {'; '.join(_said(couple, sources) for couple in couples)}")
             yield database, (persons, units, geo)
     except InvalidHouseholds as error:
         raise InvalidHouseholds(error.findings, sources) from error
@@ -162,4 +165,4 @@ def own_households(
 def _said(couple: Finding, sources: Mapping[str, Any]) -> str:
     rule, example = couple.parts(sources)
     number = "1 household" if couple.rows == 1 else f"{couple.rows:,} households"
-    return printable(f"{number}: {rule}, such as {example}")
+    return f"{number}: {rule}, such as {example}"

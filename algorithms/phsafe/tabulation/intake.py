@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import reprlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -14,10 +13,10 @@ from typing import Any, TypeVar
 from algorithms.phsafe.schema import RECODED, Codes, Digits, Domain, Whole
 from algorithms.schema import read_named
 from algorithms.tables.duck import DuckDB
+from algorithms.tables.intake.reading import tell
 from algorithms.tables.opening import Engine
 from algorithms.tables.recoding import Recoded
 from algorithms.tables.spark import Spark
-from audit.io.text import printable
 
 __all__ = ["Types", "each_part", "name_unused", "read_frame", "recoded_frames", "typed", "unread"]
 
@@ -157,7 +156,7 @@ def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[st
     mine = dict.fromkeys(os.fspath(file) for file in files[:2])
     rest = [column for path in mine for column in given[path] if column.upper() not in needed[path] | placed]
     if rest:
-        print(f"not released: {', '.join(map(printable, dict.fromkeys(rest)))}", file=sys.stderr)
+        tell(f"not released: {', '.join(dict.fromkeys(rest))}")
 
 
 def unread(name: str) -> str:
