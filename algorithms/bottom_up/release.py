@@ -62,7 +62,7 @@ class Release(Published):
     def columns(self) -> Columns:
         """Those of the areas down to the level, then the same at every level."""
         weighted = isinstance(self.mechanism, WeightedBottomUp)
-        count = replace(COUNT, meaning="number of people by the weights of records, with noise", unit="people")
+        count = replace(COUNT, meaning="weighted number of people, with noise", unit="people")
         attributes = attribute_columns(self.schema, more="; empty where all levels are added up")
         columns = (*attributes, count if weighted else COUNT)
         levels = range(self.tree.depth + 1)

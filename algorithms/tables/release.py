@@ -66,7 +66,7 @@ class Recorded(ABC):
         """What made the release, the version included."""
         return {
             **self.about,
-            "reading": dict(self.reading),
+            **({"reading": dict(self.reading)} if self.reading else {}),
             "csv": CELLS,
             "software": f"plaudit {metadata.version('plaudit')}",
         }

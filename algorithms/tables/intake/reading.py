@@ -35,7 +35,11 @@ def in_words(how: Mapping[str, Any]) -> str:
 
 
 def _listed(values: Mapping[str, Any] | Sequence[str]) -> str:
-    words = [f"{code or 'empty'} = {label}" for code, label in values.items()] if isinstance(values, Mapping) else list(values)
+    words = (
+        [f"{code or 'empty'} = {label}" for code, label in values.items()]
+        if isinstance(values, Mapping)
+        else list(values)
+    )
     return ", ".join(words if len(words) <= LONGEST else [*words[: LONGEST - 2], "...", words[-1]])
 
 
