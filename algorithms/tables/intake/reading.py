@@ -9,6 +9,7 @@ from typing import Any
 from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import GROUPS
+from algorithms.tables.opening import GIVEN, in_sql
 from algorithms.tables.recoding import Recoded
 from audit.io.text import printable
 
@@ -52,14 +53,15 @@ def tell_reading(database: DuckDB, source: Any, schema: Schema) -> None:
     """Say how each column was read; of numbers from which to which, for both ends are exact and are not released."""
     for j, (name, how) in enumerate(reading_of(source, schema).items()):
         words = f"{name} read {in_words(how)}"
-        if name in schema.edges:
-            number = f"try_cast(x{j} as double)"
-            asked = f"min({number}) as least, max({number}) as most, count(distinct p{j}) as n"
-            ends = database.fetch(f"select {asked} from {GROUPS}")
-            if ends["n"][0]:
+        if "numbers" in how or "ranges" in how:
+            column, rows = (f"x{j}", GROUPS) if "numbers" in how else (in_sql(how["from"]), f"recoded_{GIVEN}")
+            number = f"try_cast({column} as double)"
+            ends = database.fetch(f"select min({number}) as least, max({number}) as most from {rows}")
+            if ends["most"][0] is not None:
                 words += f"; from {ends['least'][0]:.15g} to {ends['most'][0]:.15g}"
-            if ends["n"][0] == 1 < len(how["numbers"]):
-                words += f", all in one of {len(how['numbers'])} intervals: are they codes of these?"
+            levels, met = schema.shape[j], database.fetch(f"select count(distinct p{j}) as n from {GROUPS}")["n"][0]
+            if met == 1 < levels:
+                words += f", all in one of {levels} intervals: are they codes of these?"
         tell(words)
 
 
