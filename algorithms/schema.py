@@ -177,19 +177,6 @@ class Schema:
             codes={name: self.codes[name]} if name in self.codes else {},
         )
 
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How a column of data is read for each attribute: as words, codes or numbers, as a specification says it."""
-        reading: dict[str, Any] = {}
-        for name, levels in self.attributes.items():
-            if name in self.edges:
-                reading[name] = {"numbers": list(levels)}
-            elif name in self.codes:
-                reading[name] = {"codes": dict(zip(self.codes[name], levels, strict=True))}
-            else:
-                reading[name] = {"words": list(levels)}
-        return reading
-
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """Number of levels of each attribute."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Sequence
 
 from audit.io.text import in_cell, printable
@@ -12,60 +11,19 @@ from audit.report.words import bugs_found, remedy
 from audit.results import AuditResult, ReplayRecord
 from audit.results.formatting import COLUMNS, WARNING, row, texts
 
-__all__ = [
-    "FORMS",
-    "Named",
-    "to_annotations",
-    "to_csv",
-    "to_github",
-    "to_json",
-    "to_latex",
-    "to_lines",
-    "to_markdown",
-    "to_text",
-]
+__all__ = ["FORMS", "Named", "to_annotations", "to_csv", "to_github", "to_json", "to_lines", "to_markdown"]
 
 Named = Sequence[tuple[str, AuditResult]]  # at least one, each with what to call it
 Results = Sequence[tuple[str, AuditResult | ReplayRecord]]
 
 LEVELS = {"violated": "error", "no power": "warning"}  # of annotations
 RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # set flush right
-WIDE = {"event", "pair", "neighbors"}  # of many words, which may be broken
 HOSTILE = {"name", "mechanism", "event", "attack", "notes", "witness", "pair"}  # written by others
-# Brackets and asterisks would be arguments of the end of a line, quotation marks commands of some languages.
-LATEX = {
-    **{letter: f"\\{letter}" for letter in "{}$&#%_"},
-    **{letter: f"{{{letter}}}" for letter in "[*-'`"},
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\symbol{34}",
-}
-LETTERS = {"\xdf": "ss", "\xe6": "ae", "\xc6": "AE", "\xf8": "o", "\xd8": "O", "\u0142": "l", "\u0141": "L"}
-# Combining marks, and LaTeX's names of them.
-MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
-ACCENTS = dict(zip(MARKS, "`'^~=u.\"rHvc", strict=True))
 
 
 def to_lines(audits: Named) -> str:
     """Return one line per audit; it begins with the audit's name unless that is its mechanism's."""
     return _lines([str(audit) if name == audit.mechanism else f"{printable(name)}: {audit}" for name, audit in audits])
-
-
-def to_text(audits: Named) -> str:
-    """Return a table of plain text with one line per audit, however long."""
-    rows = [list(COLUMNS.values()), *(list(cells.values()) for cells in _rows(audits))]
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    rows.insert(1, ["-" * width for width in widths])
-    lines = []
-    for entries in rows:
-        gaps = [" " * (width - _width(words)) for width, words in zip(widths, entries, strict=True)]
-        cells = zip(COLUMNS, gaps, entries, strict=True)
-        lines.append("  ".join(gap + words if key in RIGHT else words + gap for key, gap, words in cells).rstrip())
-    return _lines([*_warning(audits, "{}"), *lines])
 
 
 def to_markdown(audits: Named) -> str:
@@ -74,20 +32,6 @@ def to_markdown(audits: Named) -> str:
     rows = [[_in_code(words) if key in HOSTILE else words for key, words in cells.items()] for cells in _rows(audits)]
     lines = [f"| {' | '.join(entries)} |" for entries in (COLUMNS.values(), rule, *rows)]
     return _lines([*_warning(audits, "**{}**\n"), *lines])
-
-
-def to_latex(audits: Named) -> str:
-    r"""Return a ``tabular`` of LaTeX, which needs no package: a fragment for ``\input``.
-
-    It is in ASCII: letters with accents are commands. Letters of other scripts are the numbers of their code points,
-    since LaTeX's own fonts lack them.
-    """
-    kinds = ["r" if key in RIGHT else "p{4cm}" if key in WIDE else "l" for key in COLUMNS]
-    texts = [["".join(map(_latex_letter, words)) for words in cells.values()] for cells in (COLUMNS, *_rows(audits))]
-    head, *rows = (" & ".join(cells) + r" \\" for cells in texts)
-    begin, end = rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\end{tabular}"
-    lines = [begin, r"\hline", head, r"\hline", *rows, r"\hline", end]
-    return _lines([*_warning(audits, "\\textbf{{{}}}\\par"), *lines])
 
 
 def to_csv(audits: Named) -> str:
@@ -142,14 +86,7 @@ def to_github(results: Results, known_bugs: Collection[str] = ()) -> str:
     return _lines([heading, *bugs, *([to_markdown(audits)] if audits else []), *replays])
 
 
-FORMS: dict[str, Callable[[Named], str]] = {
-    "text": to_text,
-    "markdown": to_markdown,
-    "latex": to_latex,
-    "csv": to_csv,
-    "line": to_lines,
-    "json": to_json,
-}
+FORMS: dict[str, Callable[[Named], str]] = {"markdown": to_markdown, "csv": to_csv, "line": to_lines, "json": to_json}
 
 
 def _escaped(words: str, more: dict[str, str]) -> str:
@@ -170,14 +107,6 @@ def _warning(audits: Named, pattern: str) -> list[str]:
     return [pattern.format(WARNING)] if any(audit.confidential for _, audit in audits) else []
 
 
-def _width(words: str) -> int:
-    """Return how many columns a text takes: two for a wide letter, none for one that is put on another."""
-    return sum(
-        0 if unicodedata.category(letter) in ("Mn", "Me") else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in words
-    )
-
-
 def _in_code(words: str) -> str:
     """Return words in code spans, in which Markdown reads nothing, with pipes between them, as no cell may hold one."""
     return "&#124;".join(map(_code_span, words.split("|")))
@@ -193,17 +122,3 @@ def _code_span(words: str) -> str:
 
 def _quoted(words: str) -> str:
     return '"' + in_cell(words).replace('"', '""') + '"'
-
-
-def _latex_letter(letter: str) -> str:
-    if letter in LATEX:
-        return LATEX[letter]
-    if letter in LETTERS:
-        return f"\\{LETTERS[letter]}{{}}"
-    if letter.isascii():
-        return letter
-    decomposed = unicodedata.normalize("NFD", letter)
-    base, marks = decomposed[0], decomposed[1:]
-    if base.isascii() and base.isalpha() and marks in ACCENTS:
-        return f"\\{ACCENTS[marks]}{{{base}}}"
-    return f"{{[}}U+{ord(letter):04X}]"

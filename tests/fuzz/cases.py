@@ -44,7 +44,7 @@ SETTINGS: dict[str, Sequence[object]] = {
     "--rows": listed("1 20 50 300"),
     "--percentile": listed("50 90 99"),
     "--tolerance": listed("0 9 1000"),
-    "--format": listed("table line text markdown latex csv json"),
+    "--format": listed("table line markdown csv json"),
     "--title": ["Counts", "<b>", "=1+1", "é", "a b"],
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Injections: hostile names in SVG figures, SQL, paths, terminals and spreadsheets are text, and nothing else.
 
-Pages, Markdown, CSV and LaTeX of results have theirs in `tests/audit/report`.
+Pages, Markdown and CSV of results have theirs in `tests/audit/report`.
 """
 
 from __future__ import annotations

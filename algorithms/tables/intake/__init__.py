@@ -19,8 +19,8 @@ from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import (
     GROUPS,
     LARGEST,
+    NUMBER,
     SHOWN,
-    WHOLE,
     Column,
     Count,
     Rule,
@@ -353,7 +353,7 @@ def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
             given = f"select distinct ({rule.value})::varchar as value {where} order by value limit {SHOWN}"
             values = list(database.fetch(given)["value"])
             broken.append(broken_rule(rule.words, number, values))
-            if not way and any(map(WHOLE.fullmatch, filter(None, values))):
+            if not way and any(map(NUMBER.fullmatch, filter(None, values))):
                 way = rule.numbers
     if broken:
         raise ValueError(f"{what}: {'; '.join([*broken, *filter(None, [way])])}")

@@ -13,8 +13,8 @@ from audit.io.text import SUMS
 __all__ = [
     "GROUPS",
     "LARGEST",
+    "NUMBER",
     "SHOWN",
-    "WHOLE",
     "Column",
     "Count",
     "Rule",
@@ -29,7 +29,7 @@ LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
 GROUPS = "given_groups"  # a view: what was given, equal rows added up
 
-WHOLE = re.compile(r"-?[0-9]{1,18}")
+WHOLE, NUMBER = re.compile(r"-?[0-9]{1,18}"), re.compile(r"-?[0-9.]+")
 SHOWN = 8  # levels in a message
 
 
@@ -95,11 +95,9 @@ def leveled(schema: Schema) -> list[Rule]:
     for j, (name, levels) in enumerate(schema.attributes.items()):
         ways, more = "", ", ..." * (len(levels) > SHOWN)
         if name in schema.edges:
-            first, *_, last = [repr(edge).removesuffix(".0") for edge in (*schema.edges[name], 0.0)]
-            rule = f"must be a number from {first} on"
-            if len(schema.edges[name]) > len(levels):
-                last = repr(schema.edges[name][-1]).removesuffix(".0")
-                rule = f"must be a number from {first} to less than {last}"
+            edges = [repr(edge).removesuffix(".0") for edge in schema.edges[name]]
+            until = f"to less than {edges[-1]}" if len(edges) > len(levels) else "on"
+            rule = f"must be a number from {edges[0]} {until}"
         elif name in schema.codes:
             pairs = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
             rule = f"must be one of the codes {', '.join(pairs[:SHOWN])}{more}"

@@ -20,8 +20,12 @@ LONGEST = 12  # values that a line names
 
 def reading_of(source: Any, schema: Schema) -> dict[str, Any]:
     """Return how each attribute is read: as words, codes or numbers, and of which column of the file it is made."""
-    made = source.columns if isinstance(source, Recoded) else {}
-    return {name: {**made.get(name, {}), **how} for name, how in schema.reading.items()}
+    made, reading = source.columns if isinstance(source, Recoded) else {}, {}
+    for name, levels in schema.attributes.items():
+        kind = "numbers" if name in schema.edges else "codes" if name in schema.codes else "words"
+        meant = dict(zip(schema.codes[name], levels, strict=True)) if kind == "codes" else list(levels)
+        reading[name] = {**made.get(name, {}), kind: meant}
+    return reading
 
 
 def in_words(how: Mapping[str, Any]) -> str:
@@ -36,11 +40,8 @@ def in_words(how: Mapping[str, Any]) -> str:
 
 
 def _listed(values: Mapping[str, Any] | Sequence[str]) -> str:
-    words = (
-        [f"{code or 'empty'} = {label}" for code, label in values.items()]
-        if isinstance(values, Mapping)
-        else list(values)
-    )
+    pairs = values.items() if isinstance(values, Mapping) else ()
+    words = [f"{code or 'empty'} = {label}" for code, label in pairs] or list(values)
     return ", ".join(words if len(words) <= LONGEST else [*words[: LONGEST - 2], "...", words[-1]])
 
 

@@ -20,9 +20,7 @@ __all__: list[str] = []
 def check(
     results: Saved,
     form: Annotated[
-        str,
-        "--format",
-        "table, line, text, markdown, latex, csv or json; github writes a job's annotations and summary.",
+        str, "--format", "table, line, markdown, csv or json; github writes a job's annotations and summary."
     ] = "table",
     as_json: Annotated[bool, "--json", "The same as --format json."] = False,
 ) -> int:

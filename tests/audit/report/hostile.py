@@ -97,7 +97,6 @@ KINDS = {
     "half a letter": "[\ud800-\udfff]",
     "marks without end": "[\u0300-\u036f]{9}",
     "formula": '^[ \'"]*[=+@\uff20\u2212-]|[;,]"?=',
-    "LaTeX": r"\\|\$|\^\^|\[3cm\]|^50%",
     "Markdown": r"[|`*_#\[\]~]",
     "other letters": "",
 }

@@ -6,9 +6,6 @@ import csv
 import itertools
 import json
 import math
-import re
-import shutil
-import subprocess
 
 import pytest
 from hypothesis import given, settings
@@ -17,17 +14,7 @@ from markdown_it import MarkdownIt
 
 from audit.claims import PureDP
 from audit.io.text import printable
-from audit.report.formats import (
-    FORMS,
-    to_annotations,
-    to_csv,
-    to_github,
-    to_json,
-    to_latex,
-    to_lines,
-    to_markdown,
-    to_text,
-)
+from audit.report.formats import FORMS, to_annotations, to_csv, to_github, to_json, to_lines, to_markdown
 from audit.results.formatting import COLUMNS, row, texts
 from tests.audit.report.hostile import by_kind
 from tests.audit.results.strategies import audits
@@ -71,13 +58,6 @@ NAMES = [
     "- list\n# head\n> quote\n---",
     "[x]: http://example.org",
     "[^1] <!-- x -->",
-    # LaTeX
-    "\\input{/etc/passwd}",
-    "\\write18{ls} \\\\ \\end{tabular}",
-    "50% & $x_1^2$ # ~ \\",
-    "[3cm] * - -- ``q'' \"r\"",
-    "^^41 ^^M",
-    "Tétouan, Łódź, Ærø, Şirnak, ὠ, 東京, طنجة, 🙂",
     # spreadsheets
     "=1+1",
     "+1+1",
@@ -94,11 +74,6 @@ NAMES = [
     "'",
     "None",
 ]
-# What may stand after a backslash: letters that are escaped, accents, letters of their own, and signs.
-COMMANDS = set("{}$&#%_\\`'^~\"rvu=.HcoOlL") | {
-    *("ss", "ae", "AE", "oe", "OE", "symbol"),
-    *("textbackslash", "textasciicircum", "textasciitilde", "textless", "textgreater", "textbar"),
-}
 
 
 def hostile(name):
@@ -115,37 +90,16 @@ def parsed(text):
     return cells
 
 
-def in_latex(text):
-    """The rows of a ``tabular``, each a list of cells."""
-    body = text.split("\\hline\n")
-    lines = [*body[1].splitlines(), *body[2].splitlines()]
-    assert all(line.endswith(r" \\") for line in lines)
-    return [re.split(r"(?<!\\) & ", line.removesuffix(r" \\")) for line in lines]
-
-
-def balanced(latex):
-    depth = 0
-    for brace in re.findall(r"(?<!\\)[{}]", latex):
-        depth += 1 if brace == "{" else -1
-        assert depth >= 0
-    return depth == 0
-
-
 def clean(text, allowed="\n"):
     return all(letter.isprintable() or letter in allowed for letter in text)
 
 
 def read_back(named):
-    """The cells of one audit by their columns, as readers of CSV, Markdown and LaTeX find them, in whole tables."""
+    """The cells of one audit by their columns, as readers of CSV and Markdown find them, in whole tables."""
     (record,) = csv.DictReader(to_csv(named).splitlines())
-    markdown, latex = to_markdown(named), to_latex(named)
+    markdown = to_markdown(named)
     assert [line.count("|") for line in markdown.splitlines()] == [len(COLUMNS) + 1] * 3
-    assert latex.isascii()
-    assert balanced(latex)
-    head, cells = in_latex(latex)
-    assert len(head) == len(COLUMNS)
-    of_markdown = dict(zip(COLUMNS, parsed(markdown)[len(COLUMNS) :], strict=True))
-    return record, of_markdown, dict(zip(COLUMNS, cells, strict=True))
+    return record, dict(zip(COLUMNS, parsed(markdown)[len(COLUMNS) :], strict=True))
 
 
 def test_what_was_redacted_stays_so():
@@ -154,7 +108,7 @@ def test_what_was_redacted_stays_so():
         text = form(one(public, "first"))
         assert "redacted" in text
         assert "cell 0" not in text
-        assert "output[0]" not in text.replace("\\", "").replace("{", "").replace("}", "")
+        assert "output[0]" not in text
         assert "CONFIDENTIAL" not in text
 
 
@@ -170,12 +124,11 @@ def one(result, name="count"):
 def test_the_numbers_are_the_same_in_every_form(result):
     """The numbers of one audit, as each form shows them."""
     written, read = texts(result.summary()), row(result.summary())
-    record, markdown, latex = read_back(one(result))
+    record, markdown = read_back(one(result))
     assert {name: record[name] for name in NUMBERS} == {name: written[name] for name in NUMBERS}
     for key in ("promised", "measured", "detectable", "ceiling"):
-        assert latex[key].replace("{-}", "-") == markdown[key][0] == read[key]
-        assert read[key] in to_text(one(result))
-    assert latex["confidence"].replace("\\", "") == markdown["confidence"][0] == read["confidence"]
+        assert markdown[key][0] == read[key]
+    assert markdown["confidence"][0] == read["confidence"]
     assert f"lower bound {written['measured']} at {read['confidence']} confidence" in to_lines(one(result))
 
 
@@ -184,17 +137,6 @@ def test_json_has_all_of_a_result():
     text = to_json(list(results.items()))
     assert json.loads(text) == {name: result.to_dict() for name, result in results.items()}
     assert clean(text)
-
-
-def test_a_table_of_text_is_flush():
-    second = audited(event="\u6771\u4eac", measured=PureDP(12.5), verdict="violated")
-    text = to_text([("a", audited()), ("longer", second)])
-    head, rule, first, second = text.splitlines()
-    assert head.startswith("name    mechanism  promised   neighbors: one ...       lower bound  confidence")
-    assert rule.startswith("------  ---------  ---------  ----")
-    assert first.startswith("a       count      epsilon 1  person added or removed       0.8750         95%")
-    assert second.startswith("longer  count      epsilon 1  person added or removed        12.50         95%")
-    assert first.index("2000,") == second.index("2000,") + 2  # two letters, each two columns wide
 
 
 def test_a_line_begins_with_the_name_unless_it_is_the_mechanism_s():
@@ -220,12 +162,10 @@ def check_forms(name):
     for form in FORMS:
         text = FORMS[form](one(result, name))
         assert clean(text, "\r\n" if form == "csv" else "\n")
-        assert len(text.splitlines()) == {"text": 3, "markdown": 3, "latex": 7, "csv": 2, "line": 1}.get(
-            form, text.count("\n")
-        )
+        assert len(text.splitlines()) == {"markdown": 3, "csv": 2, "line": 1}.get(form, text.count("\n"))
 
     body = to_csv(one(result, name)).split("\r\n")[1]
-    record, markdown, _ = read_back(one(result, name))
+    record, markdown = read_back(one(result, name))
     for key in ("name", "mechanism", "event", "pair"):
         assert record[key].replace("'", "") == shown.replace("'", "")  # nothing but apostrophes is added
         for semicolons in (record[key].split(";"), body.split(";")):  # either end of a cell
@@ -237,19 +177,16 @@ def check_forms(name):
         assert kinds <= {"code_inline", "text", "text_special"}
         assert "text" not in kinds or set(shown) & {"|"} or not shown  # outside of code nothing stands but pipes
 
-    commands = set(re.findall(r"\\([a-zA-Z]+|.)", to_latex(one(result, name)).split("\\hline\n")[2]))
-    assert commands <= COMMANDS
-
 
 @settings(max_examples=40)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(";='\"|`\\ -+@&{}[]", max_size=8))
 def test_no_name_breaks_a_table(name):
     result = hostile(name)
-    record, markdown, _ = read_back(one(result, name))
+    record, markdown = read_back(one(result, name))
     assert {key: record[key] for key in NUMBERS} == {key: texts(result.summary())[key] for key in NUMBERS}
     assert record["name"].replace("'", "") == printable(name).replace("'", "")
     assert markdown["name"][0].strip() == printable(name)
-    assert clean("".join(form(one(result, name)) for form in (to_text, to_markdown, to_latex, to_lines)))
+    assert clean("".join(form(one(result, name)) for form in (to_markdown, to_lines)))
 
 
 @pytest.mark.reliability(11)
@@ -282,42 +219,13 @@ def test_numbers_of_spreadsheets_are_left_alone():
     )
 
 
-def test_no_letter_is_a_sign_of_latex():
-    letters = "[*-'`\"|<>^~\\{}$&#%_"
-    wanted = r"{[}{*}{-}{'}{`}\symbol{34}\textbar{}\textless{}\textgreater{}\textasciicircum{}\textasciitilde{}"
-    wanted += r"\textbackslash{}\{\}\$\&\#\%\_"
-    assert read_back(one(audited(event=letters)))[2]["event"] == wanted
-
-
-@pytest.mark.reliability(11)
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, of texlive-latex-base")
-@pytest.mark.parametrize("encoding", ["", r"\usepackage[T1]{fontenc}"])
-def test_latex_compiles(encoding, tmp_path, record_property):
-    letters = ["".join(map(chr, range(first, last))) for first, last in ((32, 127), (0xA0, 0x250), (0x370, 0x700))]
-    names = NAMES + letters
-    record_property("tried", len(by_kind(names)))
-    (tmp_path / "table.tex").write_text(to_latex([(name, hostile(name)) for name in names]), "utf-8")
-    document = (
-        rf"\documentclass{{article}}{encoding}\usepackage[paperwidth=5000mm,paperheight=5000mm]{{geometry}}"
-        r"\begin{document}\input{table}\end{document}"
-    )
-    (tmp_path / "report.tex").write_text(document)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "report.tex"]
-    made = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-    assert made.returncode == 0, made.stdout[-2000:]
-    assert b"Output written on report.pdf (1 page" in made.stdout
-
-
 def test_every_form_says_what_is_confidential():
     named = [("open", audited()), ("secret", audited(confidential=True))]
     for form in FORMS:
         assert ("CONFIDENTIAL" in FORMS[form](named)) == (form != "json")
         assert "CONFIDENTIAL" not in FORMS[form](named[:1])
     assert json.loads(to_json(named))["secret"]["confidential"] is True
-    assert to_text(named).startswith("CONFIDENTIAL: the databases behind")
     assert to_markdown(named).startswith("**CONFIDENTIAL: the databases behind")
-    assert to_latex(named).startswith("\\textbf{CONFIDENTIAL: the databases behind")
     assert len(parsed(to_markdown(named))) == 3 * len(COLUMNS)
     assert [record["confidential"] for record in csv.DictReader(to_csv(named).splitlines())] == ["", "CONFIDENTIAL"]
 

@@ -37,14 +37,9 @@ def views(result):
     named = [("name", result)]
     forms = {name: write(named) for name, write in FORMS.items() if name != "json"}  # which holds all digits
     (row,) = csv.DictReader(io.StringIO(forms["csv"]))
-    head, rule, cells = forms["text"].splitlines()
-    starts = [match.span() for match in re.finditer("-+", rule)]
-    (column,) = [cells[start:end] for start, end in starts if head[start:end].strip() == "lower bound"]
     labels = result.plot().texts
     yield "csv", row["measured"]
-    yield "text", column.strip()
     yield "markdown", forms["markdown"].splitlines()[2].split(" | ")[4]
-    yield "latex", forms["latex"].splitlines()[4].split(" & ")[4].translate(str.maketrans("", "", "{}"))
     yield "line", re.search(rf"lower bound {NUMBER} at", forms["line"])[1]
     yield "table", next(iter(audit_table(named).table.columns[3].cells))
     yield "figure", re.match(NUMBER, labels[0].get_text())[1]
