@@ -16,7 +16,7 @@ from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
-from algorithms.tables.intake import MEMORY, read_histogram
+from algorithms.tables.intake import MEMORY, lost_zeros, read_histogram
 from algorithms.tables.intake.expressions import Column, Count
 from algorithms.tables.opening import GIVEN, in_sql, reading
 
@@ -91,7 +91,8 @@ def read_published(
             raise ValueError(f"totals must have a code in {', '.join(columns[:-1])} in every row, got a missing one")
         area = " / ".join(codes) or tree.name(0)
         if area not in place:
-            raise ValueError(f"totals must be of areas of the data or of the list of areas, got {area!r}")
+            zeros = lost_zeros(codes, (tree.codes(node) for node in range(nodes.start, nodes.stop)))
+            raise ValueError(f"totals must be of areas of the data or of the list of areas, got {area!r}{zeros}")
         if not np.isnan(totals[place[area]]):
             raise ValueError(f"totals must have one row for each area, got {area!r} twice")
         if total is None or not re.fullmatch(r"\d{1,15}(\.0+)?", total):

@@ -222,7 +222,7 @@ def test_an_area_with_as_many_people_as_others_together_is_named_and_counted(par
 
 def test_zeros_that_were_lost_are_named():
     frame, listed = Frame({"a": ["1"], "b": ["1"], "sex": ["f"]}), Frame({"a": ["01"], "b": ["001"]})
-    way = "zeros were lost, so read these columns as text"
+    way = "one file lost zeros, so save its codes as text"
     rule = f"data must be in areas of the list of areas; got 1 other, such as '1 / 1', where '01 / 001' is known: {way}"
     refuses(ValueError, rule, read_histogram, frame, Schema({"sex": "f"}), ["a", "b"], places=listed)
 

@@ -42,6 +42,7 @@ __all__ = [
     "MEMORY",
     "MOST_AREAS",
     "check_histogram",
+    "lost_zeros",
     "read_facilities",
     "read_histogram",
     "read_records",
@@ -204,13 +205,17 @@ def _places(rule: str, leaves: list[Leaf], known: Sequence[Leaf]) -> NDArray[np.
     place = {leaf: number for number, leaf in enumerate(known)}
     if unknown := [leaf for leaf in leaves if leaf not in place]:
         others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}, such as {reprlib.repr(' / '.join(unknown[0]))}"
-        listed = {tuple(code.lstrip("0") for code in leaf): leaf for leaf in known}
-        if near := listed.get(tuple(code.lstrip("0") for code in unknown[0])):
-            others += (
-                f", where {reprlib.repr(' / '.join(near))} is known: zeros were lost, so read these columns as text"
-            )
-        raise ValueError(f"{rule}; got {others}")
+        raise ValueError(f"{rule}; got {others}{lost_zeros(unknown[0], known)}")
     return np.array([place[leaf] for leaf in leaves])
+
+
+def lost_zeros(leaf: Sequence[str], known: Iterable[Sequence[str]]) -> str:
+    """Return what to do where an area is unknown by the zeros of its codes alone, or nothing."""
+    bare = [code.lstrip("0") for code in leaf]
+    near = next((other for other in known if [code.lstrip("0") for code in other] == bare), None)
+    if near is None:
+        return ""
+    return f", where {reprlib.repr(' / '.join(near))} is known: one file lost zeros, so save its codes as text"
 
 
 def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
