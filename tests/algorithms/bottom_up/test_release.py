@@ -249,8 +249,8 @@ COLUMNS = "columns of areas (state, county), or count alone for all together, go
 TOTALS = {
     "have one row for each area, got 'A' twice": {"state": ["A", "A"], "count": [26, 26]},
     "be of areas of the data or of the list of areas, got 'C'": {"state": ["C"], "count": [26]},
-    "be of areas of the data or of the list of areas, got 'A / 01', where 'A / 1' is known: one file lost zeros, so save "
-    "its codes as text": {"state": ["A"], "county": ["01"], "count": [21]},
+    "be of areas of the data or of the list of areas, got 'A / 01', where 'A / 1' is known: one file lost "
+    "zeros, so save its codes as text": {"state": ["A"], "county": ["01"], "count": [21]},
     "have the columns of outer areas too, got county": {"county": ["1"], "count": [26]},
     "be whole numbers of 0 or more, got '-1' of 'A'": {"state": ["A"], "count": [-1]},
     "be whole numbers of 0 or more, got '2.5' of 'A'": {"state": ["A"], "count": [2.5]},
