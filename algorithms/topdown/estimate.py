@@ -291,7 +291,7 @@ def _options(plan: Plan, j: int) -> Options:
     passes = (plan.passes or {}).get(j) or [[query.name for query in plan.queries[j]]]
     return Options(
         tuple(map(tuple, passes)),
-        tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounding),
+        tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounded(j)),
         () if plan.minimal is None else (_kept(plan, j, plan.minimal), _kept(plan, j, "total")),
         plan.tolerance,
         plan.slack,
@@ -337,7 +337,7 @@ def _solve_together(families: _Families) -> batched.LevelSolution:
 def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple[NDArray[np.bool_], Counts]:
     """Round families by largest remainders, and say for which that is all there is to do."""
     rounded = batched.largest_remainder(solved.tables, families.above, families.starts)
-    if families.plan.rounding:
+    if families.plan.rounded(families.level):
         return np.zeros_like(solved.converged), rounded
     within = np.ones(rounded.shape[:2], np.bool_)
     for box in families.boxes:

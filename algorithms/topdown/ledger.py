@@ -53,6 +53,7 @@ class Ledger:
     plan: Plan
     delta: float = 1e-10
     listed: bool = True  # whether the areas are from a public list, not read from the data
+    settings: str = ""  # one sentence: what published settings were taken, and in what the run is another
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
@@ -109,4 +110,4 @@ class Ledger:
         for way, *losses in self.epsilons.rows():
             title = f"epsilon at {self.delta:g}, {way}"
             lines.append(f"{title:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
-        return "\n".join([*lines, "", self.relative_to])
+        return "\n".join([*lines, "", self.relative_to, *filter(None, [self.settings])])

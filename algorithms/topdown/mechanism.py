@@ -50,8 +50,8 @@ class TopDown(Plan):
     passes : mapping of int to sequence of sequence of str
         For a level, which queries are fitted in which pass. Later passes hold a query of an earlier pass within the
         smallest tolerance. Levels that are not named are fitted in one pass.
-    rounding : sequence of sequence of str
-        Nested queries whose rounding error is made smallest, pass by pass. Empty: cell by cell.
+    rounding : sequence of sequence of str, or mapping of int to that
+        Nested queries whose rounding error is made smallest, pass by pass, or those of each level. Empty: cell by cell.
     minimal : str or None
         Query on which parts add up to their parent even in the failsafe. If no tables allow that, they add up only on
         what constraints stated above the parts count. None: no failsafe.

@@ -27,8 +27,9 @@ from algorithms.topdown.estimation.constraints import (
 from algorithms.topdown.estimation.family import Joint
 from audit.arguments import positive_number
 
-__all__ = ["Plan"]
+__all__ = ["Passes", "Plan"]
 
+Passes = Sequence[Sequence[str]]
 Known = Mapping[str, NDArray[np.int64]]
 """Exact answers of invariants, by their names."""
 
@@ -48,8 +49,8 @@ class Plan:
     bounds: Sequence[Bounds] = ()
     bypass: bool = False
     area_shares: Sequence[Share] | None = None
-    passes: Mapping[int, Sequence[Sequence[str]]] | None = None
-    rounding: Sequence[Sequence[str]] = ()
+    passes: Mapping[int, Passes] | None = None
+    rounding: Passes | Mapping[int, Passes] = ()
     minimal: str | None = None
     solver: Literal["piqp", "batched"] = "piqp"
     tolerance: float | None = None
@@ -98,7 +99,10 @@ class Plan:
             if sorted(name for names in passes for name in names) != sorted(measured):
                 names = ", ".join(sorted(measured)) or "none"
                 raise ValueError(f"passes of level {level} must name its queries once, {names}, got {passes}")
-        for name in [name for names in self.rounding for name in names] + [self.minimal or "total"]:
+        for level in self.rounding if isinstance(self.rounding, Mapping) else ():
+            self.tree.level(level)
+        rounded = {name for level in range(self.tree.depth + 1) for names in self.rounded(level) for name in names}
+        for name in [*sorted(rounded), self.minimal or "total"]:
             self.schema.query(name)
 
     @cached_property
@@ -151,6 +155,10 @@ class Plan:
             constraints.append(Constraint.spread(bounds.name, query, self.tree, areas, lower, upper))
         tightened(constraints, self.tree, self.schema.query("total"))  # refuses bounds that contradict each other
         return tuple(constraints)
+
+    def rounded(self, level: int) -> Passes:
+        """Return the queries whose rounding error is smallest at a level, pass by pass."""
+        return self.rounding.get(level, ()) if isinstance(self.rounding, Mapping) else self.rounding
 
     def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
         """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""

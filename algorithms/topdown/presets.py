@@ -21,7 +21,8 @@ from algorithms.tables.shares import exact_shares
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
-from algorithms.topdown.plan import Plan
+from algorithms.topdown.plan import Passes, Plan
+from audit.arguments import whole_number
 from audit.claims import ZCDP, PureDP, Relation
 
 __all__ = ["FORMS", "PRESETS", "SETTINGS", "Preset", "kept_levels", "preset", "settings_of"]
@@ -43,8 +44,9 @@ class Preset:
     drop: Sequence[str] = ()  # levels that a smaller tree goes without, in this order
     invariants: Mapping[str, str] = field(default_factory=dict)  # by level, the query that is published exactly
     total_first: Sequence[str] = ()  # levels at which the total is fitted in a pass of its own
-    rounding: Sequence[Sequence[str]] = ()  # passes of the rounding; none: cell by cell
+    rounding: Passes | Mapping[str, Passes] = ()  # passes of the rounding, of all or by level; none: cell by cell
     minimal: str | None = None  # query of the failsafe
+    persons_a_unit: tuple[int, int] = (0, 99)  # fewest and most in a housing unit, where facilities are given
     facility_zeros: Sequence[Mapping[str, str]] = ()  # levels of attributes that nobody has, where facilities are given
     solver: str = "batched"
 
@@ -85,6 +87,7 @@ FORMS: Mapping[str, Any] = {
     "total_first": ["state"],
     "rounding": [["total"], ["detailed"]],
     "minimal": "total",
+    "persons_a_unit": (0, 99),
     "facility_zeros": [{"hhgq": "nursing"}],
     "solver": "piqp",
 }
@@ -110,13 +113,17 @@ def _read(name: str, content: Any) -> Preset:
     schema = read_specification(content)
     settings = {key: value for key, value in content.items() if key != "attributes"}
     for key, value in settings.items():
-        if not _fits(value, FORMS[key]):
-            form = json.dumps(FORMS[key])
+        example = {"state": FORMS[key]} if key == "rounding" and isinstance(value, dict) else FORMS[key]
+        if not _fits(value, example):
+            form = json.dumps(example)
             raise ValueError(f"{key} in {name} must have the form {form}, got {reprlib.repr(value)}")
     groupings = {key: Grouping(*parts) for key, parts in settings.pop("groupings", {}).items()}
     schema = replace(schema, groupings=groupings)
     if "promise" in settings:
         settings["promise"] = _promise(name, settings["promise"])
+    if "persons_a_unit" in settings:
+        words, (fewest, most) = f"persons_a_unit in {name}", settings["persons_a_unit"]
+        settings["persons_a_unit"] = (whole_number(words, fewest, least=0), whole_number(words, most, least=fewest))
     if "levels" in settings:
         settings["levels"] = exact_shares("the levels", settings["levels"])
     queries = settings.pop("queries", {}).items()
@@ -188,8 +195,8 @@ def preset(
         default a tree of fewer levels goes without block groups, then the nation, and so on. The shares of the levels
         that remain are scaled to add up to 1.
     facilities : array_like of int, shape (areas of the finest level, 8), optional
-        Number of housing units, then of facilities of each type of group quarters: public, and bounds on persons. With
-        them, nobody in a nursing facility is a minor in the redistricting data.
+        Number of housing units, then of facilities of each type of group quarters: public, and bounds on persons. A
+        housing unit has 0 to 99,999 persons in the redistricting data, and nobody in a nursing facility is a minor.
     inside : array_like of bool, shape (n_leaves,), optional
         Which leaves lie in American Indian and Alaska Native areas. The redistricting data divide every state into
         these and the remainder, and publish the total of both together.
@@ -257,7 +264,7 @@ def preset(
     if facilities is not None:
         if "hhgq" not in published.schema.attributes:
             raise ValueError(f"facilities must be given with settings of persons, got them with {published.name}")
-        bounds = (facility_bounds("hhgq", tree.depth, facilities),)
+        bounds = (facility_bounds("hhgq", tree.depth, facilities, published.persons_a_unit),)
         if published.facility_zeros:
             bounds = (*bounds, structural_zeros(published.schema, tree.depth, published.facility_zeros))
     settings: dict[str, Any] = {
@@ -271,7 +278,9 @@ def preset(
             for j, level in enumerate(names)
             if level in published.total_first
         },
-        "rounding": published.rounding,
+        "rounding": {j: published.rounding[level] for j, level in enumerate(names) if level in published.rounding}
+        if isinstance(published.rounding, Mapping)
+        else published.rounding,
         "minimal": published.minimal,
         "solver": published.solver,
     }
@@ -282,8 +291,9 @@ def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None
     """Return which levels of the settings the tree has."""
     unnamed = ("nation", *(f"level {j}" for j in range(1, tree.depth + 1)))
     known = list(published.levels or levels or unnamed)
-    named = (*published.queries, *published.invariants, *published.total_first, *published.drop, *(levels or ()))
-    if unknown := [level for level in named if level not in known]:
+    rounded = published.rounding if isinstance(published.rounding, Mapping) else ()
+    named = (*published.queries, *published.invariants, *published.total_first, *rounded, *published.drop)
+    if unknown := [level for level in (*named, *(levels or ())) if level not in known]:
         raise ValueError(f"levels must be of {', '.join(known)}, got {unknown[0]!r}")
     chosen = list(levels or known)
     if levels is None:

@@ -55,6 +55,7 @@ from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured, Measurement, Measurements
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
+from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.stored import store, stored, whole_table
 from audit.io.text import from_cell, printable
 
@@ -86,7 +87,8 @@ class Release(Recorded):
     @property
     def ledger(self) -> Ledger:
         """What the release promises to lose at most."""
-        return Ledger(self.topdown, listed=self.listed)
+        settings = f"Settings {self.preset}: {PRESETS[self.preset].about}." if self.preset in PRESETS else ""
+        return Ledger(self.topdown, listed=self.listed, settings=settings)
 
     @property
     def columns(self) -> Columns:

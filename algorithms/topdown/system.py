@@ -92,7 +92,8 @@ def _system(name: str) -> System:
         pairs["added"] = partial(_added, name)
     return System(
         name="topdown",
-        about="The Census TopDown algorithm: noisy measurements of every level, made into tables that agree.",
+        about="The Census TopDown algorithm: noisy measurements of every level, made into tables that agree. "
+        "Presets have the Bureau's settings, not its solver or its optimized areas.",
         build=partial(_topdown, name, TREE, None),
         pairs=pairs,
         cell_name=partial(cell_name, TREE, PRESETS[name].schema),

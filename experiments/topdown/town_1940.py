@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from algorithms.topdown import preset
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.population import Population1940, homogeneity, synthetic_1940
+from algorithms.topdown.presets import PRESETS
 from audit.estimates.residuals import residual_loss
 from audit.results.plots import BLACK, ESTIMATE, GRAY
 from experiments.drawing import budget_axis, head, line_key, own_keys, page, spread, styles
@@ -42,7 +44,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _released(town: Population1940, epsilon: float, seeds: int, rng: np.random.Generator, jobs: int) -> dict[str, Any]:
-    topdown = preset("e2e-1940", town.tree, epsilon=epsilon, facilities=town.facilities, solver="batched", n_jobs=jobs)
+    vacant = replace(PRESETS["e2e-1940"], persons_a_unit=(0, 99))  # one unit in 15 is, and none was in 1940
+    topdown = preset(vacant, town.tree, epsilon=epsilon, facilities=town.facilities, solver="batched", n_jobs=jobs)
     estimates = topdown.estimate(topdown.measure(town.histogram, rng, size=seeds))
     exact, tree = topdown.tables(town.histogram), town.tree
     errors = estimates.tables.sum(axis=-1) - exact.sum(axis=-1)

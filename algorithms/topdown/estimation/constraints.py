@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MOST_FACILITIES = 2**40
-MOST_PERSONS = {"housing unit": 99, "facility": 99_999}  # of the 1940 configuration
+MOST_PERSONS = 99_999  # in a facility
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,12 @@ class Constraint:
         return Box(self.name, self.query.groups, lower, upper, self.query.labels)
 
 
-def facility_bounds(query: str, level: int, facilities: ArrayLike) -> Bounds:
+def facility_bounds(query: str, level: int, facilities: ArrayLike, unit: tuple[int, int] = (0, 99)) -> Bounds:
     """Return what counts of housing units and facilities, by type, units first, say about the people who live in them.
 
-    At least one person is in every facility, and none need be in housing units, which may be vacant; at most 99 in a
-    housing unit and 99,999 in a facility, so nobody where there is none. [Petti and Flaxman, "Differential privacy in
-    the 2020 US census: what will it do? Quantifying the accuracy/privacy tradeoff", 2019: the configuration of the 1940
-    runs.]
+    From 1 to 99,999 persons are in every facility, and in every housing unit so many as `unit` says: at least 0 if it
+    may be vacant. So nobody is where there is none. [US Census Bureau, 2020 redistricting production code, 2021:
+    `querybase_constraints.py`; the end-to-end test of 2018: `constraints1940.py`.]
     """
     table = np.asarray(facilities)
     if table.dtype.kind not in "iuf" or table.ndim == 0:
@@ -123,8 +122,8 @@ def facility_bounds(query: str, level: int, facilities: ArrayLike) -> Bounds:
     if odd.size:
         raise ValueError(f"facilities must be whole numbers from 0 to less than 2**40, got {odd[0]}")
     counts = table.astype(np.int64)
-    lower, upper = counts.copy(), counts * MOST_PERSONS["facility"]
-    lower[..., 0], upper[..., 0] = 0, counts[..., 0] * MOST_PERSONS["housing unit"]
+    lower, upper = counts.copy(), counts * MOST_PERSONS
+    lower[..., 0], upper[..., 0] = (counts[..., 0] * persons for persons in unit)
     return Bounds("persons by facilities", query, level, lower, upper)
 
 

@@ -189,6 +189,7 @@ UNEVEN = Hierarchy.from_parents([-1, 0, 0, 1, 1])
         ({"budget": 1.0}, TypeError, "budget must be a Budget, got float"),
         ({"tree": Hierarchy.regular(2, 1)}, ValueError, "each of 2 levels of the tree, got 3"),
         ({"budget": Budget(BOUNDED, [0, "1/2", "1/2"], HALVES.queries)}, ValueError, "the root must be measured"),
+        ({"rounding": {3: [["age"]]}}, ValueError, r"level must be in 0\.\.2, got 3"),
         ({"bounds": CONFLICTING}, ValueError, "a and h conflict: total in 5 would be 7 or more and 4 or less"),
         ({"tree": UNEVEN, "invariants": [GroupedTotal(2, [0, 1, 1])]}, ValueError, "that no leaf lies above"),
     ],
@@ -230,6 +231,8 @@ def test_facilities_and_structural_zeros_bound_persons() -> None:
     found = facility_bounds("home", 2, [[3, 0, 2], [0, 1, 0], [1, 1, 1]])
     assert np.asarray(found.lower).tolist() == [[0, 0, 2], [0, 1, 0], [0, 1, 1]]
     assert np.asarray(found.upper).tolist() == [[297, 0, 199_998], [0, 99_999, 0], [99, 99_999, 99_999]]
+    found = facility_bounds("home", 2, [[3, 0, 2]], (1, 99_999))
+    assert [np.asarray(side).tolist() for side in (found.lower, found.upper)] == [[[3, 0, 2]], [[299_997, 0, 199_998]]]
     found = structural_zeros(SCHEMA, 2, [{"home": "dorm", "age": "minor"}])
     assert np.asarray(found.upper).tolist() == [np.inf, np.inf, np.inf, np.inf, 0, np.inf]
 

@@ -33,8 +33,9 @@ WHOLE = {
     "queries": {"nation": {"total": "1/3", "sex*adult": "2/3"}, "county": {"total": "1/10", "detailed": "9/10"}},
     "invariants": {"state": "adult"},
     "total_first": ["county"],
-    "rounding": [["total"], ["sex", "detailed"]],
+    "rounding": {"state": [["total"], ["sex", "detailed"]]},
     "minimal": "adult",
+    "persons_a_unit": [0, 7],
     "solver": "piqp",
 }
 
@@ -80,6 +81,9 @@ def test_a_preset_that_is_printed_is_a_file_that_releases_the_same(desk, capsys,
         record = json.loads(Path("out/release.json").read_text())
         assert record.pop("preset") == value
         Path("out/release.json").unlink()
+        ledger, _, settings = Path("out/ledger.txt").read_text().partition("\nSettings ")
+        assert settings == (f"{name}: {PRESETS[name].about}.\n" if value == name else "")
+        Path("out/ledger.txt").write_text(ledger.rstrip())
         found.append((record, contents("out")))
         Path("out").rename(f"by{option}")
     assert found[0] == found[1]
@@ -110,7 +114,9 @@ def test_a_file_says_all_that_a_preset_says(release):
     assert topdown.budget.queries[1:] == ({"detailed": 1}, {"total": Fraction(1, 10), "detailed": Fraction(9, 10)})
     assert topdown.invariants == (Invariant("adult", 1),)
     assert topdown.passes == {2: (("total",), ("detailed",))}
-    assert (topdown.rounding, topdown.minimal, topdown.solver) == (WHOLE["rounding"], "adult", "piqp")
+    assert (topdown.rounding, topdown.minimal, topdown.solver) == ({1: WHOLE["rounding"]["state"]}, "adult", "piqp")
+    assert [list(topdown.rounded(level)) for level in (1, 2)] == [WHOLE["rounding"]["state"], []]
+    assert settings.persons_a_unit == (0, 7)
     assert preset(settings, Hierarchy.regular(1, 2), rho=2.0, relation="add_remove").claim == ZCDP(2.0, "add_remove")
 
 
@@ -124,7 +130,7 @@ def test_columns_that_are_not_released_are_named_before_the_release(release):
 
 KEYS = (
     "about, promise, attributes, groupings, levels, queries, drop, invariants, total_first, rounding, minimal, "
-    "facility_zeros, solver"
+    "persons_a_unit, facility_zeros, solver"
 )
 REFUSED = [
     ("{", "specification must be JSON, got spec.json: "),
@@ -170,7 +176,14 @@ REFUSED = [
     ({"drop": ["town"], "promise": {"rho": 1}}, "levels must be of nation, state, county, got 'town'"),
     ({"minimal": "race", "promise": {"rho": 1}}, "each of sex, age, got 'race'"),
     ({"minimal": 3}, 'minimal in spec.json must have the form "total", got 3'),
-    ({"rounding": ["total"]}, "rounding in spec.json must have the form "),
+    ({"rounding": ["total"]}, 'rounding in spec.json must have the form [["total"], ["detailed"]], got '),
+    ({"rounding": {"state": ["total"]}}, 'must have the form {"state": [["total"], ["detailed"]]}, got '),
+    ({"rounding": {"town": []}, "promise": {"rho": 1}}, "levels must be of nation, state, county, got 'town'"),
+    ({"rounding": {"state": [["race"]]}, "promise": {"rho": 1}}, "each of sex, age, got 'race'"),
+    ({"persons_a_unit": [1]}, "persons_a_unit in spec.json must have the form [0, 99], got [1]"),
+    ({"persons_a_unit": [-1, 9]}, "persons_a_unit in spec.json must be at least 0, got -1"),
+    ({"persons_a_unit": [2, 1]}, "persons_a_unit in spec.json must be at least 2, got 1"),
+    ({"persons_a_unit": [0, "9"]}, "persons_a_unit in spec.json must be an integer, got '9'"),
     ({"solver": "none", "promise": {"rho": 1}}, 'solver must be "piqp" or "batched", got \'none\''),
 ]
 
