@@ -241,7 +241,7 @@ def check(numbers: Numbers) -> Checks:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
-    one, group = needed[CLAIMED, False], needed[CLAIMED, True]
+    one, group, unit = needed[CLAIMED, False], needed[CLAIMED, True], needed[1.0, False]
     alone, many = (_rounded(runs_until(curve, 1.1), curve) for curve in numbers["curves"][:2])
     rows = [
         (curve["promise"], str(curve["people"]), *(_rounded(runs_until(curve, factor), curve) for factor in (1.1, 2.0)))

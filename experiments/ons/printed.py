@@ -16,6 +16,7 @@ from algorithms.ons.top_down import PILOT_SHARES
 from algorithms.ons.utility import CLASSES, transition_matrix
 from experiments.experiment import published
 
+TABLE_12: dict[str, list[float]] = published("ONS table 12")
 WITH, WITHOUT = "zeros perturbed", "zeros left alone"
 EPSILONS = (10.0, 2.0, 0.1)
 PILOT = tuple(map(str, PILOT_SHARES))
@@ -26,6 +27,12 @@ COUNTS = {8: ("regions", WITH), 9: ("areas", WITH), 10: ("regions", WITHOUT), 11
 MATRICES = {6: np.array(published("ONS table 6"), float), 7: np.array(published("ONS table 7"), float)}
 CELLS = {6: Table(2, "age*sex"), 7: Table(1, "month*age*sex")}  # 5,020 and 3,120; one less is printed of each
 RANKED = 0.8  # the least rank correlation of changes in the same direction
+
+
+def factors() -> dict[int, float]:
+    """Return by what section 4's rule multiplies the noisy rows of Table 12, for each of the two totals printed."""
+    noisy = sum(TABLE_12["post-noise"])
+    return {int(total): total / noisy for total in (sum(TABLE_12["count"]), sum(TABLE_12["final"]))}
 
 
 def all_deaths(quick: bool) -> Deaths:

@@ -29,13 +29,11 @@ def statuses(parts: dict[str, Any]) -> dict[str, str]:
 
 
 def _flaxman(n: dict[str, Any]) -> dict[str, bool]:
-    exact = {row["system"]: float(row["exact"]) for row in n["seeds_audited"]["rows"]}
     rough = [row for row in n["flaxman_sweep"]["rows"] if row["range"] == "epsilon" and row["value"] <= direct.EPSILON]
     events = n["flaxman_direct"]["paper"].values()
     intervals = [(own["at_least"]["curve"]["low"], own["at_least"]["curve"]["high"]) for own in events]
     low, high = np.array(intervals, float).swapaxes(0, 1)
     return {
-        "epsilon-DP": max(exact[name] for name in ("GDPC", "RDPC", "ADPC")) <= 1 + ROUNDING,
         "fluctuations": min(row["estimates"]["GDPC, histogram"][0] for row in rough) > 1.3,
         "too noisy": min(np.median(own["equal"]["largest"]) for own in events) > 4 * direct.EPSILON,
         "consistent": bool(((low <= direct.EPSILON) & (high >= -direct.EPSILON)).all()),
@@ -100,10 +98,9 @@ def _directions(kinds: dict[str, Any]) -> dict[str, bool]:
 
 
 def _others(n: dict[str, Any]) -> dict[str, bool]:
-    chosen, cut = n["bottom_up_curve"]["chosen"], n["nist_cut"]["rows"]["0.3"]
+    cut = n["nist_cut"]["rows"]["0.3"]
     without, default = cut["0"], cut["2.303"]
     return {
-        "L2 faster": all(own["l2"] < own["l1"] for own in chosen.values()),
         "groups compose": abs(n["nist_synthesis"]["composed"]["laplace"] - 1) < 1e-6,
         "cut": without["left"] > 2 * default["left"] and without["widest"] > 1.2 * n["nist_cut"]["records"],
         "rows": n["nist_synthesis"]["rows"] == 800_000,

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.bugs.budget import NotebookGDPC
 from algorithms.ons.deaths import PLAUSIBLE
 from experiments.audits import opened, share
 from experiments.experiment import NAMES, Numbers, down, find, violations
-from experiments.flaxman import equation
+from experiments.flaxman import direct, equation, joint_witness
 from experiments.ons import printed, shares
 from experiments.papers.statuses import statuses
 
@@ -36,7 +37,8 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
     moved = next(row for row in n["neighbor_relation"]["rows"] if row["case"] == "moved")
     one_person, sweep = n["flaxman_direct"]["one_person"], n["flaxman_sweep"]["rows"]
     return {
-        "moved": moved["exact"] / moved["epsilon"],
+        "moved": {"GDPC": moved["exact"] / moved["epsilon"], "RDPC": joint_witness.facts(n["joint_witness"])["lost"]},
+        "notebook": {parts: parts * NotebookGDPC(direct.EPSILON / parts).spent for parts in (1, 4)},
         "exact": {row["system"]: float(row["exact"]) for row in n["seeds_audited"]["rows"]},
         "one_person": {
             "runs": opened(one_person["GDPC"]).size,
@@ -134,6 +136,7 @@ def _ons(n: Numbers) -> dict[str, Any]:
             for row in orders["rows"]
             if (row["law"], row["epsilon"]) == ("laplace", 2.0)
         ),
+        "factors": printed.factors(),
         **{"nearest": {}, "regions": {}, "areas": {}},
     }
     for number, method in product(printed.CELLS, ("laplace", "printed", "best")):

@@ -7,12 +7,13 @@ import pytest
 
 from algorithms.benchmarks.cell_key import CellKey
 from algorithms.flaxman import GDPC
+from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from experiments.__main__ import FIGURES
 from experiments.audits import exact_law
 from experiments.experiment import load_numbers
 from experiments.ons import shares
 from experiments.ons.cell_keys import as_private, databases, excess
-from experiments.ons.printed import limits_of_spent
+from experiments.ons.printed import TABLE_12, factors, limits_of_spent
 
 
 @pytest.mark.parametrize("share", [0.01, 0.25])
@@ -43,3 +44,14 @@ def test_geometric_noise_as_private_is_the_one_with_the_least_error():
     best = as_private(law)
     assert excess(law, best) <= 1e-12
     assert excess(law, 1.01 * best) > 1e-4
+
+
+def test_table_12_digit_by_digit():
+    """All that is printed but the factor 0.8 is section 4's rule for the printed total of 10."""
+    counts, noise, printed, adjustment, final = map(np.array, TABLE_12.values())
+    noisy = np.where(counts + noise > 0, counts + noise, FLOOR)
+    assert noisy.round(3).tolist() == printed.tolist()
+    assert np.maximum(0.8 * noisy, FLOOR).round(3).tolist() == adjustment.tolist()
+    assert {total: round(factor, 3) for total, factor in factors().items()} == {6: 0.448, 10: 0.746}
+    assert adjusted([10], [noisy])[0] == pytest.approx(factors()[10] * noisy)
+    assert maximum_remainder([10], adjusted([10], [noisy]))[0].tolist() == final.tolist()

@@ -3,11 +3,12 @@
 import copy
 import re
 from functools import cache
+from itertools import product
 
 import pytest
 
 from experiments.__main__ import FIGURES, PAPERS, main
-from experiments.experiment import load_numbers
+from experiments.experiment import find_part, load_numbers
 from experiments.papers.index import Item, Paper, load_papers, page
 from experiments.papers.values import values
 
@@ -73,6 +74,25 @@ def test_what_does_not_hold_differs():
     assert changed == named()["how"] | {"rows": "differs"}
     decided = [item.how.removeprefix("{how[").removesuffix("]}") for item in ITEMS if item.how.startswith("{how[")]
     assert sorted(decided) == sorted(named()["how"])
+
+
+def test_what_holds_only_under_a_condition_differs():
+    conditional = (
+        *("GDPC, RDPC and ADPC are epsilon-DP", "L2 accuracy reached one faster", "an illustration of the bias"),
+        *(
+            "some structural zeros",
+            "the public notebook",
+            "the direct estimate of RDPC",
+            "the total of the United States",
+        ),
+    )
+    for says in conditional:
+        assert [item.status(named()) for item in ITEMS if item.says.startswith(says)] == ["differs"]
+
+
+def test_the_headline_on_phsafe_names_both_models_and_both_neighbors():
+    for model, neighbors in product(("DER", "API"), ("add_remove", "replace_one")):
+        assert f"share[{model} {neighbors}]" in find_part("phsafe_slack").headline
 
 
 def test_what_differs_stands_first():

@@ -280,22 +280,6 @@ def test_geometric_release_can_be_secure():
 # Method 2
 
 
-def test_table_12_digit_by_digit():
-    counts = np.array([2, 0, 0, 1, 0, 1, 0, 0, 1, 1])
-    noise = np.array([0.1, 0.2, -1.1, 1.4, -0.9, 0.6, -3.3, -5.2, 4.3, 0.8])
-    noisy = counts + noise
-    noisy[noisy <= 0] = FLOOR
-    assert noisy.round(3).tolist() == [2.1, 0.2, 0.001, 2.4, 0.001, 1.6, 0.001, 0.001, 5.3, 1.8]
-    # Each row is a family of its own, a national cell over the regions. The printed adjustment is 0.8 in all of them:
-    # 20 people where the noisy counts of all regions add up to 25.
-    families = np.stack([noisy, 25 - noisy], axis=1)
-    adjustment = adjusted(np.full(10, 20), families)
-    assert adjustment[:, 0].round(3).tolist() == [1.68, 0.16, 0.001, 1.92, 0.001, 1.28, 0.001, 0.001, 4.24, 1.44]
-    final = maximum_remainder(np.full(10, 20), adjustment)
-    assert final[:, 0].tolist() == [2, 0, 0, 2, 0, 1, 0, 0, 4, 1]
-    assert (counts.sum(), final[:, 0].sum()) == (6, 10)
-
-
 def test_rounding_keeps_every_parent_in_random_cases():
     rng = np.random.default_rng(12)
     for _ in range(1000):
