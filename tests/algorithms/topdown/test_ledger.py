@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,28 +16,53 @@ from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.ledger import Ledger, noise_table
+from algorithms.topdown.presets import PRESETS
 from audit.claims import ZCDP, PureDP
 
 SIX_LEVELS = Hierarchy.regular(1, 5)
 SCHEMA = Schema({"sex": ("female", "male")})
-# Sigma by level, the nation's first, of the 2020 redistricting settings for persons; none where nothing is measured.
-SIGMAS = {
-    "total": (None, "1.10", "2.17", "2.47", "1.75", "89.2"),
-    "detailed": ("4.43", "4.45", "4.42", "4.46", "2.02", "3.18"),
-    "hispanic*cenrace": ("22", "19.5", "22.9", "2.23", "2.23", "43.5"),
-    "votingage*hispanic*cenrace": ("12.0", "11.6", "12.1", "12.0", "14.8", "23.7"),
-}
+PERSONS, TEST = PRESETS["pl94-2020"], PRESETS["e2e-1940"]
+PAGE = (Path(__file__).parents[3] / "docs/explanation/topdown_production.md").read_text("utf-8").replace("\\*", "*")
+ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ")]
 
 
 # The published numbers
 
 
-@pytest.mark.parametrize("query", SIGMAS)
-def test_sigmas_are_those_of_the_redistricting_data(query):
-    rows = noise_table(preset("pl94-2020", SIX_LEVELS)).rows()
-    found = {level: sigma for level, name, _, _, _, sigma, _ in rows if name == query}
-    wanted = {level: printed for level, printed in enumerate(SIGMAS[query]) if printed}
-    assert {level: rounded(sigma, wanted[level]) for level, sigma in found.items()} == wanted
+def test_shares_are_those_that_the_page_on_production_shows():
+    rows = []
+    for level, share in PERSONS.levels.items():
+        queries = [*PERSONS.queries[level].values()]
+        whole = math.lcm(*(part.denominator for part in queries))
+        rows.append([level, *map(str, [share * 4099, whole, *(part * whole for part in queries)])])
+    assert rows == [row for row in ROWS if row[0] in PERSONS.levels]
+    noise = noise_table(preset(PERSONS, SIX_LEVELS))
+    assert np.array(noise["SCALE"]) ** 2 * noise["BUDGET"] == pytest.approx(1, rel=1e-12)
+
+
+def test_settings_are_those_that_the_page_on_production_says():
+    run, levels = preset(PERSONS, SIX_LEVELS, facilities=np.ones((1, 8), int)), [*PERSONS.levels]
+    first, passes = ", ".join(levels[j] for j in run.passes), {level: run.rounded(j) for j, level in enumerate(levels)}
+    nested, other = passes["state"][1], ", ".join(level for level in levels if len(passes[level]) == 1)
+    lower, upper = run.bounds[0].lower[0], run.bounds[0].upper[0]
+    shares = ", ".join(f"{float(share):g} {name}" for name, share in TEST.queries["nation"].items())
+    found = {
+        "budget of persons": f"= {run.claim.budget:.4f}",
+        "delta": f"delta {Ledger(run).delta:g}",
+        f"shares of the {sum(map(len, PERSONS.queries.values()))} queries": "the table below",
+        "slack between the two": f"{run.slack:g}",
+        "order of queries": f"at {first} the total is fitted first, then all others; at {other} all at once",
+        "passes of rounding": f"at {first} the total, then {len(nested)} nested queries; at {other} all 6 at once",
+        "failsafe": f"{run.minimal or 'none'} for persons",
+        "persons in a housing unit": f"{lower[0]} to {upper[0]:,}",
+        "persons in a facility": f"{lower[1]} to {upper[1]:,}",
+        "end-to-end test: persons in a housing unit": "{} to {}".format(*TEST.persons_a_unit),
+        "end-to-end test: budget": f"{TEST.levels['nation']} for each of the {len(TEST.levels)} levels; {shares}",
+        "end-to-end test: failsafe, rounding": f"on {TEST.minimal}; {TEST.rounding or 'cell by cell'}",
+    }
+    assert {name: words for name, words in found.items() if words not in dict(row[:2] for row in ROWS)[name]} == {}
+    assert all(passes[level] == [["total"], nested] for level in first.split(", "))
+    assert passes["block"] == passes["nation"] == [["total", *nested]]
 
 
 def rounded(value, printed):

@@ -179,7 +179,6 @@ REFUSED = [
     ({"rounding": ["total"]}, 'rounding in spec.json must have the form [["total"], ["detailed"]], got '),
     ({"rounding": {"state": ["total"]}}, 'must have the form {"state": [["total"], ["detailed"]]}, got '),
     ({"rounding": {"town": []}, "promise": {"rho": 1}}, "levels must be of nation, state, county, got 'town'"),
-    ({"rounding": {"state": [["race"]]}, "promise": {"rho": 1}}, "each of sex, age, got 'race'"),
     ({"persons_a_unit": [1]}, "persons_a_unit in spec.json must have the form [0, 99], got [1]"),
     ({"persons_a_unit": [-1, 9]}, "persons_a_unit in spec.json must be at least 0, got -1"),
     ({"persons_a_unit": [2, 1]}, "persons_a_unit in spec.json must be at least 2, got 1"),

@@ -29,7 +29,7 @@ from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimate import Failure, estimated
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
-from algorithms.topdown.presets import PRESETS
+from algorithms.topdown.presets import PRESETS, SETTINGS
 from algorithms.topdown.release import read_measurements, release
 from algorithms.topdown.stored import stored
 from audit.claims import ZCDP, PureDP
@@ -717,12 +717,16 @@ def test_facilities_bound_who_lives_where(topdown):
     options = {"data": "people.csv", "areas": "county,district", "preset": "e2e-1940", "count": "n"}
     given = arguments("--facilities", "units.csv", **options)
     rule = "the data must keep every constraint before any noise, and break persons by facilities: household in 1 must"
-    assert refused_by(topdown, *given)[-1] == f"{rule} be from 0 to 297, got 300"
+    assert refused_by(topdown, *given)[-1] == f"{rule} be from 3 to 297, got 300"
     more = {"county": [1, 1, 2, 2], "district": [1, 2, 1, 2], "hhgq": [*kinds, "household"], "count": [4, 3, 1, 1]}
     Frame(more).to_csv("units.csv")  # district 2 of county 2 has one unit, a vacant one
     assert refused_by(topdown, *given)[-1].endswith("which has those without persons too; got 1 other, such as '2 / 2'")
     Frame({name: more[name] for name in ("county", "district")}).to_csv("geo.csv")
-    code, out, err = topdown(*given, "--geo", "geo.csv")
+    vacant = refused_by(topdown, *given, "--geo", "geo.csv")[-1]  # 1940 counted no vacant units
+    assert vacant == f"{rule.replace('in 1', 'in 2')} be from 1 to 99, got 0"
+    Path("own.json").write_text(json.dumps({**SETTINGS["e2e-1940"], "persons_a_unit": [0, 99]}))
+    own = arguments("--facilities", "units.csv", "--spec", "own.json", **{**options, "preset": None})
+    code, out, err = topdown(*own, "--geo", "geo.csv")
     assert code == DONE
     assert beside_reading(err)[0].startswith("warning: rare groups are far off: 18 and over of votingage (")
     assert "bounds taken as public: persons by facilities." in out
