@@ -53,14 +53,14 @@ def test_settings_are_those_that_the_page_on_production_says():
         "slack between the two": f"{run.slack:g}",
         "order of queries": f"at {first} the total is fitted first, then all others; at {other} all at once",
         "passes of rounding": f"at {first} the total, then {len(nested)} nested queries; at {other} all 6 at once",
-        "failsafe": f"{run.minimal or 'none'} for persons",
+        "failsafe for persons": f"a failsafe on {run.minimal}",
         "persons in a housing unit": f"{lower[0]} to {upper[0]:,}",
         "persons in a facility": f"{lower[1]} to {upper[1]:,}",
         "end-to-end test: persons in a housing unit": "{} to {}".format(*TEST.persons_a_unit),
         "end-to-end test: budget": f"{TEST.levels['nation']} for each of the {len(TEST.levels)} levels; {shares}",
         "end-to-end test: failsafe, rounding": f"on {TEST.minimal}; {TEST.rounding or 'cell by cell'}",
     }
-    assert {name: words for name, words in found.items() if words not in dict(row[:2] for row in ROWS)[name]} == {}
+    assert {name: words for name, words in found.items() if words not in {row[0]: str(row) for row in ROWS}[name]} == {}
     assert all(passes[level] == [["total"], nested] for level in first.split(", "))
     assert passes["block"] == passes["nation"] == [["total", *nested]]
 
