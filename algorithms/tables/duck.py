@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import reprlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.tables.files import FORMATS, LAYOUT, in_one_line
+from algorithms.tables.files import FORMATS, in_one_line
 from algorithms.tables.frames import Frame
 from algorithms.tables.recoding import MARK, Recoded, in_sql
+from audit.io.layout import check_commas, decoded
 from audit.io.temporary import SPILLED, temporary_folder
 
 __all__ = ["DuckDB"]
@@ -171,7 +171,7 @@ class DuckDB:
         except self._full as error:
             limit = f" within {self._memory} of memory (--memory; of Spark, more partitions)" if self._memory else ""
             raise ValueError(f"{what}{limit}: {in_one_line(error)}") from error
-        except (self._error, UnicodeError, csv.Error) as error:
+        except (self._error, csv.Error) as error:
             raise ValueError(f"{what}: {in_one_line(error)}") from error
         except RuntimeError as error:  # DuckDB's word for an interrupt
             raise (KeyboardInterrupt if "interrupted" in str(error) else error) from None
@@ -218,11 +218,9 @@ def _header(path: Path) -> list[str]:
         first = re.split(rb"[\r\n]", file.read(LONGEST_HEADER), maxsplit=1)[0]
     if len(first) == LONGEST_HEADER:
         raise ValueError(f"{path} must begin with the names of its columns, got a line of {LONGEST_HEADER:,} bytes")
-    line = first.decode("utf-8-sig")
+    line = decoded(path, first)
+    check_commas(path, line)
     row = next(csv.reader([line]), [])
-    bare = re.sub('"[^"]*"', "", line)  # names in quotes may have either
-    if bare.count(";") > bare.count(","):
-        raise ValueError(f"{path} {LAYOUT}, got semicolons in {reprlib.repr(line)}")
     names = [name.strip() or f"column{place}" for place, name in enumerate(row)]
     if not names:
         raise ValueError(f"{path} must begin with the names of its columns, got nothing")

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from audit.io.files import check_levels, make_folder, replacing, sync
+from audit.io.layout import BYTES, encoding_fault
 from audit.io.temporary import STAGED, temporary_folder
 from audit.io.text import in_cell, shown
 
 __all__ = [
     "CELLS",
     "FORMATS",
-    "LAYOUT",
     "RECORD",
     "check_folder",
     "in_file",
@@ -37,7 +37,6 @@ Row = Sequence[Any]
 BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted inside of a field
 CELLS = "text that a spreadsheet would compute, or that begins with an apostrophe, has an apostrophe before it"
 """The rule of all CSV files that are written here, for the record; `audit.io.text.from_cell` gives back the text."""
-LAYOUT = "must be UTF-8 with commas between"  # of a CSV file
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # that DuckDB and Spark take, by ending
 RECORD = "release.json"  # every release has one
 
@@ -148,6 +147,8 @@ def in_one_line(error: Exception) -> str:
         r"\nOriginal Line:.*?\n(?=Expected|Invalid|Value|Maximum|Error|\Z)", "\n", str(error), flags=re.DOTALL
     )
     file = re.search(r"^ *file ?= ?(.*)$", text, flags=re.MULTILINE)
+    if file and "not utf-8" in text:
+        with open(file[1], encoding="utf-8-sig", errors=BYTES) as lines:
+            return encoding_fault(Path(file[1]), lines)
     words = re.split(r"\n\s*(?:Possible |JVM stacktrace|at )", text)[0].split()
-    layout = f"it {LAYOUT}:" if isinstance(error, UnicodeError) or "not utf-8" in text else ""
-    return " ".join(filter(None, [f"{file[1]}:" if file else "", layout, *words]))[:500] or type(error).__name__
+    return " ".join([*([f"{file[1]}:"] if file else []), *words])[:500] or type(error).__name__

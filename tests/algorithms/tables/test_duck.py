@@ -265,15 +265,16 @@ MANY = "A,B\n" + "1,2\n" * 60_000  # more than DuckDB samples
 BROKEN = {
     "nothing": (b"", "must begin with the names of its columns, got nothing"),
     "a column twice": (b"A,B,a\n1,2,3\n", "must have columns of different names, got 'A' twice"),
-    "UTF-16": ("A,B\n1,2\n".encode("utf-16"), "cannot be read: it must be UTF-8 with commas between: 'utf-8' codec"),
+    "UTF-16": ("A,B\n1,2\n".encode("utf-16"), "must be text in UTF-8, and line 1 is probably UTF-16"),
     "a name beyond reason": (b'"' + b"A" * 200_000 + b'"\n1\n', "cannot be read: field larger than"),
     "no line end": (bytes(3_000_000), "must begin with the names of its columns, got a line of 1,048,576 bytes"),
     "a short row": (b"A,B\n1,2\n1\n", "Line: 3 Expected Number of Columns: 2 Found: 1"),
     "a long row": (b"A,B\n1,2\n1,2,3\n", "Line: 3 Expected Number of Columns: 2 Found: 3"),
     "an open quote, late": (MANY.encode() + b'"1,2\n1,2\n', "Line: 60002 Value with unterminated quote found."),
-    "Latin-1": ("\xe5r,B\n1,2\n".encode("latin-1"), "cannot be read: it must be UTF-8 with commas between: 'utf-8'"),
-    "Latin-1, late": (MANY.encode() + b"1,\xe9\n", "t.csv: it must be UTF-8 with commas between: Invalid Input Error"),
-    "semicolons": (b"A;B,C;D\n1;2,5;3\n", "t.csv must be UTF-8 with commas between, got semicolons in 'A;B,C;D'"),
+    "Latin-1": ("\xe5r,B\n1,2\n".encode("latin-1"), "must be text in UTF-8, and line 1 is probably Latin-1, got '?r'"),
+    "Latin-1, late": (MANY.encode() + b"1,\xe9\n", "text in UTF-8, and line 60002 is probably Latin-1, got '?'"),
+    "semicolons": (b"A;B,C;D\n1;2,5;3\n", "t.csv must have commas between fields, got semicolons in line 1, 'A;B,C;D'"),
+    "tabs": (b"A\tB\n1\t2\n", r"got tabs in line 1, 'A\tB': tr ',\t' '.,' <"),
     "a line of megabytes": (b"A,B\n1," + b"x" * 3_000_000 + b"\n", "Line: 2 Maximum line size of"),
 }
 
