@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.values import LARGEST, NAMES, NAN, RAISED, is_value, raised, value_of
+from audit.values import LARGEST, NAMES, NAN, RAISED, TYPE, is_value, raised, value_of
 
 __all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "WeightRule", "cell"]
 
@@ -98,7 +98,7 @@ def cell(*index: int) -> Statistic:
         Named after the entry.
     """
     pick: tuple[Any, ...] = (slice(None), *index)
-    return Statistic(_output_at([index] if index else []), lambda outputs: outputs[pick], entry=index)
+    return Statistic(cells_in_words([index] if index else []), lambda outputs: outputs[pick], entry=index)
 
 
 def of_entry(name: str, index: tuple[int, ...], read: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistic:
@@ -107,7 +107,7 @@ def of_entry(name: str, index: tuple[int, ...], read: Callable[[NDArray[Any]], N
     return Statistic(name.format(cell(*index).name), lambda outputs: read(outputs[pick]))
 
 
-def _output_at(cells: Sequence[tuple[int, ...]]) -> str:
+def cells_in_words(cells: Sequence[tuple[int, ...]]) -> str:
     places = (", ".join(map(str, index)) for index in cells)
     return f"output{', '.join(f'[{place}]' for place in places)}"
 
@@ -133,7 +133,7 @@ def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs:
         low, high = sides.min(axis=1), sides.max(axis=1)
         return np.where(low > 0, low, np.where(high < 0, high, 0.0))
 
-    return Statistic(f"joint shift of {_output_at(cells)}", score)
+    return Statistic(f"joint shift of {cells_in_words(cells)}", score)
 
 
 def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
@@ -144,7 +144,7 @@ def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], wei
     """
     pick = _pick(cells)
     return Statistic(
-        f"weighted sum of {_output_at(cells)}",
+        f"weighted sum of {cells_in_words(cells)}",
         lambda outputs: _added((outputs[pick] - np.asarray(middles)) * np.asarray(weights, float)),
     )
 
@@ -222,8 +222,10 @@ class ThresholdRule(_Guessing):
     def describe(self, name: str, value: Callable[[float], str]) -> str:
         """Return the rule in words, each score as `value` writes it."""
         below = "x" if self.above == "y" else "y"
-        sides = [f"{self.above} if {name} >= {value(self.high)}"] if math.isfinite(self.high) else []
-        sides += [f"{below} if {name} <= {value(self.low)}"] if math.isfinite(self.low) else []
+        at_least = f"{name} is a number" if TYPE < self.high <= TYPE / 4 else f"{name} >= {value(self.high)}"
+        at_most = "it raises" if self.low == RAISED else f"{name} <= {value(self.low)}"
+        sides = [f"{self.above} if {at_least}"] if math.isfinite(self.high) else []
+        sides += [f"{below} if {at_most}"] if math.isfinite(self.low) else []
         return ", ".join(sides)
 
 
@@ -254,7 +256,7 @@ class CellRule(_Guessing):
     def describe(self, name: str, value: Callable[[float], str]) -> str:
         """Return the rule in words, each score as `value` writes it."""
         return ", ".join(
-            f"{who} if {name} in {_spans(values, value)}"
+            f"{who} if {'it raises' if values.tolist() == [RAISED] else f'{name} in {_spans(values, value)}'}"
             for who, values in (("y", self.y), ("x", self.x))
             if values.size
         )

@@ -23,7 +23,7 @@ from audit.values import ABSENT, ANOTHER, FORM, MARK, NAMES, NUMBER, RAISED, TYP
 if TYPE_CHECKING:  # as in `audit.attacks.protocol`
     from audit.sampling.runs import Runs
 
-__all__ = ["FORMS", "Column", "Reading", "learn"]
+__all__ = ["FORMS", "Column", "Reading", "learn", "with_columns"]
 
 Floats = NDArray[np.float64]
 
@@ -122,11 +122,16 @@ class Reading:
 
     def named(self, name: str) -> str:
         """Return the name of a statistic with its columns in words."""
+        return with_columns(name, [column.name for column in self.columns])
 
-        def words(match: re.Match[str]) -> str:
-            return ", ".join(self.columns[int(number)].name for number in re.findall(r"\d+", match[0]))
 
-        return re.sub(r"output(?:\[\d+\](?:, )?)+(?<!, )", words, name)
+def with_columns(words: str, names: Sequence[str]) -> str:
+    """Return words of a report with the names of columns where they speak of entries of an output."""
+
+    def titles(match: re.Match[str]) -> str:
+        return ", ".join(names[int(number)] for number in re.findall(r"\d+", match[0]))
+
+    return re.sub(r"output(?:\[\d+\](?:, )?)+(?<!, )", titles, words)
 
 
 def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:

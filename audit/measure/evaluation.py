@@ -100,7 +100,7 @@ def evaluate(
         measured=measured,
         verdict=verdict_of(claim, measured, detectable, support is not None),
         others=tuple(events),
-        notes=(*best_notes, *chosen.notes(), *notes),
+        notes=(*(best_notes if measured.budget else ()), *chosen.notes(), *notes),  # no event tells that proves nothing
         searched=chosen.searched,
         tried=chosen.tried,
         distance=method.distance,

@@ -93,7 +93,7 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
             notes.append(f"{NO_EVIDENCE}: {violation}")
     evaluated = not any(note.startswith(NO_EVIDENCE) for note in notes) and bool(matched or violations)
     if first.error and first.error == second.error:
-        notes.append(f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
+        notes.insert(0, f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
 
     queries = [_query(*both, comparable=not chance) for both, chance in zip(matched, by_chance, strict=True)]
     for place, (query, both) in enumerate(zip(queries, matched, strict=True)):

@@ -247,7 +247,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
     claim = result.claim
     if result.verdict != "no power" or not claim.budget:  # twice a promise of nothing is nothing
         return ""
-    how = f" ({option})" if option else ""
+    how = f" ({option})" if option and result.design != "outputs" else ""
     unit = "people" if result.unit == "person" else f"{result.unit}s"
     power = 1 / claim.growth
     beyond = ((result.detectable / claim.budget) ** power - 1) / (2**power - 1)

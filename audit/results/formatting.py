@@ -175,6 +175,7 @@ def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -
     cells = row(summary)
     secret = f"{CONFIDENTIAL}: " if summary["confidential"] else ""
     relation = "add/remove" if summary["relation"] == "add_remove" else "replace one"
+    pair = f"{cells['pair']}; " if cells["pair"] else ""
     declared = "on the caller's word, " if summary["adjacency"] == "declared" else ""
     witness = f"; {cells['witness']}" if cells["witness"] else ""
     more = {"power": summary.get("power", ""), "note": "; ".join(notes)}
@@ -182,7 +183,7 @@ def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -
     return printable(
         f"{secret}{cells['mechanism']}: {cells['verdict']}: promised {cells['promised']} ({relation}), lower bound "
         f"{cells['measured']} at {cells['confidence']} confidence from {summary['size']} runs, minimum detectable loss "
-        f"{cells['detectable']} ({declared}{cells['pair']}; {cells['event']}{witness}; searched: {searched}{besides})"
+        f"{cells['detectable']} ({declared}{pair}{cells['event']}{witness}; searched: {searched}{besides})"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 
 import numpy as np
@@ -45,25 +44,23 @@ def only(side, rate):
 
 
 @pytest.mark.parametrize("side", ["x", "y"])
-@pytest.mark.parametrize(("give", "words"), [(noisy, "output[1]"), (vote, "output")])
+@pytest.mark.parametrize(("give", "words"), [(noisy, "output[1] is a number"), (vote, "output >= 'no'")])
 def test_a_mechanism_that_always_fails_on_one_database_is_told_by_it(side, give, words):
     result = measure_loss(failing(only(side, 1.0), give), THREE, PureDP(1), attack="entries", size=4000, rng=1)
     assert result.verdict == "violated"
     assert result.measured.epsilon > 0.99 * result.ceiling  # every guess is right
-    assert f"{side} if output" in result.event
-    assert f"{words} <= (raised an exception)" in result.event
+    assert result.event == f"{'yx'[side == 'y']} if {words}, {side} if it raises"
 
 
-@pytest.mark.parametrize(("give", "words", "fail"), [(noisy, "output[1]", overflow), (vote, "output", sys.exit)])
-def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(give, words, fail):
+@pytest.mark.parametrize(("give", "fail"), [(noisy, overflow), (vote, sys.exit)])
+def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(give, fail):
     mechanism = failing(only("x", 0.1), give, fail)
     result = measure_loss(mechanism, THREE, PureDP(1), attack="entries", size=20_000, rng=1)
     assert result.verdict == "violated"
     # About 700 runs fail, all on one side: logit(0.05 ** (1 / 700)) = 5.5, and 5.6 of 800. A rule may guess a little
     # more than that, and be wrong once or twice.
     assert 4.8 < result.measured.epsilon < 5.6
-    assert "x if output" in result.event
-    assert re.search(rf"{re.escape(words)} (<= |in \{{)\(raised an exception\)", result.event)
+    assert "x if it raises" in result.event
     assert result.counts["x"]["guessed_x"] == pytest.approx(700, abs=100)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import Explored, is_number
+from audit.attacks.movement import Explored, index_of, is_number, largest
 from audit.attacks.weak_signals import apart, standardizer
-from audit.events import Statistic
+from audit.events import Statistic, cells_in_words
 
 __all__ = ["search_scales"]
 
@@ -22,6 +22,7 @@ CLEARLY = 5.7  # standard errors of both halves together, which 1 in 1,000 pairs
 FAR = 4.0  # interquartile ranges that stand for more: no entry outweighs all others
 SHARED = 3  # directions in which entries may vary together
 BEYOND = 1.5  # times the largest variance of independent entries in any direction
+MOST = 3  # entries that are named, those that weigh most
 CHUNK = 2**18  # numbers that are scored at a time
 POWERS = {"absolute values": 1, "squares": 2}  # best where laws are Laplace, and normal ones
 
@@ -55,7 +56,10 @@ def search_scales(explored: Explored) -> Iterator[Statistic]:
             taught = [_weights(x[start::2], y[start::2], varies) for start in (1, 0)]
             by = sum(apart(x[start::2] @ taught[start], y[start::2] @ taught[start])[1] for start in (0, 1))
             if runs < RUNS or by >= CLEARLY:
-                yield Statistic(f"weighted {name} of all entries{less}", _score(distance, _weights(x, y, varies)))
+                weights = _weights(x, y, varies)
+                most = cells_in_words([index_of(place, explored.shape) for place in largest(np.abs(weights), MOST)])
+                named = f" (most: {most})" if np.ptp(weights) else ""
+                yield Statistic(f"weighted {name} of all entries{less}{named}", _score(distance, weights))
 
 
 def _shared(x: Floats, y: Floats) -> Floats:

@@ -95,7 +95,7 @@ def test_messages_that_differ_by_an_address_are_the_same():
     found = replay(failing, ADDED)
     assert found.violations == ()
     assert found.verdict == "no power"
-    assert found.notes[1] == "both runs raise the same exception: ValueError (no <object object at 0x...>)"
+    assert found.notes[0] == "both runs raise the same exception: ValueError (no <object object at 0x...>)"
 
 
 def test_names_of_exceptions_are_hostile_too():

@@ -241,6 +241,7 @@ def test_text_that_hides_turns_or_covers_is_escaped():
             {"detectable": 1e300, "claim": PureDP(1e-300), "measured": PureDP(0.0)},
             "more runs (--size), or databases that differ in several people",
         ),
+        ({"provenance": {"parameters": {"runs_x": 1000}}}, "about 9,600 runs in all"),  # made elsewhere
         ({"bound": "one-run guessing game"}, "more cells, or more people in each of them"),
         ({"verdict": "not refuted", "detectable": 1.5}, ""),
         ({"claim": PureDP(0.0), "measured": PureDP(0.0)}, ""),  # twice a promise of nothing is nothing

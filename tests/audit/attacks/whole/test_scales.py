@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -156,6 +158,14 @@ def test_runs_are_scored_alike_in_any_batch():
     outputs = rng.normal(size=(2000, 300))
     np.testing.assert_allclose(statistic(outputs), np.concatenate([statistic(part) for part in outputs[:, None]]))
     assert statistic(outputs[:0]).shape == (0,)
+
+
+def test_the_entries_that_weigh_most_are_named():
+    x, y = np.random.default_rng(2).normal(size=(2, 300, 20))
+    y[:, [3, 7, 11]] *= 4
+    absolute, *_ = found(x.reshape(300, 4, 5), y.reshape(300, 4, 5))
+    assert absolute.name.startswith("weighted absolute values of all entries (most: output[")
+    assert set(re.findall(r"\[(\d, \d)\]", absolute.name)) == {"0, 3", "1, 2", "2, 1"}
 
 
 def test_entries_that_all_vary_alike_or_never_are_no_error():
