@@ -19,14 +19,16 @@ from scipy.special import gammaln
 from audit.events import cell
 from audit.sampling.blocks import CALLS
 
-__all__ = ["DEPENDENT", "UNSTEADY", "check_calls", "check_file", "check_order"]
+__all__ = ["DEPENDENT", "UNSTEADY", "check_calls", "check_file", "check_order", "order_of"]
 
 DEPENDENT = 1e-11  # probability below which independent runs are not believed to be independent, each time
 ENTRIES = 8  # of an output that are looked at
 PARTS = 8  # of a call
 GROUPS = (4, CALLS, CALLS * PARTS)  # of successive runs that are compared, or as many as there are parts of calls
 CUTS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # quantiles between kinds of scores
+HEAD = 64  # rows of a file that most often show that they are in no order
 EXCESS = np.array([[1.5], [5], [50]])  # times chance's that counts of groups may vary, among others
+FAULT = "outputs must be independent and in the order in which they were made"
 UNSTEADY = (
     "runs must be independent: later ones differ from the first, as if the mechanism counted them or spent a budget: "
     "make it anew in each"
@@ -56,6 +58,24 @@ def check_calls(name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArra
             raise ValueError(f"runs must be independent: {name} of a run {_correlates(*lag)}")
 
 
+def order_of(values: Sequence[Any] | NDArray[Any]) -> str:
+    """Return "rises", "falls" or "repeats" if one column of a file does so from row to row, which chance does not.
+
+    Independent rows come in each of their orders as likely: of n! there are as many as differ, and of these two in
+    which no row goes the other way, and d! in which all rows of each of d values follow each other.
+    """
+    for part in (values[:HEAD], values):
+        _, kinds, rows = np.unique(part, return_inverse=True, return_counts=True)
+        steps = np.diff(kinds)
+        one_way = bool((steps >= 0).all() or (steps <= 0).all())
+        if np.count_nonzero(steps) >= rows.size or not (one_way or rows.max() > 1):
+            return ""
+    alike = math.log(2) if one_way else gammaln(rows.size + 1)
+    if alike + gammaln(rows + 1).sum() - gammaln(kinds.size + 1) >= math.log(DEPENDENT):
+        return ""
+    return "repeats" if rows.max() > 1 else "rises" if steps[0] > 0 else "falls"
+
+
 def check_file(outputs: Sequence[NDArray[Any]]) -> None:
     """Refuse outputs that depend on each other, in the order in which they were given on either database."""
     if outputs[0].dtype.kind == "O":
@@ -63,13 +83,16 @@ def check_file(outputs: Sequence[NDArray[Any]]) -> None:
         return check_order("the output", codes)
     flat = [side.reshape(len(side), -1) for side in outputs]
     for entry in np.unique(np.linspace(0, flat[0].shape[1] - 1, ENTRIES).astype(np.intp)):
-        index = map(int, np.unravel_index(entry, outputs[0].shape[1:]))
-        check_order(cell(*index).name, [side[:, entry].astype(np.float64) for side in flat])
+        name = cell(*map(int, np.unravel_index(entry, outputs[0].shape[1:]))).name
+        for side in flat:
+            if order := order_of(side[:, entry]):
+                raise ValueError(f"{FAULT}: {name} {order} from row to row: leave it out if it numbers the runs")
+        check_order(name, [side[:, entry].astype(np.float64) for side in flat])
 
 
 def check_order(name: str, sides: Sequence[NDArray[Any]]) -> None:
     """Refuse outputs that depend on each other, by scores or guesses in the order in which they were given."""
-    fault = f"outputs must be independent and in the order in which they were made: {name}"
+    fault = f"{FAULT}: {name}"
     sides = [_kinds(side) for side in sides]
     for side in sides:
         if lag := _lag(side, padded=True):

@@ -7,7 +7,6 @@ import glob
 import json
 import math
 import re
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,22 +16,25 @@ from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_siz
 
 __all__ = ["column_of", "extreme_of", "read_records", "record_of"]
 
+COUNT = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)  # as `plaudit release` reads it
 CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 
 
-def read_records(path: Path) -> Any:
+def read_records(path: Path, count: str | None = None) -> Any:
     """Return the records of a file as a frame of pandas if that is installed, else as a list of dicts.
 
     CSV begins with a line of names. A column is of numbers if all its fields are, but for missing ones, and none has a
-    leading zero, as codes have; else of words.
+    leading zero, as codes have; else of words. The column `count` holds counts.
     """
     if path.suffix == ".parquet":
         return _read_parquet(path)
     table = Table.read(path)
     if not table.names or len(set(table.names)) < len(table.names):
         raise ValueError(f"{path} must begin with a line of names, all different ({HEADER})")
-    columns = {name: _typed(table, column) for name, column in zip(table.names, table.columns, strict=True)}
+    if count in table.names:
+        table.check(COUNT.fullmatch, "must hold counts, in digits alone", place=table.names.index(count))
+    columns = {name: _typed(table, place) for place, name in enumerate(table.names)}
     pandas = _library("pandas")
     if pandas is not None:
         return pandas.DataFrame(columns)
@@ -93,11 +95,12 @@ def _refuse(word: str) -> Any:
     raise ValueError(f"{word} is no value")
 
 
-def _typed(table: Table, column: Sequence[str]) -> list[Any]:
+def _typed(table: Table, place: int) -> list[Any]:
     """Return a column as whole numbers, numbers with None where one is missing, or words."""
-    if not is_numeric(column) or any(CODE.match(field) for field in column):
-        return list(column)
-    values = table.as_numbers(column).tolist()
+    column = table.columns[place]
+    if not table.has_numbers(place) or any(CODE.match(field) for field in column):
+        return column
+    values = table.as_numbers(place).tolist()
     if all(WHOLE.fullmatch(field) for field in column if not is_missing(field)):
         values = [int(value) if value == value else value for value in values]
     return [value if value == value else None for value in values]

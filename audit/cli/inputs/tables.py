@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from audit.arguments import LARGEST
 from audit.cli.inputs import HEADER
 from audit.io.files import read_bytes
+from audit.io.layout import check_commas, decoded, made_by
+from audit.io.text import quoted
 
 __all__ = [
     "LARGEST_INPUT",
@@ -37,6 +40,10 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNOREC
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 UNCLEAR = re.compile(r"[+-]?\.?\d")  # how numbers begin, and so what is mistyped for one
+# A number with a comma inside, of decimals or thousands; and one whose points may be either.
+COMMA = re.compile(r"[+-]?\d{1,3}([., ]?\d{3})*,(\d{3}\.)?\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+COMMA_IN_COUNT = re.compile(r"\d+,0+|\d{1,3}(,\d{3})+", re.ASCII)
+POINTS = re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII)
 BLANK = re.compile(r"^[^\S\n]*\n|^[^\S\n]+\Z", re.MULTILINE)
 
 
@@ -60,20 +67,20 @@ class Table:
         content = read_bytes(path, LARGEST_INPUT)
         if (values := content.count(b",") + max(map(content.count, (b"\n", b"\r")))) > MOST_VALUES:
             raise ValueError(f"{path} must hold at most {MOST_VALUES} values, got {values} commas and lines")
-        try:
-            return cls(path, io.TextIOWrapper(io.BytesIO(content), "utf-8-sig").read())
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} must be text in UTF-8: {error}") from error
+        text = decoded(path, content)
+        check_commas(path, text.partition("\n")[0])
+        return cls(path, text)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns; empty if the first line is no line of names."""
         fields = [field.strip() for field in next(self._rows(self.text.partition("\n")[0]), [])]
-        if not fields or any(_is_number(field) or is_missing(field) for field in fields):
+        values = [_is_number(field) or is_missing(field) for field in fields]
+        if fields[:1] == [""] and values[1:] and not any(values[1:]):
+            ways = f"row.names = FALSE in R, index=False in pandas, or {made_by('cut -d, -f2-', self.path)}"
+            raise ValueError(f"{self.path} must name every column, got row names without a name in column 1: {ways}")
+        if not fields or any(values):
             return ()
-        if len(fields) == 1 and (other := re.search(r"[;|\t]", fields[0])):
-            where = f"got {other[0]!r} in its first line"
-            raise ValueError(f"{self.path} must separate fields by commas, and counts by lines, {where}")
         if unclear := next(filter(UNCLEAR.match, fields), ""):
             raise ValueError(
                 f"{self.path} must begin with names or values, and {unclear[:40]!r} may be either ({HEADER})"
@@ -92,7 +99,12 @@ class Table:
         width = len(self.names) or len(rows[0])
         for number, row in enumerate(rows, start=1 + bool(self.names)):
             if len(row) != width:
-                raise ValueError(f"{self.path} must have {width} fields in every line, got {len(row)} in line {number}")
+                got = f"got {len(row)} in line {number}, {quoted(','.join(row))}"
+                if self.names and _number_lines([one[0] for one in rows]):
+                    got += ": its row names have no name, write row.names = FALSE in R"
+                elif any(COMMA.fullmatch(",".join(pair)) for pair in pairwise(row)):
+                    got += f": write a point for a comma inside a number, {made_by('tr , .', self.path)}"
+                raise ValueError(f"{self.path} must have {width} fields in every line, {got}")
         return [[field.strip() for field in column] for column in zip(*rows, strict=True)]
 
     @cached_property
@@ -105,22 +117,50 @@ class Table:
                 return table
         except ValueError:  # it holds more than numbers, or in quotes
             pass
-        if not all(map(is_numeric, self.columns)):
+        places = range(len(self.columns))
+        if not all([self.has_numbers(place) for place in places]):
             return None
-        return np.column_stack([self.as_numbers(column) for column in self.columns])
+        return np.column_stack([self.as_numbers(place) for place in places])
 
-    def as_numbers(self, column: Sequence[str]) -> NDArray[np.float64]:
+    def has_numbers(self, place: int) -> bool:
+        """Tell whether a column holds numbers; refuse numbers with commas inside, which would become words."""
+        column = self.columns[place]
+        if not is_numeric(column) and is_numeric(["0" if COMMA.fullmatch(field) else field for field in column]):
+            way_out = "write a point for a decimal comma, and nothing between thousands"
+            self.check(lambda field: not COMMA.fullmatch(field), "must hold numbers without commas", way_out, place)
+        return is_numeric(column)
+
+    def as_numbers(self, place: int) -> NDArray[np.float64]:
         """Return a column of numbers, or refuse what a float cannot hold."""
-        for field in column:
-            if WHOLE.fullmatch(field) and abs(int(field)) >= LARGEST:
-                raise ValueError(f"{self.path} must hold whole numbers below 2**53, got {field[:40]}")
-        return np.array([np.nan if is_missing(field) else float(field) for field in column])
+
+        def exact(field: str) -> bool:
+            return not WHOLE.fullmatch(field) or abs(float(field)) < LARGEST
+
+        self.check(exact, "must hold whole numbers below 2**53", "leave the column out, or make it words", place)
+        return np.array([np.nan if is_missing(field) else float(field) for field in self.columns[place]])
+
+    def check(self, right: Callable[[str], Any], rule: str, way_out: str = "", place: int | None = None) -> None:
+        """Refuse the first value of a column, or of all, that is not right, with its column and line."""
+        for number in range(len(self.columns)) if place is None else [place]:
+            for line, field in enumerate(self.columns[number], 1 + bool(self.names)):
+                if not right(field):
+                    got = f"got {quoted(field)} in {self.title(number)} of line {line}"
+                    raise ValueError(f"{self.path} {rule}, {got}{way_out and f': {way_out}'}")
+
+    def title(self, place: int) -> str:
+        """Return how messages call a column."""
+        return f"column {quoted(self.names[place])}" if self.names else f"field {place + 1}"
 
     def _rows(self, text: str) -> Any:
         try:
             yield from csv.reader(io.StringIO(text), strict=True)
         except csv.Error as error:
             raise ValueError(f"{self.path} must be comma-separated text: {error}") from None
+
+
+def _number_lines(fields: Sequence[str]) -> bool:
+    """Tell whether fields are 1, 2, 3 and so on."""
+    return list(fields) == [str(number) for number in range(1, len(fields) + 1)]
 
 
 def is_numeric(*columns: Sequence[str]) -> bool:
@@ -134,54 +174,83 @@ def read_counts(path: Path) -> NDArray[Any]:
     if path.suffix == ".npy":
         return _read_npy(path).reshape(-1)
     table = Table.read(path)
-    if table.numbers is None:
-        wrong = next(field for column in table.columns for field in column if not _is_number(field))
-        ways = "records need --add-row or --replace-row, counts with areas --areas and --count (systems only)"
-        raise ValueError(f"{path} must hold numbers, one count a line, got {wrong[:40]!r}: {ways} ({HEADER})")
-    if min(table.numbers.shape) > 1:  # such as a column of codes
-        fields = f"{table.numbers.shape[1]} fields in a line: a decimal comma is read as two"
-        raise ValueError(f"{path} must hold one count a line, got {fields}")
-    return table.numbers.reshape(-1)
+    ways = "records need --add-row or --replace-row, counts with areas --areas and --count (systems only)"
+    counts = table.numbers if table.numbers is not None and len(table.numbers) == 1 else _column(table, "count", ways)
+    if POINTS.search(table.body) or not ((counts >= 0) & (counts < LARGEST) & (counts == np.floor(counts))).all():
+        table.check(_is_count, "must hold counts, whole numbers below 2**53", "no sign, no points for thousands")
+    return counts.reshape(-1)
 
 
 def read_errors(path: Path) -> NDArray[Any]:
     """Read errors, shape (areas,): .npy of any shape, or text with one a line."""
-    if path.suffix == ".npy":
-        return _read_npy(path).reshape(-1)
-    numbers = Table.read(path).numbers
-    if numbers is None or numbers.shape[1] > 1:
-        what = "words" if numbers is None else f"a table of shape {numbers.shape}"
-        raise ValueError(f"{path} must hold numbers, one error a line, got {what} ({HEADER})")
-    return numbers[:, 0]
+    return (_read_npy(path) if path.suffix == ".npy" else _column(Table.read(path), "error")).reshape(-1)
 
 
-def read_outputs(*paths: Path) -> list[Any]:
+def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
+    """Return the numbers of a file with one column, shape (lines, 1); say which value is none, or how to keep one."""
+    if table.numbers is None:
+        table.check(_is_number, f"must hold numbers, one {what} a line", f"{ways} ({HEADER})" if ways else HEADER)
+    if (width := len(table.columns)) > 1:
+        lines, way_out = [",".join(row) for row in zip(*table.columns, strict=True)], "keep one column, "
+        one = all(map((COMMA if what == "error" else COMMA_IN_COUNT).fullmatch, lines))
+        if one and not (table.names or _number_lines(table.columns[0])):
+            way_out = f"if that is one number, write a point for a decimal comma, none for thousands; else {way_out}"
+        got = f"{width} columns, {', '.join(map(quoted, table.names)) or quoted(lines[0])}"
+        way_out += made_by(f"cut -d, -f{width}", table.path)
+        raise ValueError(f"{table.path} must hold one {what} a line, got {got}: {way_out}")
+    return np.asarray(table.numbers)
+
+
+def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
     """Read outputs on two databases, one run a line: numbers, words, or records of both, as both files have them.
 
-    What a column holds is settled once, over both files: words are words on either.
+    What a column holds is settled once, over both files: words are words on either. The names of several columns come
+    with them, if both files have the same.
     """
     files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path) for path in paths]
     tables = [file for file in files if isinstance(file, Table)]
     where = " and ".join(str(table.path) for table in tables)
-    words = any(table.numbers is None for table in tables)
+    words = [table for table in tables if table.numbers is None]
     names = [table.names for table in tables]
     if words and (not all(names) or len(set(names)) > 1):  # else the first run could be lost, or a name be a run
-        raise ValueError(f"{where} must begin with the same line of names, since they hold words ({HEADER})")
+        words[0].check(_is_number, f"must hold numbers, or {where} begin with the same line of names", HEADER)
     if len(set(map(bool, names))) > 1:
         raise ValueError(f"{where} must both begin with a line of names, or neither ({HEADER})")
+    if len(set(names)) > len(set(map(frozenset, names))):
+        raise ValueError(f"{where} must have their columns in one order, got {' and '.join(map(', '.join, names))}")
+    for table in tables:
+        _check_order(table)
+    of_columns = names[0] if len(set(names)) == 1 and len(names[0]) > 1 else ()
     if not words:
-        return [_alone(file.numbers) if isinstance(file, Table) else file for file in files]
+        return [_alone(file.numbers) if isinstance(file, Table) else file for file in files], of_columns
     if len(tables) < len(files):
         raise ValueError(f"{where} must hold numbers, as the other file does")
     kinds = [is_numeric(*columns) for columns in zip(*(table.columns for table in tables), strict=True)]
     records = []
     for table in tables:
         columns = [
-            table.as_numbers(column).tolist() if numeric else column
-            for column, numeric in zip(table.columns, kinds, strict=True)
+            table.as_numbers(place).tolist() if numeric else table.columns[place] for place, numeric in enumerate(kinds)
         ]
         records.append(columns[0] if len(columns) == 1 else list(zip(*columns, strict=True)))
-    return records
+    return records, of_columns
+
+
+def _check_order(table: Table) -> None:
+    """Refuse a file that is sorted, or has a column that numbers the runs."""
+    from audit.sampling.independence import order_of
+
+    width = len(table.columns) if table.numbers is None else table.numbers.shape[1]
+    for place in range(width):
+        if table.numbers is None:  # r9 comes before r10
+            padded = [re.sub(r"\d+", lambda digits: digits[0].zfill(20), field) for field in table.columns[place]]
+        if order := order_of(padded if table.numbers is None else table.numbers[:, place]):
+            way_out = "keep the order in which the runs were made"
+            if width > 1:
+                way_out = f"leave it out if it numbers or dates the runs; else {way_out}"
+            if width > 1 and order == "repeats":
+                way_out = f"if several lines are one run, pivot the table so that each key is a column; {way_out}"
+            got = f"{order} from line to line ({', '.join(table.columns[place][:4])}, ...)"
+            raise ValueError(f"{table.path}: {table.title(place)} {got}: {way_out}")
 
 
 def _alone(table: NDArray[Any] | None) -> Any:
@@ -191,6 +260,10 @@ def _alone(table: NDArray[Any] | None) -> Any:
 
 def _is_number(field: str) -> bool:
     return bool(NUMBER.fullmatch(field) or INFINITE.fullmatch(field))
+
+
+def _is_count(field: str) -> bool:
+    return _is_number(field) and 0 <= float(field) < LARGEST and float(field) % 1 == 0 and not POINTS.fullmatch(field)
 
 
 def is_missing(field: str) -> bool:

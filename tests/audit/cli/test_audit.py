@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP
-from tests.audit.cli.desk import ELSEWHERE, NO_POWER, QUICK, VIOLATION, WITHIN, Command, audited, results, save_outputs
+from tests.audit.cli.desk import (
+    ELSEWHERE,
+    NO_POWER,
+    QUICK,
+    VIOLATION,
+    WITHIN,
+    Command,
+    audited,
+    refused,
+    results,
+    save_outputs,
+)
 from tests.helpers import audited as saved
 
 
@@ -164,6 +175,19 @@ def test_outputs_from_elsewhere(plaudit: Command, suffix: str, claim: str, optio
     assert (outcome.code, result.adjacency, result.size) == (code, "declared", 4000)
     assert result.pair == f"outputs in x.{suffix} and y.{suffix}"
     assert "output[2]" in result.event
+
+
+def test_columns_of_a_file_are_named_in_events_and_refusals(plaudit: Command) -> None:
+    save_outputs(width=2)
+    for name in ("x", "y"):
+        Path(f"{name}.csv").write_text(f"count,ill=no\n{Path(f'{name}.csv').read_text()}")
+    files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", *ELSEWHERE, "--attack", "entries")
+    (result,) = results(plaudit(*files, "--json")).values()
+    assert result.event.startswith("y if 'ill=no' ")
+    walk = np.random.default_rng(2).normal(size=(2000, 2)).round(6)
+    walk[:, 0] = walk[:, 0].cumsum().round(6)
+    np.savetxt("y.csv", walk, delimiter=",", header="count,ill=no", comments="")
+    assert refused(plaudit(*files), "in the order in which they were made: 'count' of a row correlates by")
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs pipes with a name")

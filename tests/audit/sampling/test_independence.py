@@ -278,6 +278,10 @@ DEPENDENT = {
     "slow drift": (lambda rng: rng.laplace(size=4000) + np.linspace(0, 1, 4000), IN_ORDER),
     "sorted by part": (lambda rng: np.sort(rng.integers(0, 2, 4000)) + rng.laplace(size=4000), IN_ORDER),
     "fifth entry": (lambda rng: np.column_stack([rng.laplace(size=(4000, 4)), markov(4000, rng)]), IN_ORDER),
+    "run numbers": (
+        lambda rng: np.column_stack([rng.laplace(size=4000).round(6), np.arange(4000)]),
+        r"output\[1\] rises from row to row: leave it out if it numbers the runs",
+    ),
     "5% again": (lambda rng: part(rng, 20_000, 0.05), IN_ORDER),
     "30% again, shuffled": (lambda rng: rng.permutation(part(rng)), COPIES),
     "four times and one more": (lambda rng: np.append(np.tile(rng.laplace(size=500), 4), 1.0), COPIES),

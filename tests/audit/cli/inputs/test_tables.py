@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.cli.inputs.tables import Table, read_counts, read_outputs
+from audit.cli.inputs import tables
+from audit.cli.inputs.tables import Table, read_counts
 from tests.helpers import refused_like
 
 HEADER = r" \(a first line is names if none of its fields is a number, nan, NA, inf, None or empty\)"
+
+
+def read_outputs(*paths):
+    return tables.read_outputs(*paths)[0]
 
 
 @pytest.fixture
@@ -63,16 +68,19 @@ def test_every_number_is_read_as_it_is_written(tmp_path_factory, values, named):
 
 
 def test_comments_are_no_comments(file):
-    with refused_like(
-        ValueError, rf"must hold numbers, one count a line, got '# 3': records need --add-row or .*{HEADER}"
-    ):
+    words = (
+        rf"must hold numbers, one count a line, got '# 3' in field 1 of line 2: records need --add-row or .*{HEADER}"
+    )
+    with refused_like(ValueError, words):
         read_counts(file("1\n# 3\n2\n"))
 
 
 def test_what_a_float_cannot_hold_is_refused(file):
-    with refused_like(ValueError, r"x\.csv must hold whole numbers below 2\*\*53, got 9007199254740993"):
+    with refused_like(
+        ValueError, r"x\.csv must hold whole numbers below 2\*\*53, got '9007199254740993' in field 1 of"
+    ):
         read_counts(file("1\n9007199254740993\n"))
-    assert read_counts(file("1\n1e300\n")).tolist() == [1, 1e300]
+    assert read_outputs(file("1\n1e300\n"))[0].tolist() == [1, 1e300]
 
 
 @pytest.mark.parametrize(
@@ -82,22 +90,57 @@ def test_what_a_float_cannot_hold_is_refused(file):
         ("people\n", "x.csv must hold at least one value, got none" + HEADER),
         (
             "people\n120\nmany\n",
-            "x.csv must hold numbers, one count a line, got 'many': records need --add-row or --replace-row.*" + HEADER,
+            "x.csv must hold numbers, one count a line, got 'many' in column 'people' of line 3: records need.*"
+            + HEADER,
         ),
-        ("1,120\n2,75\n", "x.csv must hold one count a line, got 2 fields in a line: a decimal comma is read as two"),
+        ("101,120\n102,75\n", "got 2 columns, '101,120': keep one column, cut -d, -f2 <"),
+        ("id,count\n7,12\n8,75\n", "one count a line, got 2 columns, 'id', 'count': keep one column, cut -d, -f2 <"),
+        ("120,0\n75,0\n", "got 2 columns, '120,0': if that is one number, write a point for a decimal comma"),
+        ("1,200\n1,075\n", "got 2 columns, '1,200': if that is one number, .*, none for thousands"),
+        ("n\n12,5\n7,5\n", "got 2 in line 2, '12,5': write a point for a comma inside a number, tr , . <"),
+        ('n\n12\n"1,200"\n', "must hold numbers without commas, got '1,200' in column 'n' of line 3: write a point"),
+        ("n\n12.000\n75\n", "must hold counts, .*, got '12.000' in column 'n' of line 2: no sign, no points"),
+        ("n\n12\n-7\n", "must hold counts, whole numbers .*, got '-7' in column 'n' of line 3"),
+        ('"","n"\n"1",12\n', "must name every column, got row names without a name in .*: row.names = FALSE in R"),
+        ('"n"\n"1",12\n"2",7\n', "got 2 in line 2, '1,12': its row names have no name, write row.names = FALSE in R"),
+        ("1,5;2,5\n3;4\n", "got semicolons in line 1, '1,5;2,5': tr ',;' '.,' < .* .decimal commas become points.$"),
+        ("a\tb\n3\t4\n", r"got tabs in line 1, 'a\\tb': tr ',\\t' '.,' <"),
+        ('"a" "b"\n3 4\n', "got spaces in line 1, '\"a\" \"b\"': tr ', ' '.,' <"),
         ("1,2\n3\n", "x.csv must have 2 fields in every line, got 1 in line 2"),
         ("a,b\n1\n", "x.csv must have 2 fields in every line, got 1 in line 2"),
         ("12O\n75\n", "x.csv must begin with names or values, and '12O' may be either" + HEADER),
         ("count,1_000\n75,3\n", "x.csv must begin with names or values, and '1_000' may be either" + HEADER),
         ('1\n"2\n', "x.csv must be comma-separated text: "),
-        ("age;sex\n30;f\n", "^.*x.csv must separate fields by commas, and counts by lines, got ';' in its first line$"),
-        ("age\tsex\n30\tf\n", r"x.csv must separate fields by commas, .*, got '\\t' in its first line$"),
-        ("1;2\n3;4\n", "x.csv must separate fields by commas, and counts by lines, got ';' in its first line$"),
     ],
 )
 def test_counts_that_cannot_be_read_are_one_line(file, text, words):
     with refused_like(ValueError, words):
         read_counts(file(text))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            b"gr\xf6\xdfe\n1\n",
+            "line 1 is probably Latin-1, got 'gr[?][?]e': iconv -f latin1 -t utf-8 < .*x.csv > .*x-new.csv$",
+        ),
+        (b"a,b\n1,2\n3,\x80 4\n", "line 3 is probably Windows-1252, got '[?] 4': iconv -f cp1252"),
+        (
+            "größe\n".encode() + b"\xfc\n",
+            "line 2 is probably Latin-1, got '[?]': write it anew, for lines before it are",
+        ),
+        ("n\n1\n".encode("utf-16"), "line 1 is probably UTF-16, got '[?]*n[?]': iconv -f utf-16 "),
+        ("n\n1\n".encode("utf-16-le"), "line 1 is probably UTF-16, got 'n[?]': iconv -f utf-16le "),
+        ("n\n1\n".encode("utf-16-be"), "line 1 is probably UTF-16, got '[?]n[?]': iconv -f utf-16be "),
+        (b"PK\3\4\xff", "is a workbook or an archive: save it as CSV"),
+    ],
+)
+def test_another_encoding_is_told_by_line_and_value_with_the_command_that_converts(file, content, words):
+    path = file("")
+    path.write_bytes(content)
+    with refused_like(ValueError, f"x.csv must be text in UTF-8, and {words}"):
+        read_counts(path)
 
 
 # Outputs on two databases
@@ -118,8 +161,9 @@ def test_what_a_column_holds_is_settled_over_both_files(file):
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        (("many\nfew\n", "few\nmany\n"), "x.csv and .*y.csv must begin with the same line of names, since they hold"),
-        (("1\nmany\n", "1\n2\n"), "must begin with the same line of names, since they hold words" + HEADER),
+        (("many\nfew\n", "few\nmany\n"), "x.csv and .*y.csv begin with the same line of names, got 'few' in"),
+        (("1\nmany\n", "1\n2\n"), "x.csv must hold numbers, or .* begin with the same line of names, got 'many'"),
+        (("a,b\n1,2\n", "b,a\n2,1\n"), "must have their columns in one order, got a, b and b, a"),
         (("people\n1\n", "1\n2\n"), "must both begin with a line of names, or neither" + HEADER),
     ],
 )
@@ -127,6 +171,30 @@ def test_a_run_is_never_taken_for_a_name(file, texts, words):
     x, y = texts
     with refused_like(ValueError, words):
         read_outputs(file(x), file(y, "y.csv"))
+
+
+NOISE = np.random.default_rng(1).normal(size=40).round(3)
+LONG = "".join(f"{run},{key},{NOISE[2 * run + key]}\n" for run in range(20) for key in range(2))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("run,n\n" + "".join(f"{k},{n}\n" for k, n in enumerate(NOISE, 5)), "'run' rises .* .5, 6, .*: leave it out"),
+        ("w,run\n" + "".join(f"a,r{k}\n" for k in range(40)), "'run' rises .* .r0, r1, r2, r3, .*: leave it out"),
+        ("n,day\n" + "".join(f"{n},2026-01-{k:02}\n" for k, n in enumerate(NOISE)), "'day' rises from line to line"),
+        ("run,key,n\n" + LONG, "'run' repeats .* .0, 0, 1, 1, ...*: if several lines are one run, pivot the table so"),
+        ("run,key,n\n" + LONG.replace(",0,", ",a,").replace(",1,", ",b,"), "'run' repeats .* pivot the table"),
+        ("".join(f"{n}\n" for n in np.sort(NOISE)[::-1]), "field 1 falls .*: keep the order in which"),
+    ],
+)
+def test_what_numbers_the_runs_is_named_and_so_is_long_format(file, text, words):
+    """Independent rows are refused with probability below 1e-11: two of 40! orders rise or fall."""
+    shuffled = text.splitlines(keepends=True)
+    shuffled[1:] = np.random.default_rng(2).permutation(shuffled[1:]).tolist()
+    read_outputs(file("".join(shuffled)))
+    with refused_like(ValueError, rf"x\.csv: .*{words}"):
+        read_outputs(file(text))
 
 
 def test_arrays_are_given_on_as_they_are(file, tmp_path):
