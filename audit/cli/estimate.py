@@ -34,8 +34,9 @@ __all__: list[str] = []
 DIRECT, RESIDUAL = "direct", "residual"
 # Settings of estimates from residuals; what errors from elsewhere have not:
 OF_CURVES = "bandwidth percentile multiplier change"
-OF_CELLS = "cell cells people move_to add_row replace_row"
-OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} runs event jobs backend address"
+OF_CELLS = "cell cells people move_to"
+OF_RECORDS = "add_row replace_row"
+OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} {OF_RECORDS} runs event jobs backend address"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typer
 
 from audit.cli.answering import check_out, command_of, kept_in
 from audit.cli.exits import exit_code
-from audit.cli.inputs.options import WHOLE, AsJson, Name, Seed, TargetOptions, with_options
+from audit.cli.inputs.options import WHOLE, AsJson, DatabaseOptions, Name, Seed, TargetOptions, with_options
 
 __all__: list[str] = []
 
@@ -21,6 +21,7 @@ def replay(
     *,
     name: Name,
     options: TargetOptions,
+    databases: DatabaseOptions,
     size: Annotated[int | None, WHOLE, "Pairs of runs; each pair has new noise. Default: 1 (--time: 200)."] = None,
     timed: Annotated[bool, "--time", "Also compare how long the runs take."] = False,
     released: Annotated[bool, "Treat all noisy answers as released: the promise must cover their loss."] = False,
@@ -39,17 +40,17 @@ def replay(
     from audit.results.provenance import provenance
     from audit.sampling.streams import entropy_of, seed_sequence
 
-    (target,) = select_targets(context, [name], options)
+    (target,) = select_targets(context, [name], options, databases)
     promised = promise_of(target, options.claim, []) if options.claim or hasattr(target.mechanism, "claim") else None
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     replaying: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
     replaying["released"] = released or None
     replays, saved = {}, []
-    for words, databases, own_options, _ in target.pairs:
+    for words, pair, own_options, _ in target.pairs:
         label = " ".join(filter(None, (target.label, words)))
         with blaming(name):
-            replays[label] = result = replayed(target.mechanism, databases, promised, **replaying)
+            replays[label] = result = replayed(target.mechanism, pair, promised, **replaying)
         if out is not None:
             about = {**provenance(), "command": command_of(context, ["replay", name], own_options, entropy)}
             saved.append(save_result(result.record(**about, **source_of(name)), out, f"{label} replay"))

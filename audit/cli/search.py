@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +13,13 @@ from audit.cli.inputs.options import (
     WHOLE,
     AsJson,
     Confidence,
+    DatabaseOptions,
     Name,
     Out,
     Seed,
     TargetOptions,
     WorkerOptions,
+    refuse,
     with_options,
 )
 
@@ -29,17 +32,26 @@ __all__: list[str] = []
 PAIRS = 60  # to try, where runs suffice
 
 
+@dataclass(frozen=True)
+class LookOptions:
+    """Pairs that are tried, and those that are measured."""
+
+    pairs: Annotated[
+        int | None,
+        "Pairs to try: a person in cells from the emptiest to the fullest; or the given rows, and the same with larger "
+        "numbers. Default: 60, fewer if runs are few.",
+    ] = None
+    keep: Annotated[int, "Pairs to measure at a joint confidence."] = 3
+
+
 @with_options
 def search(
     context: typer.Context,
     *,
     name: Name,
     options: TargetOptions,
-    pairs: Annotated[
-        int | None,
-        "Pairs to try: a person in cells from the emptiest to the fullest. Default: 60, fewer if runs are few.",
-    ] = None,
-    keep: Annotated[int, "Pairs to measure at a joint confidence."] = 3,
+    databases: DatabaseOptions,
+    looks: LookOptions,
     size: Annotated[
         int | None,
         "--size",
@@ -61,23 +73,26 @@ def search(
     from audit.results.formatting import percent
     from audit.sampling.streams import entropy_of, seed_sequence
 
-    (target,) = select_targets(context, [name], options, workers=workers)
+    (target,) = select_targets(context, [name], options, databases, workers)
     promised = promise_of(target, options.claim, [])
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     runs = target.runs if size is None else size
-    most = min(PAIRS, max(keep, int(SCREENED * runs) // FEWEST)) if pairs is None else pairs
-    searching: dict[str, Any] = {"keep": keep, "confidence": confidence, "attack": attack, "rng": entropy}
+    most = min(PAIRS, max(looks.keep, int(SCREENED * runs) // FEWEST)) if looks.pairs is None else looks.pairs
+    searching: dict[str, Any] = {"keep": looks.keep, "confidence": confidence, "attack": attack, "rng": entropy}
     searching |= {"size": runs, "n_jobs": workers.jobs, "progress": True}
+    named = bool(options.cell or databases.cells)
+    if not named:
+        refuse(context, "people move_to", "goes with --cell or --cells")
     with blaming(name):
-        family = [named.pair for named in target.pairs] if options.cell else _family(target, most)
+        family = [one.pair for one in target.pairs] if named else _family(target, options, databases, most)
         outcome = search_loss(target.mechanism, family, promised, **searching)
     measured = len(outcome.results)
     if not as_json:
         looked = f"looked at in {outcome.screening:,} runs, {measured}" if outcome.screening else "all"
-        databases = f"{outcome.screened:,} pairs of databases"
         each, together = percent(outcome.results[0].confidence), percent(outcome.confidence)
-        print(f"{databases}, {looked} measured, each at {each} confidence: {together} together.")
+        tried = f"{outcome.screened:,} pairs of databases, {looked} measured"
+        print(f"{tried}, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
     questions = [
         Question(f"{target.label} pair {number}", partial(lambda result: result, result), name, **shared)
@@ -86,12 +101,19 @@ def search(
     return answer(questions, out, as_json, context)
 
 
-def _family(target: Target, most: int) -> list[NeighborPair]:
-    """Return pairs of the same counts; where databases are no counts, all bundled pairs of the relation."""
+def _family(target: Target, options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
+    """Return pairs of the same counts or records; where databases are neither, all bundled pairs of the relation."""
+    from audit.cli.inputs.databases import pairs_of
     from audit.measure.search import neighbors_of_counts
 
     first = target.pairs[0].pair
     system = target.system
+    if databases.add_row or databases.replace_row:
+        family = [one.pair for one in target.pairs]
+        for one in target.pairs:
+            larger = pairs_of(options, replace(databases, **one.further[1]), None) if one.further else []
+            family += [replace(more.pair, label=f"{one.pair.label}, larger numbers") for more in larger]
+        return family[:most]
     if first.adjacency == "verified" and first.unit == "person":
         family = neighbors_of_counts(first, most)
         return [system.described(pair) for pair in family] if system else family

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Pop
     """Return the pairs that options ask for, each once, of records if of no population; confidential unless public."""
     data = options.data or BUNDLED
     pairs = []
-    for named in _of_counts(population, options, databases) if population else [_of_records(data, databases)]:
+    for named in _of_counts(population, options, databases) if population else _of_records(data, databases):
         pair = named.pair.under(options.relation) if options.relation else named.pair  # type: ignore[arg-type]
         public = data in bundled() or options.public_data
         pairs.append(named._replace(pair=pair if public else pair.as_confidential()))
@@ -121,7 +121,7 @@ def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Populat
 
 def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[Any]]:
     """Return the tree that columns of areas make, and its counts: rows of an area are added up, by default each one."""
-    records, names = read_records(path), [name.strip() for name in areas.split(",")]
+    records, names = read_records(path, count), [name.strip() for name in areas.split(",")]
     header = list(records[0]) if isinstance(records, list) else list(records.columns)
     if missing := [name for name in (*names, *filter(None, [count])) if name not in header]:
         raise ValueError(f"{path} must have the column {missing[0]!r}, got {', '.join(header)}")
@@ -140,20 +140,23 @@ def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[A
     return offered("systems").Hierarchy.from_codes(*zip(*people, strict=True)), np.array(list(people.values()))
 
 
-def _of_records(data: str, databases: DatabaseOptions) -> Named:
-    """Return records, and the same with one added or replaced."""
+def _of_records(data: str, databases: DatabaseOptions) -> Iterator[Named]:
+    """Yield records, and the same with one added or replaced, for every one that is asked for."""
     if Path(data).suffix not in (".csv", ".parquet"):
         raise ValueError(f"data must be a .csv or .parquet file of records for --add-row, got {data!r}")
-    if databases.add_row is not None and databases.replace_row is not None:
+    if databases.add_row and databases.replace_row:
         raise ValueError("--add-row and --replace-row exclude each other: a pair differs in one of them")
     frame = read_records(Path(data))
-    if databases.replace_row is None:
-        record = record_of(frame, databases.add_row or "")
+    several = len(databases.add_row or []) > 1
+    for number, text in enumerate(databases.add_row or [], 1):
+        record = record_of(frame, text)
         larger = extreme_of(frame, record)
-        further = ("audit", {"add_row": larger}) if larger else None
-        return Named("added row", NeighborPair.add_row(frame, record), {}, further)
+        words, own_options = (f"added row {number}", {"add_row": [text]}) if several else ("added row", {})
+        pair = NeighborPair.add_row(frame, record, label=several * words)
+        yield Named(words, pair, own_options, ("audit", {"add_row": [larger]}) if larger else None)
+    if databases.replace_row is None:
+        return
     index, text = databases.replace_row
     record = record_of(frame, text)
     pair, larger = NeighborPair.replace_row(frame, index, record), extreme_of(frame, record)
-    further = ("audit", {"replace_row": (index, larger)}) if larger else None
-    return Named(f"replaced row {index}", pair, {}, further)
+    yield Named(f"replaced row {index}", pair, {}, ("audit", {"replace_row": (index, larger)}) if larger else None)

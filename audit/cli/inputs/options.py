@@ -185,7 +185,10 @@ class DatabaseOptions:
     cells: Annotated[str, "Choose areas by count: smallest,largest,empty, or some of these."] = ""
     people: Annotated[int, "By how many people the databases differ. The bound is divided as group privacy allows."] = 1
     move_to: Annotated[int | None, "Move the people to this area instead of adding them (replace_one)."] = None
-    add_row: Annotated[str | None, "Record to add, as a JSON object or as values in the order of the columns."] = None
+    add_row: Annotated[
+        list[str] | None,
+        "Record to add, as a JSON object or as values in the order of the columns. If repeated, each is a pair.",
+    ] = None
     replace_row: Annotated[
         tuple[int, str] | None,
         {"metavar": "INDEX VALUES"},

@@ -78,7 +78,7 @@ def select_targets(
     of_data = {} if draw is None else writable(signature(draw, eval_str=True).parameters)
     values = {name: _parameters(name, systems.get(name), options, of_data) for name in names}
     counted = [name for name in names if name not in systems or systems[name].of_counts]
-    records = databases.add_row is not None or databases.replace_row is not None
+    records = databases.add_row or databases.replace_row
     data_values = {name: value for name, value in values[names[0]].items() if name in of_data}
     population = population_of(options, data_values) if counted and not records else None
     pairs = pairs_of(options, databases, population) if counted else []
@@ -117,7 +117,7 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
         raise ValueError(f"separate names by spaces, got {several[0]!r}")
     if twice := sorted(name for name, times in Counter(names).items() if times > 1):
         raise ValueError(f"every mechanism must be named once, got {', '.join(twice)} twice")
-    if databases.add_row is not None or databases.replace_row is not None:
+    if databases.add_row or databases.replace_row:
         refuse(context, "cell cells people move_to", "is for counts, and --add-row and --replace-row for records")
     if own := [name for name in names if ":" in name]:
         if options.data is None:

@@ -121,6 +121,38 @@ def test_a_record_is_replaced(plaudit: Command) -> None:
     assert (steps.relation, steps.distance) == ("add_remove", 2)
 
 
+ROWS = ("--add-row", "Eve,80,1", "--add-row", "Al,3,1")
+EXACT = """
+import numpy as np
+class Old:
+    def exact(self, people):
+        return np.array([float(sum(age >= 65 for age in people["age"]))])
+    def __call__(self, people, size, rng):
+        return (self.exact(people) + rng.laplace(size=(size, 1))).round(3)
+old = Old()
+"""
+
+
+def test_records_are_searched_replayed_and_estimated(plaudit: Command) -> None:
+    """Each row that is given is a pair; a search adds the same with larger numbers, of which none is refused."""
+    few = (*QUICK, "--size", "400", "--json")
+    found = results(plaudit("search", *OLD, "--claim", "pure:1", *ROWS, "--keep", "4", *few))
+    rows = ["added row 1", "added row 2"]
+    assert [result.pair for result in found.values()] == [*rows, *(f"{row}, larger numbers" for row in rows)]
+    one = results(plaudit("search", *OLD, "--claim", "pure:2", "--replace-row", "2", "Cid,65,1", *few))
+    assert [result.pair for result in one.values()] == ["row 2 replaced", "row 2 replaced, larger numbers"]
+    audits = results(plaudit("audit", *OLD, "--claim", "pure:1", *ROWS, *few))
+    assert set(audits) == {f"helper:old {row}" for row in rows}
+    replayed = plaudit("replay", *OLD, *ROWS)
+    assert replayed.out.count("random numbers are drawn outside of the primitives") == 2
+    Path("exactly.py").write_text(EXACT)
+    for method in ((), ("--method", "direct")):
+        words = ("estimate", "exactly:old", "--data", "people.csv", "--seed", "1", "--json", *ROWS[:2], *method)
+        (estimate,) = strict(plaudit(*words).out).values()
+        assert estimate["settings"]["pair"] == "1 row added"
+        assert 0.3 < estimate["value"] < 3  # the loss is 1
+
+
 # After a pass: other databases
 
 

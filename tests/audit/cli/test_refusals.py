@@ -46,6 +46,7 @@ TEXTS = {
     "words.csv": "people\n120\nmany\n",
     "semicolons.csv": "1;2\n",
     "coded.csv": "1,120\n2,75\n3,43\n",
+    "points.csv": "state,n\na,7\nb,12.000\n",
     "blank.csv": "120\n\n75\n",
     "nan.csv": "nan\n120\n75\n",
     "missing.csv": "NA\n120\n75\n",
