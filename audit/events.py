@@ -98,7 +98,7 @@ def cell(*index: int) -> Statistic:
         Named after the entry.
     """
     pick: tuple[Any, ...] = (slice(None), *index)
-    return Statistic(cells_in_words([index] if index else []), lambda outputs: outputs[pick], entry=index)
+    return Statistic(_output_at([index] if index else []), lambda outputs: outputs[pick], entry=index)
 
 
 def of_entry(name: str, index: tuple[int, ...], read: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistic:
@@ -107,7 +107,7 @@ def of_entry(name: str, index: tuple[int, ...], read: Callable[[NDArray[Any]], N
     return Statistic(name.format(cell(*index).name), lambda outputs: read(outputs[pick]))
 
 
-def cells_in_words(cells: Sequence[tuple[int, ...]]) -> str:
+def _output_at(cells: Sequence[tuple[int, ...]]) -> str:
     places = (", ".join(map(str, index)) for index in cells)
     return f"output{', '.join(f'[{place}]' for place in places)}"
 
@@ -133,7 +133,7 @@ def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs:
         low, high = sides.min(axis=1), sides.max(axis=1)
         return np.where(low > 0, low, np.where(high < 0, high, 0.0))
 
-    return Statistic(f"joint shift of {cells_in_words(cells)}", score)
+    return Statistic(f"joint shift of {_output_at(cells)}", score)
 
 
 def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
@@ -144,7 +144,7 @@ def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], wei
     """
     pick = _pick(cells)
     return Statistic(
-        f"weighted sum of {cells_in_words(cells)}",
+        f"weighted sum of {_output_at(cells)}",
         lambda outputs: _added((outputs[pick] - np.asarray(middles)) * np.asarray(weights, float)),
     )
 

@@ -24,7 +24,8 @@ def check_counts(data: Any) -> NDArray[np.int64]:
     """Return counts of people, of any shape, as a read-only copy, or say what is wrong with them."""
     array = np.asarray(data)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"counts must be numbers, got dtype {array.dtype} (use NeighborPair.declared for other data)")
+        wrong = next((one for one in array.ravel().tolist() if type(one) not in (int, float)), array.dtype)
+        raise TypeError(f"counts must be numbers, got {wrong!r} (in Python use NeighborPair.declared for other data)")
     if array.size == 0:
         raise ValueError(f"counts must have at least one cell, got shape {array.shape}")
     broken = array[~(np.isfinite(array) & (array == np.floor(array)))]

@@ -58,7 +58,7 @@ def check_calls(name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArra
             raise ValueError(f"runs must be independent: {name} of a run {_correlates(*lag)}")
 
 
-def order_of(values: Sequence[Any] | NDArray[Any]) -> str:
+def order_of(values: NDArray[Any]) -> str:
     """Return "rises", "falls" or "repeats" if one column of a file does so from row to row, which chance does not.
 
     Independent rows come in each of their orders as likely: of n! there are as many as differ, and of these two in

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, index_of, is_number, largest
 from audit.attacks.weak_signals import apart, standardizer
-from audit.events import Statistic, cells_in_words
+from audit.events import Statistic, cell
 
 __all__ = ["search_scales"]
 
@@ -57,8 +57,8 @@ def search_scales(explored: Explored) -> Iterator[Statistic]:
             by = sum(apart(x[start::2] @ taught[start], y[start::2] @ taught[start])[1] for start in (0, 1))
             if runs < RUNS or by >= CLEARLY:
                 weights = _weights(x, y, varies)
-                most = cells_in_words([index_of(place, explored.shape) for place in largest(np.abs(weights), MOST)])
-                named = f" (most: {most})" if np.ptp(weights) else ""
+                most = [cell(*index_of(place, explored.shape)).name for place in largest(np.abs(weights), MOST)]
+                named = f" (most: {', '.join(most)})" if np.ptp(weights) else ""
                 yield Statistic(f"weighted {name} of all entries{less}{named}", _score(distance, weights))
 
 

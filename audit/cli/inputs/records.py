@@ -16,7 +16,7 @@ from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_siz
 
 __all__ = ["column_of", "extreme_of", "read_records", "record_of"]
 
-COUNT = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)  # as `plaudit release` reads it
+COUNT = re.compile(r"\d{1,15}", re.ASCII)  # as `plaudit release` reads it
 CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 
@@ -32,9 +32,10 @@ def read_records(path: Path, count: str | None = None) -> Any:
     table = Table.read(path)
     if not table.names or len(set(table.names)) < len(table.names):
         raise ValueError(f"{path} must begin with a line of names, all different ({HEADER})")
-    if count in table.names:
-        table.check(COUNT.fullmatch, "must hold counts, in digits alone", place=table.names.index(count))
     columns = {name: _typed(table, place) for place, name in enumerate(table.names)}
+    if count in columns:
+        table.check(COUNT.fullmatch, "must hold counts, in digits alone", place=table.names.index(count))
+        columns[count] = list(map(int, table.columns[table.names.index(count)]))
     pandas = _library("pandas")
     if pandas is not None:
         return pandas.DataFrame(columns)

@@ -43,6 +43,7 @@ UNCLEAR = re.compile(r"[+-]?\.?\d")  # how numbers begin, and so what is mistype
 # A number with a comma inside, of decimals or thousands; and one whose points may be either.
 COMMA = re.compile(r"[+-]?\d{1,3}([., ]?\d{3})*,(\d{3}\.)?\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 COMMA_IN_COUNT = re.compile(r"\d+,0+|\d{1,3}(,\d{3})+", re.ASCII)
+DECIMALS = re.compile(r"(?<![^,\n])[+-]?\d+,0\d+(?![^,\n])")  # no whole number begins so
 POINTS = re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII)
 BLANK = re.compile(r"^[^\S\n]*\n|^[^\S\n]+\Z", re.MULTILINE)
 
@@ -177,7 +178,7 @@ def read_counts(path: Path) -> NDArray[Any]:
     ways = "records need --add-row or --replace-row, counts with areas --areas and --count (systems only)"
     counts = table.numbers if table.numbers is not None and len(table.numbers) == 1 else _column(table, "count", ways)
     if POINTS.search(table.body) or not ((counts >= 0) & (counts < LARGEST) & (counts == np.floor(counts))).all():
-        table.check(_is_count, "must hold counts, whole numbers below 2**53", "no sign, no points for thousands")
+        table.check(_is_count, "must hold counts, whole numbers below 2**53 without points for thousands")
     return counts.reshape(-1)
 
 
@@ -188,17 +189,17 @@ def read_errors(path: Path) -> NDArray[Any]:
 
 def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
     """Return the numbers of a file with one column, shape (lines, 1); say which value is none, or how to keep one."""
+    if table.numbers is not None and table.numbers.shape[1] == 1:
+        return table.numbers
     if table.numbers is None:
         table.check(_is_number, f"must hold numbers, one {what} a line", f"{ways} ({HEADER})" if ways else HEADER)
-    if (width := len(table.columns)) > 1:
-        lines, way_out = [",".join(row) for row in zip(*table.columns, strict=True)], "keep one column, "
-        one = all(map((COMMA if what == "error" else COMMA_IN_COUNT).fullmatch, lines))
-        if one and not (table.names or _number_lines(table.columns[0])):
-            way_out = f"if that is one number, write a point for a decimal comma, none for thousands; else {way_out}"
-        got = f"{width} columns, {', '.join(map(quoted, table.names)) or quoted(lines[0])}"
-        way_out += made_by(f"cut -d, -f{width}", table.path)
-        raise ValueError(f"{table.path} must hold one {what} a line, got {got}: {way_out}")
-    return np.asarray(table.numbers)
+    lines, way_out = [",".join(row) for row in zip(*table.columns, strict=True)], "keep one column, "
+    one = all(map((COMMA if what == "error" else COMMA_IN_COUNT).fullmatch, lines))
+    if one and not (table.names or _number_lines(table.columns[0])):
+        way_out = f"if that is one number, write a point for a decimal comma, none for thousands; else {way_out}"
+    got = f"{len(table.columns)} columns, {', '.join(map(quoted, table.names)) or quoted(lines[0])}"
+    way_out += made_by(f"cut -d, -f{len(table.columns)}", table.path)
+    raise ValueError(f"{table.path} must hold one {what} a line, got {got}: {way_out}")
 
 
 def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
@@ -236,17 +237,23 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
 
 
 def _check_order(table: Table) -> None:
-    """Refuse a file that is sorted, or has a column that numbers the runs."""
+    """Refuse a file that is sorted, or has a column that numbers the runs, or decimals in a column of their own."""
     from audit.sampling.independence import order_of
 
+    if not table.names and (decimals := DECIMALS.search(table.text)):
+        line = table.text.count("\n", 0, decimals.start()) + 1
+        rule = "must have names above its columns, or points for decimal commas"
+        raise ValueError(f"{table.path} {rule}, got {quoted(decimals[0])} in line {line}")
     width = len(table.columns) if table.numbers is None else table.numbers.shape[1]
     for place in range(width):
         if table.numbers is None:  # r9 comes before r10
             padded = [re.sub(r"\d+", lambda digits: digits[0].zfill(20), field) for field in table.columns[place]]
-        if order := order_of(padded if table.numbers is None else table.numbers[:, place]):
+        if order := order_of(np.array(padded, object) if table.numbers is None else table.numbers[:, place]):
             way_out = "keep the order in which the runs were made"
             if width > 1:
-                way_out = f"leave it out if it numbers or dates the runs; else {way_out}"
+                way_out = (
+                    f"leave it out if it {'' if order == 'repeats' else 'numbers or '}dates the runs; else {way_out}"
+                )
             if width > 1 and order == "repeats":
                 way_out = f"if several lines are one run, pivot the table so that each key is a column; {way_out}"
             got = f"{order} from line to line ({', '.join(table.columns[place][:4])}, ...)"

@@ -99,7 +99,7 @@ def test_what_a_float_cannot_hold_is_refused(file):
         ("1,200\n1,075\n", "got 2 columns, '1,200': if that is one number, .*, none for thousands"),
         ("n\n12,5\n7,5\n", "got 2 in line 2, '12,5': write a point for a comma inside a number, tr , . <"),
         ('n\n12\n"1,200"\n', "must hold numbers without commas, got '1,200' in column 'n' of line 3: write a point"),
-        ("n\n12.000\n75\n", "must hold counts, .*, got '12.000' in column 'n' of line 2: no sign, no points"),
+        ("n\n12.000\n75\n", "must hold counts, .*, got '12.000' in column 'n' of line 2"),
         ("n\n12\n-7\n", "must hold counts, whole numbers .*, got '-7' in column 'n' of line 3"),
         ('"","n"\n"1",12\n', "must name every column, got row names without a name in .*: row.names = FALSE in R"),
         ('"n"\n"1",12\n"2",7\n', "got 2 in line 2, '1,12': its row names have no name, write row.names = FALSE in R"),
@@ -163,6 +163,7 @@ def test_what_a_column_holds_is_settled_over_both_files(file):
     [
         (("many\nfew\n", "few\nmany\n"), "x.csv and .*y.csv begin with the same line of names, got 'few' in"),
         (("1\nmany\n", "1\n2\n"), "x.csv must hold numbers, or .* begin with the same line of names, got 'many'"),
+        (("1,7\n2,07\n", "1,8\n2,7\n"), "x.csv must have names .*, or points for decimal commas, got '2,07' in line 2"),
         (("a,b\n1,2\n", "b,a\n2,1\n"), "must have their columns in one order, got a, b and b, a"),
         (("people\n1\n", "1\n2\n"), "must both begin with a line of names, or neither" + HEADER),
     ],
