@@ -58,9 +58,11 @@ CELLS: Mapping[str, Mapping[str, str]] = {
 }
 UNITS = {"PH5_denom": "families", "PH5": "persons a family", **dict.fromkeys(("PH1", "PH8"), "persons a household")}
 
+LARGE = "holds the true average in 90% of releases where the group is large beside the noise"
 
-def columns_of(name: str, table: Frame) -> list[TableColumn]:
-    """Describe the columns of a noisy or a published table of a name."""
+
+def columns_of(name: str, table: Frame, coverage: str | None = None) -> list[TableColumn]:
+    """Describe the columns of a noisy or a published table of a name; `coverage` is that of its intervals of counts."""
     cell, words = f"{name}_DATA_CELL", CELLS[name.split("_")[0]]
     unit = UNITS.get(name, "households" if name.endswith("denom") else "persons")
     columns = (
@@ -72,7 +74,9 @@ def columns_of(name: str, table: Frame) -> list[TableColumn]:
         TableColumn("NOISE_DISTRIBUTION", "law of the noise"),
         TableColumn("VARIANCE", "variance of the noise", f"{unit} squared"),
         TableColumn("ESTIMATE", f"{TITLES[name]}: estimate after post-processing", unit, noisy=True),
-        TableColumn("LOWER", "lower end of the 90% interval", unit, noisy=True),
-        TableColumn("UPPER", "upper end of the 90% interval", unit, noisy=True),
+        *(
+            TableColumn(end.upper(), f"{end} end of the 90% interval, which {coverage or LARGE}", unit, noisy=True)
+            for end in ("lower", "upper")
+        ),
     )
     return [column for column in columns if column.name in table.columns]

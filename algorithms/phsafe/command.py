@@ -78,6 +78,8 @@ def release_phsafe(
         reading = {} if recode is None else read_named(recode, "recode")
         made = release(*rows, settings, out=out, published=published, reading=reading, **options)
     print(made.ledger)
+    if published and made.coverage:
+        print(f"\n{made.coverage}")
     number, more = sum(map(len, made.files.values())), len(made.files) - len(made.tables)
     after = f", {more} of them after post-processing" if more else ""
     print(f"\n{number:,} rows in {len(made.files)} tables{after}, with {noise}, written to {out}.")

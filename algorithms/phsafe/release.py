@@ -38,8 +38,9 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -53,7 +54,13 @@ from algorithms.phsafe.budget import Config, Settings, noise_parameters, read_co
 from algorithms.phsafe.columns import columns_of
 from algorithms.phsafe.ledger import Ledger
 from algorithms.phsafe.measurement import PHSafe
-from algorithms.phsafe.postprocessing.postprocess import postprocess
+from algorithms.phsafe.postprocessing.postprocess import (
+    COUNTS,
+    Z_MARGIN,
+    interval_coverage,
+    postprocess,
+    totals_outside,
+)
 from algorithms.phsafe.tables import DERIVED, LEVEL_OF, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from algorithms.phsafe.tabulation.validate import Validation
@@ -68,6 +75,7 @@ from audit.io.text import from_cell
 __all__ = ["Release", "check_release", "lay_out", "read_release", "release"]
 
 TOLERANCE = 1e-6  # relative, of a variance: production's
+MARGIN = f"COUNT plus or minus {Z_MARGIN} times the square root of VARIANCE, rounded up, holds any true count in 90%"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,7 +117,39 @@ class Release(Published):
     @property
     def columns(self) -> Columns:
         """What the noisy and the published tables hold."""
-        return {file: columns_of(Path(file).stem, table) for file, table in self.files.items()}
+        published = {
+            f"published/{name}.csv": f"{self._covered([name])}, and the total of small cells in fewer; {MARGIN}"
+            for name in self._counted
+        }
+        return {file: columns_of(Path(file).stem, table, published.get(file)) for file, table in self.files.items()}
+
+    @property
+    def coverage(self) -> str:
+        """How often published intervals hold the truth, from the noise alone, in words; nothing without counts."""
+        if not self._counted:
+            return ""
+        tables = {name: self.files[f"published/{name}.csv"] for name in self._counted}
+        outside, totals = totals_outside(self.tables, tables)
+        return (
+            f"The published 90% interval of a cell {self._covered(self._counted)}.\n"
+            f"Totals add up the errors of their cells: {outside:,} of {totals:,} published totals are outside the 90% "
+            f"interval of their noisy sum.\n{MARGIN}, and so do sums of COUNT with sums of VARIANCE."
+        )
+
+    @property
+    def _counted(self) -> list[str]:
+        """The published tables of counts."""
+        return [name for name in COUNTS if f"published/{name}.csv" in self.files]
+
+    def _covered(self, names: Iterable[str]) -> str:
+        """Return how often the interval of a cell holds a true count of 0, by the variances of some tables."""
+        variances = {float(variance) for name in names for variance in self.tables[name]["VARIANCE"]}
+        shares = sorted({math.floor(100 * interval_coverage(0, variance)) for variance in variances})
+        few = " to ".join(f"{share}%" for share in dict.fromkeys((shares[0], shares[-1])))
+        return (
+            f"holds a true count of 0 in {few} of releases, and one of at least half the noise's standard deviation "
+            "in 90%"
+        )
 
     def write_tables(self, staged: Path) -> None:
         """Write each table."""

@@ -60,8 +60,8 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
 def _phsafe(n: Numbers) -> dict[str, Any]:
     audits = {key: (opened(row["audit"]), float(row["spent"])) for key, row in n["phsafe_audit"]["rows"].items()}
     shares = [row["published"]["mu"] / row["spent"] for row in n["phsafe_published"]["rows"]]
-    table10, truncation = n["phsafe_table10"], n["phsafe_truncation"]
-    joint, ledger = n["phsafe_slack"]["joint"], table10["ledgers"]["us"]
+    table10 = n["phsafe_table10"]
+    joint, ledger = n["phsafe_spent"]["joint"], table10["ledgers"]["us"]
     covered = {name: [row["coverage"][name] for row in table10["rows"]] for name in ("printed", "target")}
     same = {
         name: sum(f"{row['formula'][name]:.6f}" == f"{float(row['unbounded']):.6f}" for row in table10["rows"])
@@ -83,11 +83,7 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
             "most": max(covered["printed"]),
             "targets": min(covered["target"]),
         },
-        "left_out": ", ".join(
-            f"{row['lost']} of {row['people']:,} ({row['table']})"
-            for row in truncation["rows"]
-            if row["tau"] == truncation["production"][row["table"]]
-        ),
+        "empty": {sigma: 100 * curve[0] for sigma, curve in n["phsafe_intervals"]["curves"].items()},
         "same_digits": {name: f"{rows} of {len(table10['rows'])} budgets" for name, rows in same.items()},
     }
 
