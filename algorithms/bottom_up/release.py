@@ -62,11 +62,12 @@ class Release(Published):
     def columns(self) -> Columns:
         """Those of the areas down to the level, then the same at every level."""
         weighted = isinstance(self.mechanism, WeightedBottomUp)
-        count = replace(COUNT, meaning="weighted number of people, with noise", unit="people")
+        count = replace(COUNT, meaning="weighted number of people, with noise", unit="people") if weighted else COUNT
         attributes = attribute_columns(self.schema, more="; empty where all levels are added up")
-        columns = (*attributes, count if weighted else COUNT)
-        levels = range(self.tree.depth + 1)
-        return {f"level_{level}.csv": (*code_columns(self.areas[:level]), *columns) for level in levels}
+        totals, levels = self.mechanism.published, range(self.tree.depth + 1)
+        kept = replace(count, meaning=f"{count.meaning}; of all levels of all attributes, as published before")
+        counts = [count if totals is None or level > totals.level else kept for level in levels]
+        return {f"level_{j}.csv": (*code_columns(self.areas[:j]), *attributes, counts[j]) for j in levels}
 
     @property
     def ledger(self) -> str:

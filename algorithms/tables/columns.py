@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from algorithms.schema import Schema
@@ -25,16 +25,19 @@ Columns = Mapping[str, Sequence[TableColumn]]  # of each table, in their order, 
 COUNT = TableColumn("COUNT", "number of records, with noise", "records", noisy=True)
 
 
-def attribute_columns(schema: Schema, *, noisy: bool = False, more: str = "") -> list[TableColumn]:
-    """Return the columns of all attributes, which hold names of levels."""
+def attribute_columns(
+    schema: Schema, *, noisy: bool = False, exact: Collection[str] = (), more: str = ""
+) -> list[TableColumn]:
+    """Return the columns of all attributes, which hold names of levels; those in `exact` are not noisy."""
     return [
-        TableColumn(name, f"level of the attribute{more}", codes=levels, noisy=noisy)
+        TableColumn(name, f"level of the attribute{more}", codes=levels, noisy=noisy and name not in exact)
         for name, levels in schema.attributes.items()
     ]
 
 
-def code_columns(areas: Sequence[str], *, noisy: bool = False, more: str = "") -> list[TableColumn]:
-    """Return a column of codes for each level of areas."""
-    return [
-        TableColumn(name, f"code of the area, unique within the area around it{more}", noisy=noisy) for name in areas
-    ]
+def code_columns(
+    areas: Sequence[str], *, noisy: bool = False, exact: Collection[str] = (), more: str = ""
+) -> list[TableColumn]:
+    """Return a column of codes for each level of areas; those in `exact` are not noisy."""
+    meaning = f"code of the area, unique within the area around it{more}"
+    return [TableColumn(name, meaning, noisy=noisy and name not in exact) for name in areas]

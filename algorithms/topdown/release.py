@@ -26,7 +26,7 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, product, repeat, zip_longest
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Rng, counted
+from algorithms.schema import CROSS, DETAILED
 from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns, code_columns
 from algorithms.tables.files import (
     check_folder,
@@ -50,7 +51,7 @@ from algorithms.tables.files import (
 from algorithms.tables.release import Recorded, check_distinct, described, level_names, margins, tell_rare
 from algorithms.tables.spilled import Spilled, pieces
 from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle, stored_tables
-from algorithms.topdown.estimation.constraints import Invariant
+from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured, Measurement, Measurements
 from algorithms.topdown.mechanism import TopDown
@@ -93,7 +94,11 @@ class Release(Recorded):
     @property
     def columns(self) -> Columns:
         """Of measurements and invariants, as `NOISY` and `EXACT` name them, of the tables, and of a person."""
-        schema, names = self.topdown.schema, enumerate(("root", *self.areas))
+        schema, names, invariants = self.topdown.schema, enumerate(("root", *self.areas)), self.topdown.invariants
+        held = max((one.level - isinstance(one, GroupedTotal) for one in invariants), default=0)  # by exact totals
+        queries = [one.query for one in invariants if isinstance(one, Invariant)]
+        parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
+        sums = "; sums are exact where invariants.csv has them" if invariants else ""
         level = TableColumn("LEVEL", "level of the area", codes=[f"{number} = {name}" for number, name in names])
         areas = code_columns(self.areas, more="; empty for areas of the levels above")
         query, group = TableColumn("QUERY", "what was measured"), TableColumn("GROUP", "group of the query's partition")
@@ -104,8 +109,11 @@ class Release(Recorded):
         return {
             "noisy_measurements.csv": [level, *areas, query, group, COUNT, variance],
             "invariants.csv": [invariant, level, *areas, known, exact],
-            "tables.csv": [level, *areas, *attribute_columns(schema), COUNT],
-            "microdata.csv": [*code_columns(self.areas, noisy=True), *attribute_columns(schema, noisy=True)],
+            "tables.csv": [level, *areas, *attribute_columns(schema), replace(COUNT, meaning=COUNT.meaning + sums)],
+            "microdata.csv": [
+                *code_columns(self.areas, noisy=True, exact=self.areas[:held]),
+                *attribute_columns(schema, noisy=True, exact=list(map(str.strip, parted))),
+            ],
         }
 
     @property

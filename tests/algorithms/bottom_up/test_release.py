@@ -144,6 +144,8 @@ def test_counts_are_calibrated_to_totals_in_whole_people(files, capsys):
     totals = {row["state"]: int(row["COUNT"]) for row in states if not row["sex"] and not row["age"]}
     assert totals == {"A": 26, "B": 29}
     assert {(row["state"], row["county"]) for row in counties} == {("A", "1"), ("A", "2"), ("B", "1"), ("B", "2")}
+    meanings = {row["FILE"]: row["MEANING"] for row in rows_of(Path("out/columns.csv")) if row["COLUMN"] == "COUNT"}
+    assert ["as published before" in meanings[f"level_{level}.csv"] for level in range(3)] == [True, True, False]
     promise = {"kind": "pure", "epsilon": 2.0, "relation": "add_remove", "relative_to": "published totals"}
     assert record()["promise"] == promise
     assert record()["published_totals"] == {"level": 1, "tolerance": 1}

@@ -27,10 +27,10 @@ from algorithms.tables.intake import read_facilities, read_histogram, store_hist
 from algorithms.tables.spilled import LEAVES, Spilled
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimate import Failure, estimated
+from algorithms.topdown.estimate import Failure, Outcome, estimated
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
 from algorithms.topdown.presets import PRESETS, SETTINGS
-from algorithms.topdown.release import read_measurements, release
+from algorithms.topdown.release import Release, read_measurements, release
 from algorithms.topdown.stored import stored
 from audit.claims import ZCDP, PureDP
 from audit.io.text import from_cell
@@ -222,6 +222,21 @@ def test_the_record_says_what_was_run(tmp_path, monkeypatch):
     )
     assert replace(made, listed=True).provenance["areas"] == "from a public list"
     assert sum(about["routes"].values()) == 5  # the root, its parts, and the parts of each of three counties
+
+
+@pytest.mark.parametrize(
+    ("invariants", "exact"),
+    [
+        ([], []),
+        ([Invariant("total", 1), Invariant("age", 0)], ["county", "age"]),
+        ([Invariant("detailed", 2)], ["county", "tract", "sex", "age"]),
+        ([GroupedTotal(2, range(5))], ["county"]),
+    ],
+)
+def test_columns_of_people_are_exact_as_far_as_invariants_go(invariants, exact):
+    about = Release(topdown=plan(invariants=invariants), outcome=Outcome(routes={}), people=0, areas=AREAS, preset="")
+    assert [one.name for one in about.columns["microdata.csv"] if not one.noisy] == exact
+    assert ("invariants.csv" in about.columns["tables.csv"][-1].meaning) == bool(invariants)
 
 
 @pytest.mark.reliability(12)
