@@ -68,6 +68,7 @@ class Release(Published):
             lines.append("Negative counts were raised to 0: counts near 0 are too high on average.")
         if self.people is not None:
             lines.append("Synthetic people and their tables are made from the noisy counts, and spend nothing more.")
+            lines.append("VARIANCE is of the noisy counts. People are fitted to them: rare groups are too large.")
         return "\n".join(lines)
 
     @property

@@ -110,4 +110,6 @@ class Ledger:
         for way, *losses in self.epsilons.rows():
             title = f"epsilon at {self.delta:g}, {way}"
             lines.append(f"{title:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
-        return "\n".join([*lines, "", self.relative_to, *filter(None, [self.settings])])
+        fitted = "Deviations are of the measurements. Tables are fitted to them: rare groups are too large."
+        return "
+".join([*lines, "", fitted, self.relative_to, *filter(None, [self.settings])])

@@ -60,6 +60,7 @@ def test_top_down_command_writes_people_and_tables_that_agree(capsys):
     assert "simulation" in about["noise"]
     printed = capsys.readouterr().out
     assert "one person added or removed" in printed
+    assert "VARIANCE is of the noisy counts. People are fitted to them: rare groups are too large." in printed
     assert "from a public list" in printed
 
 
