@@ -1,1 +1,1 @@
-"""PHSafe: its budgets, what neighbors spend of them, and audits."""
+"""PHSafe: its budgets, what neighbors spend of them, audits, and intervals."""
