@@ -111,5 +111,4 @@ class Ledger:
             title = f"epsilon at {self.delta:g}, {way}"
             lines.append(f"{title:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
         fitted = "Deviations are of the measurements. Tables are fitted to them: rare groups are too large."
-        return "
-".join([*lines, "", fitted, self.relative_to, *filter(None, [self.settings])])
+        return "\n".join([*lines, "", fitted, self.relative_to, *filter(None, [self.settings])])
