@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.attacks import Attack
 from audit.attacks.precision import NO_NUMBER, ZERO, lowest_bit, significant_bits
 from audit.claims import PureDP
-from audit.measure.loss import measure_loss
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 
 NONE_OR_ONE = NeighborPair.declared(np.array([0]), np.array([1]), "add_remove")
@@ -96,3 +96,9 @@ def test_values_that_are_no_numbers_speak_for_neither_database():
 
     result = measure_loss(mostly, NONE_OR_ONE, PureDP(1), size=20_000, confidence=SURE, rng=3)
     assert result.verdict == "not refuted"  # false alarm 1e-6
+
+
+def test_bits_that_prove_nothing_tell_nothing():
+    x, y = np.random.default_rng(1).laplace(size=(2, 2000))
+    result = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", attack="precision", rng=1)
+    assert (result.attack, result.measured.epsilon, result.notes) == ("precision", 0.0, ())

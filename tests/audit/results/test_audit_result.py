@@ -89,6 +89,7 @@ def test_a_witness_in_words():
     result = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
     assert result.witness == "; unbounded by the exact law: possible on x only, probability 0.25"
     assert audited().witness == ""
+    assert "(y if output[0] >= 13; searched: " in str(audited(pair=""))
 
 
 @pytest.mark.parametrize(
