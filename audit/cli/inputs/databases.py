@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from audit.cli.inputs.options import DatabaseOptions, TargetOptions, meant
 from audit.cli.inputs.records import column_of, extreme_of, read_records, record_of
 from audit.cli.inputs.tables import read_counts
 from audit.installed import offered
+from audit.io.text import SUMS, quoted
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import check_counts
 
@@ -129,6 +131,9 @@ def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[A
     for name, column in zip(names, columns, strict=True):
         if any(code in ("", None) or code != code for code in column):
             raise ValueError(f"{path} must have a code of {name} in every row, got a missing value")
+        if sums := [code for code in column if re.fullmatch(SUMS, str(code), re.ASCII)]:
+            way_out = "leave such rows out, or rename the area if it is one"
+            raise ValueError(f"{path} must have no sums of areas in {name}, got {quoted(str(sums[0]))}: {way_out}")
     try:
         numbers = check_counts(np.array([1] * len(records) if count is None else column_of(records, count)))
     except (TypeError, ValueError) as error:

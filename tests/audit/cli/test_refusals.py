@@ -42,6 +42,7 @@ TEXTS = {
     "helper.py": TABLE,
     "people.csv": PEOPLE,
     "nowhere.csv": "state,county\na,x\nb,\n",
+    "sums.csv": "state,n\na,1\nGrand total,1\n",
     "names.csv": "people\n",
     "words.csv": "people\n120\nmany\n",
     "semicolons.csv": "1;2\n",
