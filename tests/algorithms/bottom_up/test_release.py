@@ -175,7 +175,7 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
     assert float(exact) == pytest.approx(np.linspace(0.5, 3, COUNTS.sum()).sum(), abs=1e-3)
     assert 0 < abs(int(rounded) - float(exact)) <= COUNTS.size / 2
     meanings = {row["MEANING"] for row in rows_of(Path("out/columns.csv")) if row["COLUMN"] == "COUNT"}
-    assert meanings == {"weighted number of people, with noise"}
+    assert all(meaning.startswith("weighted number of people, with noise") for meaning in meanings)
     assert "sensitivity              4 in one of 12 cells" in printed
     assert "epsilon 0.5 a person (inverse distribution function, 53 bits)" in printed
     assert "does not keep the promise: no noise beyond 73 occurs" in printed

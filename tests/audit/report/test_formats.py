@@ -29,6 +29,7 @@ NAMES = [
     # terminals
     "\x1b[2J\x1b[1;1Hall is well",
     "\x1b]0;title\x07",
+    "\x1b[31mred\x1b[0m",
     "\x1bP1$r0m\x1b\\",
     "\x9d0;title\x9c",
     "violated\x08\x08\x08\x08\x08\x08\x08\x08fine",
