@@ -12,7 +12,9 @@ from audit.cli.exits import USAGE, finished, run_typed
 from audit.cli.inputs.parameters import read_parameters
 from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
-from audit.io.files import check_writable, write_atomically
+from audit.io.files import Kind, check_replaceable, write_atomically
+from audit.results.files import kind_of
+from audit.results.plots import FIGURES as DRAWN
 from audit.results.plots import house_style, save_figure
 from experiments.experiment import NAMES, by_subject, find, find_part, load_numbers, load_part, run_experiment
 
@@ -25,6 +27,10 @@ LIMITATIONS = FIGURES.parent / "LIMITATIONS.md"
 TABLE_BEGINS, TABLE_ENDS = (
     f"<!-- ways_of_asking {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
 )
+
+PAGE = Kind("a page of experiments", b"<!-- python -m experiments ", b" writes this page: edits are lost -->")
+LIMITS = Kind("the page of limits", b"# What an audit cannot tell\n")
+WITH_TABLE = Kind("a page with the table of systems", mark=TABLE_BEGINS.encode())
 
 HOLDS, FAILS = 0, 1  # all expectations, or not all
 
@@ -76,7 +82,9 @@ def run(
     if settings and (out is None or out.resolve() == FIGURES.resolve()):
         raise ValueError(f"--set needs --out, a folder other than figures/, got {out}")
     values = {name: read_parameters(settings or (), find(name).settings, name) for name in selected}
-    check_writable(folder)
+    for name in selected:
+        check_replaceable(folder / f"{name}.json", kind_of("experiment", name))
+    _check_drawn(selected, folder)
     context.with_resource(on_backend(backend, address, jobs))
     for number, name in enumerate(selected):
         print(f"{name}: {find(name).question}", flush=True)
@@ -98,7 +106,9 @@ def run(
 @app.command()
 def draw(names: Annotated[list[str], typer.Argument(help="Names from the list, or all.")], out: Folder = None) -> int:
     """Draw figures from saved numbers, and from nothing else."""
-    for name in _known(names):
+    selected = _known(names)
+    _check_drawn(selected, out or FIGURES)
+    for name in selected:
         for path in _draw(name, out or FIGURES):
             print(path)
     _write_page(out or FIGURES)
@@ -129,7 +139,7 @@ def _write_papers() -> None:
     papers = load_papers()
     for item in (item for paper in papers for item in paper.items):
         item.check()
-    write_atomically(PAPERS, page(papers, lambda name: load_numbers(name, FIGURES)))
+    write_atomically(PAPERS, page(papers, lambda name: load_numbers(name, FIGURES)), PAGE)
 
 
 def _known(names: list[str]) -> list[str]:
@@ -137,6 +147,14 @@ def _known(names: list[str]) -> list[str]:
     for name in selected:
         find(name)
     return selected
+
+
+def _check_drawn(names: list[str], folder: Path) -> None:
+    """Refuse, before the work, a folder in which figures or the page of findings would replace what is none."""
+    for experiment in map(find, names):
+        for part in experiment.parts:
+            check_replaceable(folder / f"{experiment.figure_name(part)}.svg", DRAWN[".svg"])
+    check_replaceable(folder / "README.md", PAGE)
 
 
 def _draw(name: str, folder: Path) -> list[Path]:
@@ -171,7 +189,7 @@ def _write_page(folder: Path) -> None:
         "`python -m experiments check` compares every expectation with the numbers."
     )
     lines += ["## What everybody should know", "\n".join(first)] if first else []
-    write_atomically(folder / "README.md", "\n\n".join([*lines, *rest]) + "\n")
+    write_atomically(folder / "README.md", "\n\n".join([*lines, *rest]) + "\n", PAGE)
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
         from experiments.systems import ways_of_asking  # it imports every system
 
@@ -179,9 +197,9 @@ def _write_page(folder: Path) -> None:
         for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, find_part("ways_of_asking").table)):
             before, _, text = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
             _, _, after = text.partition(TABLE_ENDS)
-            write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}")
+            write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}", WITH_TABLE)
         _write_papers()
-        write_atomically(LIMITATIONS, limitations())
+        write_atomically(LIMITATIONS, limitations(), LIMITS)
 
 
 def limitations() -> str:

@@ -111,8 +111,12 @@ def explore_phsafe(
     from algorithms.phsafe.tabulation.derive import own_households
     from algorithms.phsafe.tabulation.tabulate import household_sizes
     from algorithms.tables.files import whole_file
-    from audit.explorer.sheet import Explored
+    from audit.explorer.sheet import Explored, check_files
+    from audit.io.files import check_replaceable
 
+    check_files(html, xlsx)
+    if save is not None:
+        check_replaceable(save)
     margins: dict[str, dict[str, float]] = {}
     for text in margin or []:
         place, width = assigned("--margin", text, "PH3:state_A-G=20")
@@ -130,8 +134,6 @@ def explore_phsafe(
     # The formula is that of rho: a margin of epsilon is the exact one.
     z = Z_PRODUCTION if start.privacy_definition == "zcdp" else None
     settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
-    if save is not None and save.exists():
-        raise ValueError(f"--save must name a new file, got {save}")
     files = (persons, units, geo)
     if any((*files, recode, derive)) and (html is None or not all(files)):
         raise ValueError(

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from algorithms.phsafe.schema import GEO, MAFID, UNITS
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.tables.frames import Frame
-from audit.io.files import sync
+from audit.io.files import check_replaceable, sync
 from audit.io.temporary import STAGED, temporary_folder
 
 __all__ = ["Households", "People", "assembled", "draw", "load_households", "paths_in", "scrambled", "write_parquet"]
@@ -101,7 +101,7 @@ class Households:
     geo: Frame
 
     def write(self, folder: str | os.PathLike[str], format: str = "csv") -> tuple[Path, Path, Path]:
-        """Write one file a frame, as ``"csv"`` or ``"parquet"``; files of these names are replaced."""
+        """Write one file a frame, as ``"csv"`` or ``"parquet"``, where nothing has its name."""
         paths = paths_in(folder, format)
         for frame, path in zip((self.persons, self.units, self.geo), paths, strict=True):
             if format == "csv":
@@ -219,12 +219,15 @@ def scrambled(rng: np.random.Generator) -> Callable[[Ints], Ints]:
 
 
 def paths_in(folder: str | os.PathLike[str], format: str) -> tuple[Path, Path, Path]:
-    """Return the files of the three frames in a folder, which is made if it is missing."""
+    """Return the files of the three frames, which must be new, in a folder that is made if it is missing."""
     if format not in ("csv", "parquet"):
         raise ValueError(f"format must be 'csv' or 'parquet', got {format!r}")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"persons.{format}", folder / f"units.{format}", folder / f"geo.{format}"
+    paths = folder / f"persons.{format}", folder / f"units.{format}", folder / f"geo.{format}"
+    for path in paths:
+        check_replaceable(path)
+    return paths
 
 
 def write_parquet(rows: Frame | list[str], path: Path) -> None:

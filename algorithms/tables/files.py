@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
-from audit.io.files import check_levels, make_folder, replacing, sync
+from audit.io.files import check_levels, creating, make_folder, sync
 from audit.io.layout import BYTES, encoding_fault
 from audit.io.temporary import STAGED, temporary_folder
 from audit.io.text import in_cell, shown
@@ -43,8 +43,8 @@ RECORD = "release.json"  # every release has one
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """Open a text file that appears, or replaces another, when the block ends without an error."""
-    with replacing(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+    """Open a text file that appears where nothing is when the block ends without an error."""
+    with creating(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
         yield text
 
 

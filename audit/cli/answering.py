@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,18 +17,20 @@ import typer
 from audit.cli.exits import exit_code, words_of
 from audit.cli.inputs.mechanisms import source_of
 from audit.io.files import recorded
+from audit.io.temporary import look_for_left
 from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["ELSEWHERE", "Question", "answer", "check_out", "command_of", "kept_in", "show"]
+__all__ = ["ELSEWHERE", "FIGURE", "Question", "answer", "check_out", "command_of", "kept_in", "show"]
 
 # Options that decide no count, and options that name a file.
 ELSEWHERE = set(["targets", "seed", "jobs", "backend", "address", "out", "name", "store", "timeout", "as_json"])
 FILES = set(
     ["data", "spec", "geo", "public", "groups", "units", "config", "recode", "outputs_x", "outputs_y", "residuals"]
 )
+FIGURE = "audits.png"  # of a folder
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
 
 
@@ -44,14 +48,19 @@ class Question:
     further: tuple[str, dict[str, Any]] | None = None  # command and options for pairs which may lose more
 
 
-def check_out(out: Path | None) -> None:
-    """Refuse what is no folder for results, before the work and not after it."""
-    from audit.io.files import check_writable
+def check_out(out: Path | None, figure: str = "") -> None:
+    """Refuse what is no folder for results and their figure, before the work; name what killed runs have left."""
+    from audit.io.files import check_replaceable, check_writable
 
+    look_for_left(Path(tempfile.gettempdir()))
     if out is not None:
         if out.exists() and not out.is_dir():
             raise ValueError(f"out must be a folder, got the file {out}")
         check_writable(out)
+        if figure and os.path.lexists(out / figure):
+            from audit.results.plots import FIGURES
+
+            check_replaceable(out / figure, FIGURES[".png"])
 
 
 def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
@@ -71,7 +80,7 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     """Run the audits one by one; what is finished is on disk, whatever happens next."""
     from audit.results.folder import save_result
 
-    check_out(out)
+    check_out(out, FIGURE)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
     for number, question in enumerate(questions):
@@ -133,7 +142,8 @@ def _figure_note(folder: Path, saved: int) -> str:
     try:
         audits, others = _draw(folder)
     except Exception as error:  # of matplotlib, of fonts, of programs that it calls
-        (folder / "audits.png").unlink(missing_ok=True)  # an old one would mislead
+        if not isinstance(error, FileExistsError):
+            (folder / FIGURE).unlink(missing_ok=True)  # an old one would mislead
         reason = printable(f"{type(error).__name__}: {words_of(error)}")
         print(f"plaudit: the figure audits.png could not be drawn: {reason}", file=sys.stderr)
         return "."
@@ -169,7 +179,7 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
             if len(first) < len(audits):
                 ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
         secret = any(audit.confidential for _, audit in audits)
-        save_figure(figure, folder / "audits.png", private=secret)
+        save_figure(figure, folder / FIGURE, private=secret)
     return len(audits), others
 
 

@@ -100,6 +100,7 @@ def estimate(
     from audit.cli.inputs.targets import promise_of
     from audit.estimates.residuals import residual_loss
     from audit.estimates.running import estimate_loss
+    from audit.results.folder import name_in_files
     from audit.sampling.streams import seed_sequence
 
     direct = method == DIRECT
@@ -123,8 +124,8 @@ def estimate(
         label, relation = residuals.name, options.relation or "add_remove"
         promise = parse_claim(options.claim, relation) if options.claim else None  # type: ignore[arg-type]
         errors = read_errors(residuals)
-        check_out(out)
         settings["method"] = kind = _kind(method, settings, promise)
+        check_out(out, f"{name_in_files(f'{label} {kind}')}.png")
         with blaming(str(residuals)):
             result = residual_loss(errors, **settings)
         confidential = not options.public_data
@@ -136,8 +137,8 @@ def estimate(
         label = " ".join(filter(None, (target.label, words)))
         known = options.claim or hasattr(target.mechanism, "claim")
         promise = promise_of(target, options.claim, []) if known else None
-        check_out(out)
         settings["method"] = kind = DIRECT if direct else _kind(method, settings, promise)
+        check_out(out, f"{name_in_files(f'{label} {kind}')}.png")
         context.with_resource(on_backend(*astuple(workers)))  # whose processes find what was imported
         settings |= {"n_jobs": workers.jobs, "progress": True} | ({"event": tuning.event} if direct else {})
         with blaming(name):

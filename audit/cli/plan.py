@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-FIGURES = (".svg", ".png", ".pdf")
 SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
 STEPS = {"add_remove": "one person is added or removed", "replace_one": "the data of one person are replaced"}
 TOOLS = {"coins": "measure_loss", "outputs": "measure_loss_from_outputs", "one_run": "measure_loss_one_run"}
@@ -55,7 +54,7 @@ def plan(
     """Say how many runs detect a violation, or which violations so many runs detect."""
     from audit.arguments import positive_number
     from audit.claims import check_relation, parse_claim
-    from audit.io.files import check_writable
+    from audit.io.files import check_replaceable
     from audit.io.text import printable
     from audit.planning import plan_table
     from audit.planning.table import SHOWN
@@ -71,9 +70,11 @@ def plan(
     if out is not None:
         if runs is not None:
             raise ValueError("--out draws the runs needed: it does not go with --runs")
-        if out.suffix.lower() not in FIGURES or out.is_dir():
+        from audit.results.plots import FIGURES
+
+        if out.suffix.lower() not in FIGURES:
             raise ValueError(f"out must be a file that ends in {', '.join(FIGURES)}, got {out}")
-        check_writable(out.parent)
+        check_replaceable(out, FIGURES[out.suffix.lower()])
     if design.selection is None:
         design = replace(design, selection=0.3 if design.share == 1 else 0.0)
     options: dict[str, Any] = asdict(design)

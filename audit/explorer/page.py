@@ -16,10 +16,12 @@ from markupsafe import Markup
 
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, Input, Sheet, Table
+from audit.io.files import Kind
 
-__all__ = ["SIGNATURE", "build_page"]
+__all__ = ["PAGE", "build_page"]
 
-SIGNATURE = '<meta name="generator" content="plaudit explore">'  # by which a page of ours is known
+SIGNATURE = '<meta name="generator" content="plaudit explore">'
+PAGE = Kind("a page of plaudit explore", b"<!doctype html>", SIGNATURE.encode())
 POLICY = "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'"
 SCRIPTS = ("laws.js", "files.js", "state.js", "charts.js", "page.js")  # those of the sheets stand before the last
 LANGUAGES = ("en", "de")

@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "Total",
     "Value",
+    "check_files",
 ]
 
 MOST_NUMBERS = 1000  # of one input
@@ -195,6 +196,11 @@ class Sheet:
         return command
 
 
+def check_files(html: Path | None, xlsx: Path | None) -> None:
+    """Refuse, before any work, files that a page or a workbook may not replace."""
+    offered("explorer").check_files(html, xlsx)
+
+
 @dataclass(frozen=True)
 class Explored:
     """A sheet at a state, which has at least the inputs that differ from the published ones."""
@@ -224,10 +230,9 @@ class Explored:
         """Do what a command was asked for: write the page, and open it, and the workbook; or else print the tables."""
         if opened and html is None:
             raise ValueError("--open goes with --html FILE")
+        check_files(html, xlsx)
         if html is None and xlsx is None:
             offered("explorer").print_tables(self)
-        if xlsx is not None:
-            offered("explorer").check_workbook(xlsx)  # before the page is written
         if html is not None:
             self.to_html(html)
             print(f"Wrote {html}.")

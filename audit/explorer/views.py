@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
-from audit.explorer.page import SIGNATURE, build_page
+from audit.explorer.page import PAGE, build_page
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, Input, Sheet, State, Value
 from audit.explorer.workbook import build_workbook, check_workbook
 from audit.installed import offered
-from audit.io.files import creating, make_folder, replacing
+from audit.io.files import check_replaceable, creating, make_folder, replacing
 from audit.io.terminal import console
 
-__all__ = ["check_workbook", "command", "explore", "print_tables", "write_page", "write_workbook"]
-
-HEAD = 4096  # bytes in which a page says that it is one
+__all__ = ["check_files", "command", "explore", "print_tables", "write_page", "write_workbook"]
 
 
 def explore(name: str, state: State = MappingProxyType({})) -> Explored:
@@ -59,18 +58,26 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
     return Explored(sheets[name], sheets[name].checked(state))
 
 
+def check_files(html: Path | None = None, xlsx: Path | None = None) -> None:
+    """Refuse, before any work, files that cannot be written: a page replaces pages, a workbook nothing."""
+    if html is not None:
+        if html.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--html must name a file that ends in .html, got {html}")
+        check_replaceable(html, PAGE)
+    if xlsx is not None:
+        check_workbook(xlsx)
+        check_replaceable(xlsx)
+
+
 def write_page(explored: Explored, path: Path) -> None:
     """Write the page, whole or not at all, over nothing but a page of the explorer."""
-    if (path.is_symlink() or path.exists()) and not _is_page(path):
-        raise ValueError(f"--html must name a new file, or a page of plaudit explore, got {path}")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"--html must name a file that ends in .html, got {path}")
-    _write(replacing, explored, path, lambda sheets: build_page(explored, sheets).encode())
+    check_files(html=path)
+    _write(partial(replacing, kind=PAGE), explored, path, lambda sheets: build_page(explored, sheets).encode())
 
 
 def write_workbook(explored: Explored, path: Path) -> None:
     """Write the workbook of all sheets, whole or not at all, where nothing is."""
-    check_workbook(path)
+    check_files(xlsx=path)
     _write(creating, explored, path, lambda sheets: build_workbook(explored, sheets))
 
 
@@ -86,13 +93,6 @@ def _write(
     make_folder(path.parent)
     with opened(path, private=explored.sheet.confidential) as file:
         file.write(content)
-
-
-def _is_page(path: Path) -> bool:
-    if path.is_symlink() or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return SIGNATURE.encode() in file.read(HEAD)
 
 
 def print_tables(explored: Explored) -> None:

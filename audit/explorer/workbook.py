@@ -56,9 +56,7 @@ LONGEST_LIST = 255  # characters of choices that a cell may list by itself
 
 
 def check_workbook(path: Path) -> None:
-    """Refuse a path where something is or that no workbook has, or to go on without the extra `xlsx`."""
-    if path.is_symlink() or path.exists():
-        raise ValueError(f"--xlsx must name a new file, got {path}")
+    """Refuse a path that no workbook has, or to go on without the extra `xlsx`."""
     if path.suffix.lower() != ".xlsx":
         raise ValueError(f"--xlsx must name a file that ends in .xlsx, got {path}")
     if find_spec("xlsxwriter") is None:

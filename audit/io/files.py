@@ -12,13 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from audit.io.temporary import STAGED, held, look_for_left, part_of, temporary_folder
 from audit.io.text import quoted
 
 __all__ = [
+    "DIGITS",
+    "Kind",
     "check_levels",
+    "check_replaceable",
     "check_writable",
     "creating",
     "make_folder",
@@ -36,6 +39,8 @@ MOST_VALUES = 2**21
 DEEPEST = 100
 """Levels of JSON, or of new folders, in each other; results have ten."""
 TOO_DEEP = f"it is nested too deeply, on more than {DEEPEST} levels"
+DIGITS = 308
+"""Of a whole number in JSON: a float holds what has no more."""
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
 UNSYNCED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
@@ -43,15 +48,39 @@ UNSYNCED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 
-@contextmanager
-def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
-    """Open a file for bytes that appears, or takes the place of another, once the block has written it.
+class Kind(NamedTuple):
+    """What a command writes, in words, and how such a file is known: by its first bytes and a mark after them."""
 
-    If the block fails, nothing is left behind. A link is replaced, not followed; a pipe or a device is refused. A
-    `private` file is for its owner alone, a `synced` one is on the disk before it has its name, and then its name is.
+    words: str
+    begins: bytes = b""
+    mark: bytes = b""
+
+
+def check_replaceable(path: Path, kind: Kind | None = None) -> None:
+    """Find out before the work that a file can be written; what is there is replaced by its own kind alone."""
+    check_writable(path.parent)
+    _check_kind(path, kind)
+
+
+def _check_kind(path: Path, kind: Kind | None) -> None:
+    """Refuse to replace a file of another kind, a link, a folder or a device; without a kind, whatever is there."""
+    if os.path.lexists(path):
+        if kind is not None and path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                if file.read(len(kind.begins)) == kind.begins and kind.mark in file.read(LARGEST):
+                    return
+        what = "is there" if kind is None else f"is there, and is not {kind.words}"
+        raise FileExistsError(errno.EEXIST, f"{what}: it stays, so name a new file", str(path))
+
+
+@contextmanager
+def replacing(path: Path, kind: Kind | None, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
+    """Open a file for bytes that appears, or takes the place of one of its kind, once the block has written it.
+
+    If the block fails, nothing is left behind. A `private` file is for its owner alone, a `synced` one is on the disk
+    before it has its name, and then its name is.
     """
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ValueError(f"{path} must be a file to be written over, got a pipe or a device")
+    _check_kind(path, kind)
     with _written(path, private) as (file, part):
         yield file
         file.close()
@@ -65,6 +94,7 @@ def replacing(path: Path, *, private: bool = False, synced: bool = True) -> Iter
 @contextmanager
 def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Open a file as `replacing` does, which appears where nothing is: of several writers, one gets the name."""
+    _check_kind(path, None)
     with _written(path, private) as (file, part):
         yield file
         file.close()
@@ -84,11 +114,11 @@ def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_atomically(
-    path: Path, content: str | bytes | Iterable[bytes], *, private: bool = False, synced: bool = True
+    path: Path, content: str | bytes | Iterable[bytes], kind: Kind, *, private: bool = False, synced: bool = True
 ) -> None:
     """Write a file, whole or not at all, and its folders if need be: a reader sees the old one or the new one."""
     make_folder(path.parent)
-    with replacing(path, private=private, synced=synced) as file:
+    with replacing(path, kind, private=private, synced=synced) as file:
         content = content.encode() if isinstance(content, str) else content
         file.writelines([content] if isinstance(content, bytes) else content)
 
@@ -174,7 +204,7 @@ def parsed_json(content: bytes) -> Any:
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
     try:
-        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
+        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_int=_whole)
         if HALF.search(content):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
@@ -193,6 +223,12 @@ def _deeper(value: Any, levels: int) -> bool:
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
         level = [value for values in inner for value in values]
     return any(isinstance(one, dict | list) for one in level)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > DIGITS:
+        raise ValueError(f"a number must have at most {DIGITS} digits, got {len(digits)}")
+    return int(digits)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
+from audit.io.files import Kind
 from audit.methods.method import NAMED
 from audit.report.figures import END, loss_bar, loss_curve, privacy_profiles
 from audit.report.limits import LIMITS
@@ -33,9 +34,10 @@ from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scal
 from audit.results.formatting import at_least, number_of, percent, row
 from audit.results.provenance import provenance
 
-__all__ = ["SIGNATURE", "build_report", "report_parts"]
+__all__ = ["REPORT", "build_report", "report_parts"]
 
-SIGNATURE = '<meta name="generator" content="plaudit report">'  # by which a page of ours is known
+SIGNATURE = '<meta name="generator" content="plaudit report">'
+REPORT = Kind("a report of plaudit", b"<!DOCTYPE html>", SIGNATURE.encode())
 POLICY = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
 DRAWN = 40  # audits in the figure of all
 OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones

@@ -11,7 +11,7 @@ from audit.arguments import LARGEST, fraction
 from audit.claims import Claim, Relation
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
-from audit.results.files import write_json
+from audit.results.files import save_json
 from audit.results.formatting import line, plain_number, power, scale_of
 from audit.results.notebook import Reported, audit_html, frame
 from audit.results.plain import check_basis, check_counts, check_other, number, read, typed
@@ -341,9 +341,9 @@ class AuditResult(Reported):
         Raises
         ------
         OSError
-            If it cannot be written.
+            If it cannot be written, or something is there that is not the same result.
         """
-        write_json(Path(path), self.to_dict(), private=self.confidential)
+        save_json(Path(path), self.to_dict(), private=self.confidential)
 
 
 class _Provenance(TypedDict, total=False):

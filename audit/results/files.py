@@ -7,27 +7,58 @@ import json
 from pathlib import Path
 from typing import Any
 
-from audit.io.files import creating, parsed_json, read_bytes, write_atomically
+from audit.io.files import Kind, creating, make_folder, parsed_json, read_bytes, write_atomically
 
-__all__ = ["SCHEMA", "create_json", "read_json", "write_json"]
+__all__ = ["SCHEMA", "findings", "kind_of", "read_json", "save_json", "write_json"]
 
 SCHEMA = 2
+# Of a result: what may differ where the same audit is made again, and what its file adds.
+UNREPEATED = ("seconds", "provenance", "notes", "schema", "sha256")
+
+
+def kind_of(kind: str, name: str | None = None) -> Kind:
+    """Return how a file of JSON is known that holds values of a kind, and of a name, if they have one."""
+    named = "" if name is None else f' "name": {json.dumps(name, ensure_ascii=False)},\n'
+    words = f"a file of plaudit with the {kind}{'' if name is None else f' {name}'}"
+    return Kind(words, b'{\n "schema": ', f',\n "kind": "{kind}",\n{named}'.encode())
 
 
 def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
     """Write plain values as JSON, with their schema version and SHA-256, in one step; `private` is for its owner alone.
 
-    A reader sees the old file or the new one, never a part. The folder is made if need be. Infinity is the string
-    "inf".
+    A reader sees the old file, which must be of the same kind and name, or the new one, never a part. The folder is
+    made if need be. Infinity is the string "inf".
     """
-    write_atomically(path, _text(values), private=private)
+    write_atomically(path, _text(values), kind_of(values.get("kind", ""), values.get("name")), private=private)
 
 
-def create_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
-    """Write as `write_json` does, where nothing is: of several writers at once, the others get FileExistsError."""
+def save_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
+    """Write a result where nothing is, or in the place of the same result; of several writers, one gets a name.
+
+    It is the same if the same command, or none, found the same with the same seed. Any other is a FileExistsError.
+    """
     content = _text(values).encode()
-    with creating(path, private=private) as file:
-        file.write(content)
+    make_folder(path.parent)
+    if _is_repeat(path, json.loads(content)):
+        write_json(path, values, private=private)
+    else:
+        with creating(path, private=private) as file:
+            file.write(content)
+
+
+def findings(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what a result says, but for when, where and with which warnings it was made."""
+    return {key: value for key, value in values.items() if key not in UNREPEATED}
+
+
+def _is_repeat(path: Path, values: dict[str, Any]) -> bool:
+    """Tell whether a file holds the same result."""
+    try:
+        saved = read_json(path)
+    except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
+        return False
+    old, new = (one.get("provenance") or {"command": None} for one in (saved, values))
+    return findings(saved) == findings(values) and isinstance(old, dict) and old.get("command") == new.get("command")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -7,18 +7,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from audit.io.files import make_folder
 from audit.results.audit_result import AuditResult, Verdict
 from audit.results.estimate import LossEstimate
-from audit.results.files import create_json, read_json, write_json
+from audit.results.files import read_json, save_json
 from audit.results.replayed import ReplayRecord
 
-__all__ = ["Results", "audits_of_session", "findings", "name_in_files", "read_audits", "read_results", "save_result"]
+__all__ = ["Results", "audits_of_session", "name_in_files", "read_audits", "read_results", "save_result"]
 
 Saved = AuditResult | LossEstimate | ReplayRecord
 KINDS: dict[str, type[Saved]] = {"audit": AuditResult, "estimate": LossEstimate, "replay": ReplayRecord}
 LONGEST = 180  # bytes of a name: file systems hold 255, with number and ending
-UNREPEATED = ("seconds", "provenance", "notes")  # of a result: what may differ where the same audit is made again
 ENTRY = {"node_id": str, "attempt": int, "call": int, "expected": str, "audit": dict}  # of a test session
 EXPECTED = ("not refuted", "violated")  # of a promise, and of a known bug
 
@@ -47,30 +45,21 @@ def name_in_files(name: str) -> str:
     return plain.encode()[:LONGEST].decode(errors="ignore").strip(".") or "audit"
 
 
-def findings(result: Saved) -> dict[str, Any]:
-    """Return what a result says, but for when, where and with which warnings it was made."""
-    return {key: value for key, value in result.to_dict().items() if key not in UNREPEATED}
-
-
 def save_result(result: Saved, folder: Path, name: str) -> Path:
     """Write a result into a folder under its name, or the next that is free: name-2, and so on; return the file.
 
     Another result is never overwritten, whoever writes at the same time. One that is made again, by the same command
     (of an estimate, among its settings) with the same seed, and that found the same, takes the place of the first.
     """
-    make_folder(folder)
     plain, number = name_in_files(name), 1
-    path = folder / f"{plain}.json"
-    while not _is_repeat(path, result):
+    while True:
+        path = folder / f"{plain}{'' if number == 1 else f'-{number}'}.json"
         try:
-            create_json(path, result.to_dict(), private=result.confidential)
+            save_json(path, result.to_dict(), private=result.confidential)
         except FileExistsError:
             number += 1
-            path = folder / f"{plain}-{number}.json"
         else:
             return path
-    write_json(path, result.to_dict(), private=result.confidential)
-    return path
 
 
 def read_audits(*paths: Path) -> list[tuple[str, AuditResult]]:
@@ -150,14 +139,3 @@ def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult, bool]]:
             yield name, AuditResult.from_dict(entry["audit"]), known_bug
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-
-
-def _is_repeat(path: Path, result: Saved) -> bool:
-    """Tell whether a file holds the same result: of the same command with the same seed, and with its findings."""
-    try:
-        ((_, saved, _),) = _read(path)
-    except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
-        return False
-    old, new = (one.settings if isinstance(one, LossEstimate) else one.provenance for one in (saved, result))
-    same = "command" in old and old["command"] == new.get("command")
-    return same and findings(saved) == findings(result)

@@ -61,11 +61,13 @@ class Reported(ABC):
         ValueError
             If the name does not end in ``.html``.
         OSError
-            If it cannot be written.
+            If it cannot be written, or what is there is no report of plaudit.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"path must end in .html, got {str(path)!r}")
         title, results = self._reported()
-        page = offered("report").build_report(**{"audits": [], **results}, title=title)
-        write_atomically(path, page, private=any(one.confidential for some in results.values() for _, one in some))
+        views = offered("report")
+        page = views.build_report(**{"audits": [], **results}, title=title)
+        private = any(one.confidential for some in results.values() for _, one in some)
+        write_atomically(path, page, views.REPORT, private=private)

@@ -13,7 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.io.files import make_folder, replacing
+from audit.io.files import Kind, make_folder, replacing
 from audit.io.text import printable
 from audit.results.formatting import missing_power, percent, texts
 
@@ -23,6 +23,7 @@ __all__ = [
     "BOUND",
     "ESTIMATE",
     "EXACT",
+    "FIGURES",
     "GRAY",
     "GREEN",
     "NO_POWER",
@@ -69,10 +70,16 @@ DARK = {
 }
 BARS = {"violated": VIOLATED, "not refuted": BOUND, "no power": NO_POWER}
 
-UNDATED: dict[str, dict[str, str | None]] = {
+METADATA: dict[str, dict[str, str | None]] = {
     ".svg": {"Date": None},
-    ".png": {"Software": None},
-    ".pdf": {"CreationDate": None},
+    ".png": {"Software": "plaudit"},
+    ".pdf": {"CreationDate": None, "Creator": "plaudit"},
+}
+FOR_DARK = "@media screen and (prefers-color-scheme: dark){svg{fill:" + DARK[BLACK]
+FIGURES = {  # by their endings
+    ".svg": Kind("a figure of plaudit", b"<?xml", FOR_DARK.encode()),
+    ".png": Kind("a figure of plaudit", b"\x89PNG", b"Software\0plaudit"),
+    ".pdf": Kind("a figure of plaudit", b"%PDF", b"/Creator (plaudit)"),
 }
 
 STYLE: Any = {
@@ -110,19 +117,19 @@ def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
     ending, drawn = path.suffix.lower(), io.BytesIO()
     make_folder(path.parent)
     with house_style():
-        figure.savefig(drawn, format=ending[1:], metadata=UNDATED.get(ending), dpi=150)
+        figure.savefig(drawn, format=ending[1:], metadata=METADATA.get(ending), dpi=150)
     data = drawn.getvalue()
-    with replacing(path, private=private) as file:
+    with replacing(path, FIGURES.get(ending), private=private) as file:
         file.write(data.replace(b"</style>", _dark_rules() + b"</style>", 1) if ending == ".svg" else data)
 
 
 def _dark_rules() -> bytes:
     """Return rules of an SVG for dark screens; words are paths that inherit their color."""
-    rules = [f"svg{{fill:{DARK[BLACK]}}}"]
+    rules = []
     for color, dark in ((color.lower(), dark.lower()) for color, dark in DARK.items()):
         rules.append(f'[style*="fill: {color}"],[fill="{color}"]{{fill:{dark}!important}}')
         rules.append(f'[style*="stroke: {color}"]{{stroke:{dark}!important}}')
-    return f"\n@media screen and (prefers-color-scheme: dark){{{''.join(rules)}}}\n".encode()
+    return f"\n{FOR_DARK}}}{''.join(rules)}}}\n".encode()
 
 
 def label_of(words: str) -> str:

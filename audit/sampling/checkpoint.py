@@ -16,13 +16,14 @@ import numpy as np
 from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 
-from audit.io.files import check_writable, creating, write_atomically
+from audit.io.files import Kind, check_writable, creating, write_atomically
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
 __all__ = ["BlockStore", "check_unchanged", "contents", "fingerprint", "source", "stored_seed"]
 
 DIGEST = 32  # bytes of SHA-256 before the array
+BLOCK = Kind("a block")  # a torn one has no mark but its name, in a folder whose name nobody else has
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class BlockStore:
         path, content = self._path(stream, number), buffer.getvalue()
         # Not synced: a block that is torn is found out, and made again.
         with _no_fault_of_the_mechanism(self.folder):
-            write_atomically(path, hashlib.sha256(content).digest() + content, private=True, synced=False)
+            write_atomically(path, hashlib.sha256(content).digest() + content, BLOCK, private=True, synced=False)
 
     def _path(self, stream: np.random.SeedSequence, number: int) -> Path:
         return self.folder / f"{'-'.join(map(str, stream.spawn_key))}.{number}.block"

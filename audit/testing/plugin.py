@@ -224,17 +224,16 @@ def _integer(text: str, *, least: int, reason: str = "") -> int:
 
 def _writable(name: str) -> Path:
     """Return where a report goes, unless it cannot: known before the tests run, not after."""
-    from audit.io.files import check_writable
+    from audit.io.files import check_replaceable
+    from audit.results.files import kind_of
 
     path = Path(name).absolute()
     try:
-        if path.exists() and not path.is_file():
-            raise pytest.UsageError(f"--audit-report must be a file, got {name!r}")
         if not path.parent.is_dir():
             raise pytest.UsageError(f"--audit-report must be in a folder that is there, got {name!r}")
         with suppress(FileNotFoundError):
             path.stat()  # refuses a name that no file can have
-        check_writable(path.parent)
+        check_replaceable(path, kind_of("session"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise pytest.UsageError(f"--audit-report must be a file that can be written, got {name!r}: {reason}") from None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.results.files import read_json, write_json
-from audit.results.folder import findings, read_audits
+from audit.results.files import findings, read_json, write_json
+from audit.results.folder import read_audits
 from tests.fuzz.holding import tree
 from tests.processes.commands import COMMANDS
 from tests.processes.running import PATIENCE, Running, run
@@ -107,7 +107,7 @@ def test_an_audit_in_fifty_pieces_is_that_of_one_run(tmp_path, record_property):
     assert pieces >= 50
     assert ended.code == whole.code == 0
     (one,), (other,) = (read_audits(tmp_path / name / "out") for name in ("whole", "parts"))
-    assert findings(one[1]) == findings(other[1])
+    assert findings(one[1].to_dict()) == findings(other[1].to_dict())
 
 
 def test_of_audits_into_one_folder_at_once_none_is_lost(making, record_property):

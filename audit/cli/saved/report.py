@@ -12,15 +12,13 @@ from audit.cli.saved.reading import Saved, telling
 
 __all__: list[str] = []
 
-HEAD = 4096  # bytes in which a report says that it is one
-
 
 @with_options
 def report(
     results: Saved,
     out: Annotated[
         Path | None,
-        "Page to write; replaces an existing file. Default: report.html in the folder of the first results.",
+        "Page to write; replaces a report and nothing else. Default: report.html in the folder of the first results.",
     ] = None,
     public: Annotated[bool, "Leave out what could disclose data: events, labels, counts, names, ..."] = False,
     title: Annotated[str, "Title of the page, also with --public."] = "",
@@ -28,23 +26,23 @@ def report(
     question: Annotated[str, "The question that the page answers, also with --public."] = "",
 ) -> int:
     """Write saved results as one HTML page that needs no other file."""
-    from audit.io.files import write_atomically
+    from audit.io.files import check_replaceable, write_atomically
     from audit.io.text import printable
-    from audit.report.page import report_parts
+    from audit.report.page import REPORT, report_parts
     from audit.report.words import bugs_found
     from audit.results.folder import read_results
     from audit.results.formatting import number_of
 
+    first = results[0] if results[0].is_dir() else results[0].parent
+    path = first / "report.html" if out is None else out
+    check_replaceable(path, REPORT)
     saved = read_results(*results, through=telling("reading"))
-    places = [path if path.is_dir() else path.parent for path in results]
-    path = places[0] / "report.html" if out is None else out
-    _check_replaceable(path, places, named=out is not None)
     published = _names_of_systems() if public else ()
     words: dict[str, Any] = {"title": title, "author": author, "question": question}
     page = report_parts(*saved, **words, public=public, published=published, through=telling("writing"))
     records = (saved.audits, saved.estimates, saved.replays)
     confidential = any(result.confidential for kind in records for _, result in kind)
-    write_atomically(path, map(str.encode, page), private=confidential and not public)
+    write_atomically(path, map(str.encode, page), REPORT, private=confidential and not public)
     audits = [audit.verdict for name, audit in saved.audits if name not in saved.known_bugs]
     replays = [record.verdict for _, record in saved.replays]
     counts = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
@@ -53,25 +51,6 @@ def report(
     bugs = bugs_found(saved.audits, saved.known_bugs)
     print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(counts)}.", bugs]))))
     return exit_code(saved.verdicts)
-
-
-def _check_replaceable(path: Path, folders: list[Path], *, named: bool) -> None:
-    """Refuse to write over what is no file, or a result; or, unless the user named it, no report of ours."""
-    from audit.report.page import SIGNATURE
-
-    if path.is_dir():
-        raise ValueError(f"out must be a file, got the folder {path}")
-    if not path.exists():
-        return
-    if not path.is_file():  # a rename would put a file in the place of a device
-        raise ValueError(f"out must be a file, and {path} is none")
-    if path.resolve() in {result.resolve() for folder in folders for result in folder.glob("*.json")}:
-        raise ValueError(f"out must not be a result, got {path}")
-    if not named:
-        with path.open("rb") as file:
-            ours = SIGNATURE.encode() in file.read(HEAD)
-        if not ours:
-            raise ValueError(f"{path} must be a report of plaudit to be replaced: name it with --out")
 
 
 def _names_of_systems() -> set[str]:

@@ -62,7 +62,8 @@ def verify(
 
 def _made_again(result: AuditResult) -> str:
     """Make an audit again by its command, refuse it if it comes out otherwise, and return the command."""
-    from audit.results.folder import findings, read_audits
+    from audit.results.files import findings
+    from audit.results.folder import read_audits
 
     command, parameters = (result.provenance.get(key) for key in ("command", "parameters"))
     if isinstance(parameters, dict) and parameters.get("seedable") is False:
@@ -83,7 +84,7 @@ def _made_again(result: AuditResult) -> str:
         audits = read_audits(folder)
     if len(audits) > 1:
         raise ValueError(f"a recorded command must ask for one audit, got {len(audits)}")
-    if difference := _difference(findings(result), findings(audits[0][1])):
+    if difference := _difference(findings(result.to_dict()), findings(audits[0][1].to_dict())):
         raise ValueError(f"an audit made again by `{command}` must be the same: {difference}")
     return str(command)
 

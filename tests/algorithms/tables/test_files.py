@@ -28,7 +28,7 @@ def read(path, separator=","):
 @example([("a\rb", "=1\n+1", -3)], ",")
 @example([("", "'", 0)], "|")
 def test_every_text_comes_back(tmp_path_factory, rows, separator):
-    path = tmp_path_factory.getbasetemp() / "rows.csv"
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
     write_rows(path, ["=A", "b\r", "N"], rows, separator=separator)
     assert read(path, separator) == [["=A", "b\r", "N"], *[[*words, str(number)] for *words, number in rows]]
     path.write_text("".join(f"{in_file(first)},{in_file(second)}\n" for first, second, _ in rows), "utf-8", newline="")

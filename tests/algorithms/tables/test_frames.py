@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,30 +89,27 @@ def test_a_written_table_has_the_line_ends_of_production_and_the_usual_permissio
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_a_write_that_fails_leaves_what_was_there(tmp_path, frame, error):
+def test_a_write_that_fails_leaves_nothing(tmp_path, frame, error):
     class Broken(Frame):
         def rows(self):
             yield "2", 470, 0.5
             raise error
 
-    path = tmp_path / "a.csv"
-    frame.to_csv(path)
-    before = path.read_bytes()
-    for target in (path, tmp_path / "b.csv"):
-        with pytest.raises(error):
-            Broken(frame.to_dict()).to_csv(target)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
-    assert path.read_bytes() == before
+    with pytest.raises(error):
+        Broken(frame.to_dict()).to_csv(tmp_path / "a.csv")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_after_the_renaming_does_not_hide_behind_another_error(tmp_path, frame, monkeypatch):
-    rename = os.replace
+def test_an_interrupt_after_the_naming_does_not_hide_behind_another_error(tmp_path, frame, monkeypatch):
+    name = Path.hardlink_to
 
-    def interrupted(old, new):
-        rename(old, new)
+    def interrupted(path, part):
+        name(path, part)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "replace", interrupted)
+    monkeypatch.setattr(Path, "hardlink_to", interrupted)
     with pytest.raises(KeyboardInterrupt):
         frame.to_csv(tmp_path / "a.csv")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+    with pytest.raises(FileExistsError, match="is there: it stays"):
+        frame.to_csv(tmp_path / "a.csv")

@@ -34,6 +34,7 @@ def given(request, tmp_path):
         if request.param == "frame":
             return Frame(columns)
         path = tmp_path / f"data.{request.param}"
+        path.unlink(missing_ok=True)
         if request.param == "csv":
             Frame(columns).to_csv(path)
         else:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from audit.claims import PureDP
 from audit.results.files import read_json, write_json
+from audit.results.plots import save_figure
 from tests.audit.cli.desk import BUGGY, OWN, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, save_outputs
 from tests.audit.results.test_folder import entry
 from tests.helpers import audited, estimated, replayed
@@ -118,8 +119,7 @@ def test_a_figure_is_drawn_again_for_whoever_came_meanwhile(
 
 
 def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("res").mkdir()
-    Path("res/audits.png").write_text("of yesterday")
+    save_figure(Figure(), Path("res/audits.png"))  # of yesterday
 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("latex could not\nbe found")

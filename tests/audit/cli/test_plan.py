@@ -88,7 +88,7 @@ def test_a_figure_is_drawn_from_the_plan(tmp_path, capsys, monkeypatch):
     assert list(curve.get_ydata()) == [plan_size(PureDP(1.0), violation=worse) for worse in VIOLATIONS]
 
 
-@pytest.mark.parametrize(("out", "words"), [("folder.svg", "out must be a file"), ("file/plan.svg", "file")])
+@pytest.mark.parametrize(("out", "words"), [("folder.svg", "is there, and is not a figure"), ("file/plan.svg", "file")])
 def test_a_figure_that_cannot_be_written_is_refused_before_the_work(plaudit, tmp_path, monkeypatch, out, words):
     monkeypatch.setattr("audit.planning.plan_table", lambda *_, **__: pytest.fail("it ran"))
     (tmp_path / "folder.svg").mkdir()

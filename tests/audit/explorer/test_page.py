@@ -168,11 +168,13 @@ def test_the_command_writes_a_page_and_writes_over_pages_only(desk, capsys):
         assert f'"opened":"{name}"' in Path("new/page.html").read_text("utf-8")
     Path("notes.html").write_text("mine")
     Path("link.html").symlink_to("new/page.html")
-    Path("folder").mkdir()
+    Path("folder.html").mkdir()
     before = contents(desk)
-    for name in ("notes.html", "link.html", "folder"):
+    for name in ("notes.html", "link.html", "folder.html"):
         assert plaudit("explore", "phsafe", "--html", name) == 2
-        error = f"plaudit: error: --html must name a new file, or a page of plaudit explore, got {name}\n"
+        error = (
+            f"plaudit: error: {name}: is there, and is not a page of plaudit explore: it stays, so name a new file\n"
+        )
         assert capsys.readouterr().err == error
     assert plaudit("explore", "phsafe", "--html", "page.txt") == 2
     assert capsys.readouterr().err == "plaudit: error: --html must name a file that ends in .html, got page.txt\n"

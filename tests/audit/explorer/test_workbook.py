@@ -167,13 +167,15 @@ def test_it_is_written_where_nothing_is(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("kept")
     written = contents(tmp_path)
     assert written == {"new/book.xlsx": b"a workbook", "file": b"kept"}
-    refuses(ValueError, f"--xlsx must name a new file, got {path}", explored.to_xlsx, path)
+    with pytest.raises(FileExistsError, match="is there: it stays"):
+        explored.to_xlsx(path)
     other = tmp_path / "book.csv"
     refuses(ValueError, f"--xlsx must name a file that ends in .xlsx, got {other}", explored.to_xlsx, other)
     with pytest.raises(OSError, match="file"):
         explored.to_xlsx(tmp_path / "file" / "book.xlsx")
     page = tmp_path / "page.html"  # it is not written if the workbook cannot be
-    refuses(ValueError, f"--xlsx must name a new file, got {path}", explored.show, html=page, xlsx=path)
+    with pytest.raises(FileExistsError, match="is there: it stays"):
+        explored.show(html=page, xlsx=path)
     assert contents(tmp_path) == written
 
 

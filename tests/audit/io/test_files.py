@@ -11,13 +11,15 @@ import shutil
 import stat
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from audit.io import files
-from audit.io.files import check_writable, creating, parsed_json, read_bytes, replacing, write_atomically
-from tests.helpers import refused
+from audit.io.files import Kind, check_writable, creating, parsed_json, read_bytes, replacing, write_atomically
+
+MINE = Kind("of mine", b"text")
 
 
 class Full(OSError):
@@ -51,7 +53,7 @@ def test_a_read_only_folder_is_found_before_the_work(read_only):
         with pytest.raises(PermissionError, match=str(read_only)):
             check_writable(folder)
         with pytest.raises(PermissionError, match=str(read_only)):
-            write_atomically(folder / "audit.json", "text")
+            write_atomically(folder / "audit.json", "text", MINE)
     assert os.listdir(read_only) == []
 
 
@@ -65,7 +67,7 @@ def test_a_folder_that_can_be_written_or_made_is_left_as_it_was(tmp_path, monkey
 
 
 def test_folders_are_not_made_in_each_other_without_end(tmp_path):
-    for write in (check_writable, lambda folder: write_atomically(folder / "audit.json", "text")):
+    for write in (check_writable, lambda folder: write_atomically(folder / "audit.json", "text", MINE)):
         write(tmp_path.joinpath(*["a"] * 100))
         with pytest.raises(ValueError, match="at most 100 folders may be new in each other, got 1"):
             write(tmp_path.joinpath("b", *["a"] * 1000))
@@ -88,10 +90,10 @@ def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="file"):
             check_writable(folder)
         with pytest.raises(OSError, match="file"):
-            write_atomically(folder / "audit.json", "text")
+            write_atomically(folder / "audit.json", "text", MINE)
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="folder"):
-        write_atomically(tmp_path / "folder", "text")
+        write_atomically(tmp_path / "folder", "text", MINE)
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
     assert (tmp_path / "file").read_text() == "kept"
 
@@ -106,7 +108,7 @@ def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):
 # Names and permissions
 
 
-@pytest.mark.parametrize("way", [replacing, creating])
+@pytest.mark.parametrize("way", [partial(replacing, kind=MINE), creating])
 @pytest.mark.parametrize(("private", "permissions"), [(False, 0o640), (True, 0o600)])
 def test_a_private_file_is_private_from_its_first_byte(tmp_path, way, private, permissions):
     former = os.umask(0o027)
@@ -122,25 +124,24 @@ def test_a_private_file_is_private_from_its_first_byte(tmp_path, way, private, p
 
 
 def test_a_private_file_in_the_place_of_another_is_private(tmp_path):
-    write_atomically(tmp_path / "a", "for all")
-    write_atomically(tmp_path / "a", "for me", private=True)
+    write_atomically(tmp_path / "a", "text for all", MINE)
+    write_atomically(tmp_path / "a", "text for me", MINE, private=True)
     assert mode(tmp_path / "a") == 0o600
 
 
-def test_a_link_is_replaced_and_never_followed(tmp_path, monkeypatch):
+def test_a_link_is_neither_replaced_nor_followed(tmp_path, monkeypatch):
     victim, link = tmp_path / "victim", tmp_path / "link"
-    victim.write_text("kept")
+    victim.write_text("text of mine")
     link.symlink_to(victim)
-    with pytest.raises(FileExistsError), creating(link) as file:
-        file.write(b"text")
-    assert link.is_symlink()
-    write_atomically(link, "text")
-    assert (victim.read_text(), link.read_text(), link.is_symlink()) == ("kept", "text", False)
+    for way in (creating, partial(replacing, kind=MINE)):
+        with pytest.raises(FileExistsError), way(link) as file:
+            file.write(b"text")
+    assert (victim.read_text(), link.is_symlink()) == ("text of mine", True)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)  # as if it had been foreseen
     (tmp_path / f".{'0' * 32}.part").symlink_to(victim)
     with pytest.raises(FileExistsError):
-        write_atomically(tmp_path / "new", "text")
-    assert victim.read_text() == "kept"
+        write_atomically(tmp_path / "new", "text", MINE)
+    assert victim.read_text() == "text of mine"
 
 
 def test_where_no_folder_can_be_synced_files_are(tmp_path, monkeypatch):
@@ -154,7 +155,7 @@ def test_where_no_folder_can_be_synced_files_are(tmp_path, monkeypatch):
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", only_files)
-    write_atomically(tmp_path / "new" / "a", "text")
+    write_atomically(tmp_path / "new" / "a", "text", MINE)
     assert ((tmp_path / "new" / "a").read_text(), len(synced)) == ("text", 1)
 
 
@@ -185,8 +186,8 @@ def test_no_pipe_or_device_is_written_over(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/null")
     for name in ("pipe", "link"):
-        with refused(ValueError, f"{tmp_path / name} must be a file to be written over, got a pipe or a device"):
-            write_atomically(tmp_path / name, "text")
+        with pytest.raises(FileExistsError, match="is there, and is not of mine"):
+            write_atomically(tmp_path / name, "text", Kind("of mine"))
     assert (sorted(os.listdir(tmp_path)), (tmp_path / "pipe").is_fifo()) == (["link", "pipe"], True)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audit.io import temporary
-from audit.io.files import creating, write_atomically
+from audit.io.files import Kind, creating, write_atomically
 from audit.io.temporary import SPILLED, STAGED, cleaned, held, look_for_left, take_left, temporary_folder
 
 PART, HEX = f".{'0a' * 16}.part", "0a" * 8
@@ -73,10 +73,11 @@ def test_what_was_left_is_removed_and_nothing_else(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from audit.io.files import replacing
+from audit.io.files import Kind, replacing
 from audit.io.temporary import SPILLED, STAGED, temporary_folder
 here = Path(sys.argv[1])
-with replacing(here / "a") as file, temporary_folder(STAGED, here) as one, temporary_folder(SPILLED, here) as other:
+folders = temporary_folder(STAGED, here), temporary_folder(SPILLED, here)
+with replacing(here / "a", Kind("a")) as file, folders[0] as one, folders[1] as other:
     for path in (one, other):
         (path / "rows").write_bytes(bytes(1000))
     file.write(bytes(1500))
@@ -95,8 +96,8 @@ def test_what_a_living_process_has_stays_until_it_is_killed(tmp_path):
         assert (take_left(), list(cleaned(tmp_path))) == ([], [])
         process.kill()
     assert (sorted(os.listdir(tmp_path)), len(names)) == (names, 3)
-    write_atomically(tmp_path / "b", "text")  # the next run
-    write_atomically(tmp_path / "c", "text")
+    write_atomically(tmp_path / "b", "text", Kind("a"))  # the next run
+    write_atomically(tmp_path / "c", "text", Kind("a"))
     words, way = "left by a run that was killed: 3 files, 3.5 kB", f"`plaudit doctor --clean {tmp_path}`"
     assert take_left() == [f"{words}; {way} removes what may be personal data"]
     assert sorted(size for _, size in cleaned(tmp_path)) == ["1 kB", "1 kB", "1.5 kB"]
@@ -143,7 +144,7 @@ def test_without_locks_nothing_is_taken_for_left(tmp_path, monkeypatch):
     monkeypatch.setattr(temporary, "LOCKS", False)
     paths = left(tmp_path)
     with temporary_folder(SPILLED, tmp_path):
-        write_atomically(tmp_path / "a", "text")
+        write_atomically(tmp_path / "a", "text", Kind("a"))
         assert (list(cleaned(tmp_path)), take_left()) == ([], [])
     assert set(tmp_path.iterdir()) == {*paths, tmp_path / "a"}
 

@@ -57,6 +57,7 @@ def saved(tmp_path):
 @given(VALUES)
 def test_what_is_written_is_read(tmp_path_factory, values):
     path = tmp_path_factory.getbasetemp() / "values.json"
+    path.unlink(missing_ok=True)
     write_json(path, values)
     again = read_json(path)
     assert again == values
@@ -74,9 +75,9 @@ def test_a_file_is_plain_json_with_schema_and_checksum(saved):
 
 def test_what_json_has_no_word_for_becomes_what_it_has(tmp_path):
     levels = {2: "county", 10: "state", None: "nation"}
-    write_json(tmp_path / "a.json", {"large": 10**1000, "numpy": np.float64(1 / 3), "tuple": (1, 2), "levels": levels})
+    write_json(tmp_path / "a.json", {"large": 10**300, "numpy": np.float64(1 / 3), "tuple": (1, 2), "levels": levels})
     again = read_json(tmp_path / "a.json")
-    assert (again["large"], again["numpy"], again["tuple"]) == (10**1000, 1 / 3, [1, 2])
+    assert (again["large"], again["numpy"], again["tuple"]) == (10**300, 1 / 3, [1, 2])
     assert again["levels"] == {"2": "county", "10": "state", "null": "nation"}
 
 
@@ -120,7 +121,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(error):
-        write_json(path, {"kind": "other"})
+        write_json(path, {**SMALL, "kind": "audit", "other": 1})
     monkeypatch.undo()
     assert os.listdir(tmp_path) == ["audit.json"] * existing
     if existing:
@@ -137,7 +138,7 @@ def test_a_reader_meets_the_old_file_or_the_new_one(saved, monkeypatch):
 
     monkeypatch.setattr(os, "replace", watched)
     before = saved.read_bytes()
-    write_json(saved, {"kind": "other"})
+    write_json(saved, {**SMALL, "kind": "audit", "other": 1})
     assert seen == [(before, saved.read_bytes())]
 
 
@@ -173,7 +174,7 @@ def test_no_damage_changes_a_value(saved, record_property):
         (b"[1]", "is not a result file: it has no checksum"),
         (b'{"sha256": "", "a": NaN}', "is not a result file: Out of range float values"),
         (b'{"sha256": "", "a": "\\ud800"}', "is not a result file: half of a surrogate pair is no text"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "is not a result file: Exceeds the limit"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "is not a result file: a number must have at most 308 digits, got 5000"),
         (b"[" * 100_000, "is not a result file: it is nested too deeply"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "is not a result file: it is nested too deeply"),
         (b'{"a": 1} {"b": 2}', "is not a result file: Extra data"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.claims import PureDP
-from audit.results.files import create_json, read_json, write_json
+from audit.results.files import read_json, save_json, write_json
 from audit.results.folder import name_in_files, read_audits, read_results, save_result
 from tests.helpers import audited, estimated, refused_like, replayed
 
@@ -50,7 +50,9 @@ def test_another_audit_of_the_same_name_gets_the_next_name(tmp_path):
     assert names(tmp_path / "new") == sorted(path.name for path in paths)
     for path, result in zip(paths, results, strict=True):
         assert held(path) == result.to_dict()
-    other = save_result(audited(), tmp_path / "new", "mine:noisy-2")  # the name that another has already taken
+    other = save_result(
+        audited(seed_entropy=9), tmp_path / "new", "mine:noisy-2"
+    )  # the name that another has already taken
     assert other.name == "mine-noisy-2-2.json"
 
 
@@ -123,7 +125,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, step):
 
     monkeypatch.setattr(os, step, fail)
     try:
-        create_json(tmp_path / "a.json", {"kind": "audit"})
+        save_json(tmp_path / "a.json", {"kind": "audit"})
     except KeyboardInterrupt:
         assert names(tmp_path) == []
     else:

@@ -18,7 +18,7 @@ import pytest
 import audit.testing.assertions  # noqa: F401 - loaded once, not by every project within this process
 from audit.claims import PureDP
 from audit.results import AuditResult
-from audit.results.files import read_json
+from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits
 from audit.testing.plugin import _closing_line, _quoted
 from tests.helpers import audited
@@ -542,8 +542,9 @@ def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, valu
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("", "must be a file, got ''"),
-        ("/dev/full", "must be a file, got '/dev/full'"),
+        ("", "must be a file that can be written, got '': is there, and is not a file of plaudit with the session: "),
+        ("/dev/full", "must be a file that can be written, got '/dev/full': is there, and is not a file of plaudit"),
+        ("test_it.py", "must be a file that can be written, got 'test_it.py': is there, and is not a file of plaudit"),
         ("missing/audits.json", "must be in a folder that is there, got 'missing/audits.json'"),
         pytest.param(
             "/proc/audits.json", "must be a file that can be written, got '/proc/audits.json': ", marks=pytest.mark.slow
@@ -554,7 +555,7 @@ def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, valu
     ],
 )
 def test_a_report_that_cannot_be_written_is_refused_before_any_test(pytester, path, rule):
-    pytester.makepyfile("raise RuntimeError('collected')")
+    pytester.makepyfile(test_it="raise RuntimeError('collected')")
     result = run(pytester, "--audit-report", path)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     (line,) = filter(None, result.errlines)
@@ -567,11 +568,11 @@ def test_a_report_that_cannot_be_written_is_refused_before_any_test(pytester, pa
 def test_collecting_and_finding_nothing_leave_no_trace(pytester):
     pytester.makepyfile(test_light=SHARING, test_plain="def test_one():\n    pass\n")
     report = pytester.path / "audits.json"
-    report.write_text("as it was")
+    write_json(report, {"kind": "session", "of": "yesterday"})
     result = run(pytester, "--collect-only", "--audit-report", "audits.json")
     assert result.ret == 0
     assert closing_line(result) == ""
-    assert report.read_text() == "as it was"
+    assert read_json(report) == {"kind": "session", "of": "yesterday"}
     result = run(pytester, "test_plain.py", "--audit-report", "audits.json")
     assert closing_line(result) == ""
     assert read_json(report)["audits"] == []
@@ -581,14 +582,14 @@ def test_collecting_and_finding_nothing_leave_no_trace(pytester):
 def test_a_session_that_is_ended_from_within_leaves_no_report(pytester):
     """Its exit code may be any, as here; the report is what says that it came to its end."""
     report = pytester.path / "audits.json"
-    report.write_text("of yesterday")
+    write_json(report, {"kind": "session"})  # of yesterday
     pytester.makepyfile("import os\ndef test_one():\n    os._exit(0)\n")
     assert pytester.runpytest_subprocess(*STRICT, "--audit-report", "audits.json").ret == 0
     assert not report.exists()
 
 
 def test_a_report_that_cannot_be_replaced_is_refused(pytester, monkeypatch):
-    (pytester.path / "audits.json").write_text("of yesterday")
+    write_json(pytester.path / "audits.json", {"kind": "session"})  # of yesterday
 
     def refused(path, missing_ok=False):
         raise PermissionError(1, "Operation not permitted", str(path))
