@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-import math
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -165,7 +165,7 @@ def mechanism_name(mechanism: Callable[..., Any]) -> str:
 def plain_parameters(mechanism: Mechanism) -> dict[str, Any]:
     """Public attributes of a mechanism that are plain values, as JSON holds them; of paths no more than the name."""
     return {
-        key: str(value) if isinstance(value, float) and not math.isfinite(value) else _unplaced(value)
+        key: _unplaced(value) if isinstance(value, str) or abs(value) <= sys.float_info.max else str(value)
         for key, value in getattr(mechanism, "__dict__", {}).items()
         if isinstance(value, int | float | str) and not key.startswith("_")
     }

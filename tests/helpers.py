@@ -241,6 +241,12 @@ def plaudit(*arguments):
     return stop.value.code
 
 
+def anew(name):
+    """The path of a file that is there no more, for what replaces nothing."""
+    Path(name).unlink(missing_ok=True)
+    return name
+
+
 def rows_of(path):
     """The rows of a CSV file, by the names of its columns."""
     with path.open(encoding="utf-8", newline="") as file:

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from audit.arguments import LARGEST, fraction
+from audit.arguments import fraction
 from audit.claims import Claim, Relation
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import save_json
 from audit.results.formatting import line, plain_number, power, scale_of
 from audit.results.notebook import Reported, audit_html, frame
-from audit.results.plain import check_basis, check_counts, check_other, number, read, typed
+from audit.results.plain import Basis, check_counts, check_other, number, read, typed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -307,7 +307,7 @@ class AuditResult(Reported):
         """
         complete = {**ADDED, **values} if isinstance(values, dict) else values
         result = cls(**read(cls, complete, "audit", claims=("claim", "measured"), numbers=NUMBERS, lists=LISTS))
-        check_basis(result.basis)
+        typed(Basis, result.basis)
         typed(_Provenance, result.provenance)
         check_counts(result.counts)
         for other in result.others:
@@ -315,9 +315,6 @@ class AuditResult(Reported):
         if result.support is not None:
             _check_witness(result.support)
         fraction("confidence", result.confidence)
-        if not (1 <= result.size < LARGEST and 1 <= result.distance < LARGEST):
-            got = f"{result.size} and {result.distance}"
-            raise ValueError(f"size and distance must be at least 1 and below 2**53, got {got}")
         if type(result.claim) is not type(result.measured):
             kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
             raise ValueError(f"claim and measured must be of one family, got {kinds}")

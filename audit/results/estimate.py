@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.arguments import fraction
 from audit.io.html import as_facts
 from audit.results.formatting import CONFIDENTIAL, number_of, percent, plain_number
 from audit.results.notebook import Reported, frame
@@ -160,6 +161,7 @@ class LossEstimate(Reported):
             raise ValueError(f"an estimate has a field of the wrong type: {error}") from None
         if len(sizes := {values[name].size for name in CURVE}) != 1:
             raise ValueError(f"{', '.join(CURVE)} must be of one length, got {sorted(sizes)}")
+        fraction("confidence", values["confidence"])
         return cls(**typed(cls, values | {"assumptions": tuple(values["assumptions"])}))
 
 

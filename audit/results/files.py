@@ -74,7 +74,7 @@ def read_json(path: Path) -> dict[str, Any]:
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
         raise ValueError(f"{path} is not a result file: {reason.splitlines()[0]}") from None
     schema = body.pop("schema", None)
-    if schema not in range(1, SCHEMA + 1):
+    if type(schema) is not int or schema not in range(1, SCHEMA + 1):
         raise ValueError(f"{path} must have schema 1 to {SCHEMA}, got {schema!r}")
     if not intact:
         raise ValueError(f"{path} does not match its checksum: it was changed after it was written")

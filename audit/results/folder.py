@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from audit.results.audit_result import AuditResult, Verdict
 from audit.results.estimate import LossEstimate
 from audit.results.files import read_json, save_json
+from audit.results.numbers import check_numbers
 from audit.results.replayed import ReplayRecord
 
 __all__ = ["Results", "audits_of_session", "name_in_files", "read_audits", "read_results", "save_result"]
@@ -114,6 +115,7 @@ def _read(path: Path) -> list[tuple[str, Saved, bool]]:
     try:
         values: dict[str, Any] = read_json(path)
         if values.get("kind") == "session":
+            check_numbers(values)
             return list(audits_of_session(values.get("audits")))
         return [(path.stem, KINDS.get(str(values.get("kind")), AuditResult).from_dict(values), False)]
     except ValueError as error:

@@ -9,10 +9,10 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-from audit.arguments import LARGEST
 from audit.claims import claim_from_dict
+from audit.results.numbers import check_numbers
 
-__all__ = ["check_basis", "check_counts", "check_other", "fields_of", "number", "read", "typed"]
+__all__ = ["Basis", "check_counts", "check_other", "fields_of", "number", "read", "typed"]
 
 FINITE = sys.float_info.max
 
@@ -27,6 +27,7 @@ def fields_of(cls: type, values: Any, kind: str, *, lists: Sequence[str] = ()) -
     for name in lists:
         if not isinstance(values[name], list):
             raise ValueError(f"{name} must be a list, got {values[name]!r}")
+    check_numbers(values)
     return {name: values[name] for name in names}
 
 
@@ -83,7 +84,7 @@ def _is_of(value: Any, hint: Any) -> bool:
     return kind not in (list, tuple) or all(_is_of(entry, inside[0]) for entry in value)
 
 
-class _Basis(TypedDict, total=False):
+class Basis(TypedDict, total=False):
     """What methods read besides the counts, where they do; one from elsewhere may read more."""
 
     share: int | float
@@ -130,19 +131,10 @@ def check_counts(counts: dict[str, dict[str, int]]) -> None:
             raise ValueError(f"counts on {name} must be parts of its runs, got {str(side)[:80]}")
 
 
-def check_basis(basis: dict[str, Any]) -> None:
-    """Refuse numbers that no method has written: of another type, or too large."""
-    typed(_Basis, basis)
-    for name, value in basis.items():
-        for entry in value if isinstance(value, list) else [value]:
-            if isinstance(entry, int | float) and not abs(entry) < LARGEST:
-                raise ValueError(f"{name} must be finite and below 2**53 in size, got {entry!r}")
-
-
 def check_other(other: dict[str, Any]) -> None:
     """Refuse an event that was counted besides, of which something is missing or no method has written it."""
     typed(_Other, other)
     if missing := _Other.__required_keys__ - other.keys():
         raise ValueError(f"each of others must have {', '.join(sorted(missing))}")
-    check_basis(other["basis"])
+    typed(Basis, other["basis"])
     check_counts(other["counts"])

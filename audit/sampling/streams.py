@@ -6,6 +6,8 @@ import enum
 
 import numpy as np
 
+from audit.io.files import DIGITS
+
 __all__ = ["Phase", "Seed", "entropy_of", "halves", "seed_sequence", "stream"]
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
@@ -37,6 +39,8 @@ def seed_sequence(rng: Seed) -> np.random.SeedSequence:
         raise TypeError(f"rng must be None, an integer, a Generator or a SeedSequence, got {rng!r}")
     if rng < 0:
         raise ValueError(f"rng must not be a negative integer, got {rng}")
+    if rng >= 10**DIGITS:
+        raise ValueError(f"rng must have at most {DIGITS} digits, got one of {rng.bit_length()} bits")
     return np.random.SeedSequence(int(rng))
 
 

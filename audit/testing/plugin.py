@@ -213,8 +213,8 @@ def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 def _integer(text: str, *, least: int, reason: str = "") -> int:
     try:
-        number = int(text)
-    except ValueError:
+        float(number := int(text))  # as JSON holds it
+    except (ValueError, OverflowError):
         number = least - 1
     if number < least:
         because = reason and f" ({reason})"

@@ -10,7 +10,7 @@ import pytest
 from audit.results.folder import read_results
 from audit.review.verify import verify_result
 from tests.fuzz.holding import FOREIGN
-from tests.fuzz.spoiling import signed
+from tests.fuzz.spoiling import places, signed
 
 AUDITS = ("old/count", "old/early", "old/outputs", "old/zcdp", "new/count", "new/early", "new/outputs", "again/gdpc")
 OTHERS = ("old/estimate", "old/replay", "session")
@@ -113,7 +113,7 @@ OF_AUDITS = {
     "counts of one database": (changed("counts", to=lambda old: {"x": old["x"]}), REFUSED),
     "a negative count": (changed("counts", "x", "runs", to=-1), REFUSED),
     "half a run": (changed("counts", "x", "runs", to=0.5), REFUSED),
-    "more runs than any number holds": (changed("counts", "x", "runs", to=2**70), UNPROVED),
+    "more runs than any number holds": (changed("counts", "x", "runs", to=2**70), REFUSED),
     "a count that is a truth value": (changed("counts", "x", "runs", to=True), REFUSED),
     "a count in words": (changed("counts", "x", "runs", to="131"), REFUSED),
     "a verdict alone": (changed("verdict", to=lambda old: "violated" if old != "violated" else "not refuted"), REFUSED),
@@ -216,6 +216,32 @@ def test_a_file_of_another_form_is_refused(name, desk, tmp_path, record_property
     made = {kind: becomes(tmp_path / "forged.json", text, whole) for kind, text in texts.items()}
     record_property("tried", len(made))
     assert made == dict.fromkeys(texts, REFUSED)
+
+
+SIGNED = {"weights", "at", "loss", "low", "high", "value", "interval"}
+
+
+@pytest.mark.reliability(9)
+@pytest.mark.parametrize("name", [*AUDITS, *OTHERS])
+def test_every_number_is_checked_where_it_is_read(name, desk, tmp_path, record_property):
+    """Too large, none, negative, half a count, a truth value: in each place of the file."""
+    whole, made = forged(desk, name), {}
+    for *way, last in places(whole)[1:]:
+        inside = whole
+        for key in way:
+            inside = inside[key]
+        old, names = inside[last], {*way, last}
+        if type(old) not in (int, float) or (str(last).startswith("bin ") and not last.endswith("0")):
+            continue
+        wrong = [10**400, float("nan")]
+        if "mechanism" not in names:  # whose numbers are its own
+            wrong += [True] + [-1] * (not names & SIGNED) + [old + 0.5] * isinstance(old, int) * (not names & {"lag"})
+        for number in wrong:
+            inside[last] = number
+            made[*way, last, f"{number}"[:5]] = becomes(tmp_path / "forged.json", signed(whole), whole)
+        inside[last] = old
+    record_property("tried", len(made))
+    assert {place: outcome for place, outcome in made.items() if outcome != REFUSED} == {}
 
 
 @pytest.mark.reliability(9)

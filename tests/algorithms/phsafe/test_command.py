@@ -19,7 +19,7 @@ from algorithms.systems import systems
 from algorithms.tables.frames import Frame
 from tests.algorithms.releases import all_but_reading, record
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
-from tests.helpers import beside_reading, contents, plaudit, refused_by
+from tests.helpers import anew, beside_reading, contents, plaudit, refused_by
 
 DONE, USAGE, INTERRUPTED = 0, 2, 130
 FILES = tuple(path.name for path in PATHS)
@@ -177,7 +177,7 @@ def write_ordinary(homes):
     for name, named in zip(FRAMES, (persons, units, geo), strict=True):
         frame = getattr(homes, name)
         given = {mine: [words.get(c, {}).get(str(v), v) for v in frame[c]] for mine, c in named.items()}
-        Frame({"home": frame["MAFID"] - 10**8, **given}).to_csv(f"{name}.csv")
+        Frame({"home": frame["MAFID"] - 10**8, **given}).to_csv(anew(f"{name}.csv"))
     Path("recode.json").write_text(json.dumps(RECODE))
 
 
@@ -221,7 +221,7 @@ def test_a_rule_is_told_in_one_line_with_the_columns_and_homes_of_the_file(phsaf
     write_ordinary(synthetic_households(100, rng=3, states=2, sex=True))
     given = columns(Path(f"{name}.csv"))
     given[column][0], home = value, given["home"][0]
-    Frame(given).to_csv(f"{name}.csv")
+    Frame(given).to_csv(anew(f"{name}.csv"))
     line = refused_by(phsafe, *command(*OWN, config="us"))[-1]
     assert line.partition("; units: TEN")[0] == message.replace("HOME", home)
 
@@ -233,7 +233,7 @@ def test_couples_that_contradict_themselves_are_counted_before_the_release(phsaf
     assert (code, beside_reading(err)) == (DONE, [])
     given = columns(Path("persons.csv"))
     given["related"] = [RELATED["21"] if word == RELATED["23"] else word for word in given["related"]]
-    Frame(given).to_csv("persons.csv")
+    Frame(given).to_csv(anew("persons.csv"))
     sexes = dict[str, list[str]]()
     for home, word, sex in zip(given["home"], given["related"], given["sex"], strict=True):
         if word in (RELATED["20"], RELATED["21"]):
@@ -310,7 +310,7 @@ def test_options_that_are_wrong(phsafe, arguments, message):
         (("--tau", "PH3=4.5"), "--tau must be a whole number, got 'PH3=4.5'"),
         (("--tau", "PH3=4", "--tau", "PH3=5"), "--tau must name a query once, got PH3 twice"),
         (("--margin", "PH3:state_A-G"), "--margin is written as PH3:state_A-G=20, got 'PH3:state_A-G'"),
-        (("--save", "config.json"), "--save must name a new file, got config.json"),
+        (("--save", "config.json"), "config.json: is there: it stays, so name a new file"),
     ],
 )
 def test_settings_that_are_wrong_are_refused_before_they_are_saved(desk, capsys, arguments, message):
@@ -328,7 +328,7 @@ def test_households_that_are_wrong(phsafe, broken):
     given = columns(Path("persons.csv"))
     for column, value in broken.items():
         given[column][3:10] = [value] * 7
-    Frame(given).to_csv("persons.csv")
+    Frame(given).to_csv(anew("persons.csv"))
     (line,) = refused_by(phsafe, *command())
     age, *related = line.split("; persons: ")
     assert age.startswith("persons: QAGE must be a whole number of 0 to 115; 7 rows broke it, such as '116' in MAFID ")

@@ -20,7 +20,7 @@ from algorithms.topdown import preset
 from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.presets import PRESETS, SETTINGS, settings_of
 from audit.claims import ZCDP, PureDP
-from tests.helpers import beside_reading, contents, plaudit, refused_by
+from tests.helpers import anew, beside_reading, contents, plaudit, refused_by
 
 AGES = ["0-17", "18-64", "65+"]
 ATTRIBUTES = {"sex": ["female", "male"], "age": AGES}
@@ -123,7 +123,7 @@ def test_a_file_says_all_that_a_preset_says(release):
 def test_columns_that_are_not_released_are_named_before_the_release(release):
     people = [line.split(",") for line in Path("persons.csv").read_text().split()]
     rows = [(*row, "7") for row in people[1:]]
-    Frame.from_rows(("state", "county", "sex", "age", "income"), rows).to_csv("persons.csv")
+    Frame.from_rows(("state", "county", "sex", "age", "income"), rows).to_csv(anew("persons.csv"))
     code, _, err = release("--epsilon", "1", "--seed", "1")
     assert (code, beside_reading(err)) == (0, ["not released: income"])
 

@@ -37,7 +37,7 @@ from audit.io.text import from_cell
 from tests.benchmarks.census import one_release
 from tests.benchmarks.measuring import in_a_process
 from tests.fuzz.holding import FOREIGN
-from tests.helpers import beside_reading, contents, plaudit, refused_by, refuses, rows_of
+from tests.helpers import anew, beside_reading, contents, plaudit, refused_by, refuses, rows_of
 
 DONE, USAGE = 0, 2
 MODULE, ESTIMATE = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "estimate"))
@@ -684,7 +684,9 @@ def test_with_a_list_one_record_does_not_change_the_areas(topdown):
     for listed in (["--geo", "geo.csv"], []):
         found = []
         for county in ("1", "2"):  # of one person, the only one in county 2 of state 10
-            Frame({**MICRO, "county": ["1", county, "1", "1"], "persons": ["40", "1", "12", "1"]}).to_csv("persons.csv")
+            Frame({**MICRO, "county": ["1", county, "1", "1"], "persons": ["40", "1", "12", "1"]}).to_csv(
+                anew("persons.csv")
+            )
             code, out, err = topdown(*arguments("--rho", "60", *listed, out=f"{len(listed)}{county}"))
             assert (code, beside_reading(err)) == (DONE, [])
             read = (
@@ -733,7 +735,7 @@ def test_facilities_bound_who_lives_where(topdown):
     rule = "the data must keep every constraint before any noise, and break persons by facilities: household in 1 must"
     assert refused_by(topdown, *given)[-1] == f"{rule} be from 3 to 297, got 300"
     more = {"county": [1, 1, 2, 2], "district": [1, 2, 1, 2], "hhgq": [*kinds, "household"], "count": [4, 3, 1, 1]}
-    Frame(more).to_csv("units.csv")  # district 2 of county 2 has one unit, a vacant one
+    Frame(more).to_csv(anew("units.csv"))  # district 2 of county 2 has one unit, a vacant one
     assert refused_by(topdown, *given)[-1].endswith("which has those without persons too; got 1 other, such as '2 / 2'")
     Frame({name: more[name] for name in ("county", "district")}).to_csv("geo.csv")
     vacant = refused_by(topdown, *given, "--geo", "geo.csv")[-1]  # 1940 counted no vacant units

@@ -150,6 +150,8 @@ def test_a_generator_is_advanced():
 def test_other_seeds_are_refused(rng):
     with pytest.raises(TypeError, match="rng must be None, an integer, a Generator or a SeedSequence, got "):
         seed_sequence(rng)
+    with pytest.raises(ValueError, match="rng must have at most 308 digits, got one of 1024 bits"):
+        seed_sequence(10**308)
     with pytest.raises(ValueError, match="rng must not be a negative integer, got -1"):
         seed_sequence(-1)
 

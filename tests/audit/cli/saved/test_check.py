@@ -14,6 +14,7 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits
 from tests.audit.cli.desk import NO_POWER, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, results, strict
+from tests.fuzz.spoiling import signed
 from tests.helpers import audited
 
 
@@ -65,6 +66,14 @@ def test_a_damaged_file_is_refused_by_name(plaudit: Command, out: Path) -> None:
     (out / "gdpc.json").unlink()
     write_json(out / "gdpc.json", direct_loss([0, 1, 1], [0, 0, 1], 0, at=[1]).to_dict())
     assert refused(plaudit("check", "out"), "out must hold saved audits or replays, got estimates only")
+
+
+@pytest.mark.parametrize("command", ["check", "report", "verify", "compare out"])
+def test_a_number_that_no_audit_has_is_one_line_of_every_command(plaudit: Command, out: Path, command: str) -> None:
+    values = read_json(out / "gdpc.json")
+    values["others"] = [{**values, "measured": 0.1, "counts": {"x": {"runs": 10**400}, "y": {"runs": 10**400}}}]
+    (out / "gdpc.json").write_text(signed(values))
+    assert refused(plaudit(*command.split(), "out"), "a number must have at most 308 digits, got 401")
 
 
 def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) -> None:
