@@ -17,7 +17,7 @@ import typer
 
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import with_options
-from audit.io.temporary import LOCKS, cleaned
+from audit.io.temporary import LOCKS, cleaned, look_for_left
 from audit.io.text import printable
 
 __all__: list[str] = []
@@ -40,6 +40,8 @@ def doctor(
         return _clean(folders or [Path(), Path(tempfile.gettempdir())])
     if folders:
         raise ValueError(f"folders go with --clean, got {folders[0]}")
+    for folder in (Path(), Path(tempfile.gettempdir())):
+        look_for_left(folder)  # named as the command ends
     terminal = console()
     for heading, facts in (
         ("Installation", _installation()),

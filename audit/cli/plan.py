@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.exits import NO_POWER, WITHIN
+from audit.cli.exits import exit_code
 from audit.cli.inputs.options import WHOLE, with_options
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def plan(
         _show(promise, plan, violation, seconds_per_run)
         if out is not None:
             print(printable(f"Figure: {out}"))
-    return WITHIN if detected else NO_POWER
+    return exit_code([] if detected else ["no power"])
 
 
 def _show(promise: Claim, plan: dict[str, Any], violation: float, seconds_per_run: float | None) -> None:

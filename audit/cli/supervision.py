@@ -15,10 +15,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 from audit.cli.exits import INTERRUPTED, USAGE, complain
+from audit.io.temporary import look_for_left, looked_at, take_left
 
 __all__ = ["expect", "heed_endings", "supervised"]
 
@@ -35,6 +37,7 @@ class _Report(ctypes.Structure):
         ("deadline", ctypes.c_double),  # on the monotonic clock; 0 if there is none
         ("seconds", ctypes.c_double),  # from when it was set to the deadline
         ("advice", ctypes.c_char * 2**14),  # to whoever is told that the command ended before it had finished
+        ("folders", ctypes.c_char * 2**14),  # a line each: where it may leave what is temporary
     )
 
 
@@ -46,6 +49,10 @@ def supervised(work: Callable[[], None], name: str) -> None:
     if not hasattr(os, "fork"):  # nothing is watched there
         work()
         return
+    import resource  # not on every system
+
+    # A core would hold the data; whatever the command starts inherits the limit.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     _open_standard_streams()
     watched = {signal.SIGCHLD, signal.SIGALRM}
     watched |= {one for one in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(one) != signal.SIG_IGN}  # as by nohup
@@ -72,10 +79,16 @@ def supervised(work: Callable[[], None], name: str) -> None:
         os.register_at_fork(after_in_child=lambda: _answer_endings(signal.SIG_DFL))  # without a word
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _reports[os.getpid()] = report
+        looked_at.append(lambda folder: _note(report, folder))
         _finish(work)
     code = _watch(child, report, watched, name)
     os.kill(guard, signal.SIGKILL)
     os.waitpid(guard, 0)
+    if not report.code:
+        for folder in os.fsdecode(report.folders).split("\n")[:-1]:
+            look_for_left(Path(folder))
+        for words in take_left():
+            complain(f"{name}: {words}")
     sys.exit(code)
 
 
@@ -109,6 +122,13 @@ def heed_endings() -> None:
         raise KeyboardInterrupt
 
     _answer_endings(interrupt)
+
+
+def _note(report: _Report, folder: Path) -> None:
+    """Tell the parent of a folder that is written into, if there is room."""
+    folders = report.folders + os.fsencode(folder) + b"\n"
+    if len(folders) < _Report.folders.size:
+        report.folders = folders
 
 
 def _answer_endings(action: signal.Handlers | Callable[[int, FrameType | None], None]) -> None:

@@ -23,7 +23,18 @@ LOCKS = find_spec("fcntl") is not None  # not on every system: nothing is taken 
 if LOCKS:
     import fcntl
 
-__all__ = ["LOCKS", "SPILLED", "STAGED", "cleaned", "held", "look_for_left", "part_of", "take_left", "temporary_folder"]
+__all__ = [
+    "LOCKS",
+    "SPILLED",
+    "STAGED",
+    "cleaned",
+    "held",
+    "look_for_left",
+    "looked_at",
+    "part_of",
+    "take_left",
+    "temporary_folder",
+]
 
 SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
 FILE, FOLDER = re.compile(r"\.[0-9a-f]{32}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)})[0-9a-f]{{16}}")
@@ -34,7 +45,8 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 Made = TypeVar("Made")
 
-_left: dict[Path, str] = {}  # what was found in folders that a command has written into, in words
+looked_at: list[Callable[[Path], None]] = []  # told of each folder that a command writes into
+_left: dict[Path, list[str]] = {}  # what was found in them, in words
 
 
 def part_of(path: Path) -> Path:
@@ -78,25 +90,28 @@ def held(path: Path, make: Callable[[], Made]) -> tuple[Made, int | None]:
 
 
 def look_for_left(folder: Path) -> None:
-    """Look, once a command, for what killed runs have left in a folder that is written into."""
+    """Look, once a command, where a folder that is written into leads, and for what killed runs have left in it."""
     folder = Path(os.path.abspath(folder))
-    if folder in _left:
+    if folder in _left or any(map(FOLDER.fullmatch, folder.parts)):
         return
-    sizes, words = [], ""
+    for told in looked_at:
+        told(folder)
+    sizes, words = list[int](), []
+    if (real := os.path.realpath(folder)) not in (str(folder), os.path.realpath(tempfile.gettempdir())):
+        words.append(f"{folder} leads through a link: what is written there is in {real}")
     for path, lock in _left_in(folder):
-        sizes.append(_sizes(path))
+        sizes += _sizes(path)
         os.close(lock)
     if sizes:
-        number = sum(map(len, sizes))
-        many = f"{number} file{'s' * (number != 1)}, {in_bytes(sum(map(sum, sizes)))}"
+        many = f"{len(sizes)} file{'s' * (len(sizes) != 1)}, {in_bytes(sum(sizes))}"
         clean = f"`plaudit doctor --clean {shlex.quote(str(folder))}` removes what may be personal data"
-        words = f"left by a run that was killed: {many}; {clean}"
+        words.append(f"left by a run that was killed: {many}; {clean}")
     _left[folder] = words
 
 
 def take_left() -> list[str]:
-    """Return in words what `look_for_left` has found, a line a folder, and forget it."""
-    found = [words for words in _left.values() if words]
+    """Return in words what `look_for_left` has found, and forget it."""
+    found = [one for words in _left.values() for one in words]
     _left.clear()
     return found
 

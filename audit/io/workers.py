@@ -6,6 +6,7 @@ ever where the scheduler has given up a task; its way to ray sends everything ag
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle  # noqa: TID251  of this very program, for workers that run its code anyway
 import threading
@@ -13,11 +14,13 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from typing import Any
 
 import joblib
+
+from audit.io.temporary import SPILLED, temporary_folder
 
 __all__ = ["OnDask", "OnRay", "Workers", "packed", "shielded"]
 
@@ -41,6 +44,17 @@ def shielded() -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
         yield lambda work: partial(_as_before, work, before)
     finally:
         _set(before)
+
+
+@cache
+def _share_in_own_folder(process: int) -> None:
+    """Let joblib put large arrays that workers read into a temporary folder of this process, until it ends.
+
+    Its own choice is memory (/dev/shm), under names that nobody looks for: there they stay if all processes are killed.
+    """
+    stack = ExitStack()
+    os.environ["JOBLIB_TEMP_FOLDER"] = str(stack.enter_context(temporary_folder(SPILLED)))
+    atexit.register(lambda: stack.close() if os.getpid() == process else None)
 
 
 def _as_before(work: Callable[..., Any], setting: str | None, *arguments: Any) -> Any:
@@ -82,6 +96,8 @@ class Workers:
     def _here(self, missing: dict[int, Any]) -> Iterator[tuple[int, Any]]:
         """Begin again with what a killed worker process has taken along."""
         deaths = 0
+        if not self.shared:
+            _share_in_own_folder(os.getpid())
         while missing:
             try:
                 with (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.exits import NO_POWER, VIOLATION, WITHIN
+from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import audits_in
 
@@ -42,7 +42,7 @@ def compare(
         print(json.dumps(_plain(comparison, schemas), indent=1, allow_nan=False))
     else:
         _show(comparison, schemas)
-    return VIOLATION if comparison.regressed else NO_POWER if comparison.weakened else WITHIN
+    return exit_code(["violated"] * comparison.regressed + ["no power"] * comparison.weakened)
 
 
 def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int]]:

@@ -13,7 +13,19 @@ from matplotlib.figure import Figure
 from audit.claims import PureDP
 from audit.results.files import read_json, write_json
 from audit.results.plots import save_figure
-from tests.audit.cli.desk import BUGGY, OWN, QUICK, USAGE, VIOLATION, WITHIN, Command, refused, save_outputs
+from tests.audit.cli.desk import (
+    BUGGY,
+    NO_POWER,
+    OWN,
+    QUICK,
+    USAGE,
+    VIOLATION,
+    WITHIN,
+    Command,
+    refused,
+    save_outputs,
+    save_persons,
+)
 from tests.audit.results.test_folder import entry
 from tests.helpers import audited, estimated, replayed
 
@@ -130,6 +142,25 @@ def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkey
     assert outcome.err == "plaudit: the figure audits.png could not be drawn: RuntimeError: latex could not be found\n"
     assert outcome.out.endswith("Saved in res/: one JSON file an audit.\n")
     assert os.listdir("res") == ["helper-buggy-cell-2.json"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("audit mine:noisy --data counts.csv --claim pure:1 --out linked/out", "report kept --out linked/a.html"),
+        *("plan pure:1 --out linked/a.svg", "explore counts --html linked/a.html", "replay gdpc --out linked"),
+        "release bottom-up --data persons.csv --areas state --spec spec.json --epsilon 1 --seed 1 --out linked/out",
+    ],
+)
+def test_where_a_linked_folder_leads_is_said(plaudit: Command, desk: Path, command: str) -> None:
+    save_persons()
+    audited().to_json("kept/a.json")
+    Path("real").mkdir()
+    Path("linked").symlink_to("real")
+    outcome = plaudit(*command.split())
+    assert (outcome.code in (WITHIN, NO_POWER), os.listdir("real") != []) == (True, True)
+    assert f"plaudit: {desk / 'linked'}" in outcome.err
+    assert f" leads through a link: what is written there is in {desk / 'real'}" in outcome.err
 
 
 # Estimates and replays beside audits

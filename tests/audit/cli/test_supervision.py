@@ -85,6 +85,22 @@ def test_only_a_verdict_that_was_reached_is_one(code: str) -> None:
     assert reason in err
 
 
+def test_no_core_is_written_and_what_is_left_is_named(tmp_path: Path) -> None:
+    """Of a command that a signal ends: what it starts has the limit, too."""
+    code = f"""
+from audit.io.temporary import STAGED, Path, temporary_folder
+subprocess.run([sys.executable, '-c', 'import resource as r; print(r.getrlimit(r.RLIMIT_CORE)[0])'])
+with temporary_folder(STAGED, Path({str(tmp_path)!r})) as staged:
+    (staged / 'rows').write_text('text')
+    os.kill(os.getpid(), signal.SIGSEGV)"""
+    with program(code.strip()) as ended:
+        out, err = ended.communicate(timeout=60)
+    assert (ended.returncode, out) == (USAGE, "0\n")
+    error, left = err.splitlines()
+    assert error == "program: error: the command was ended by SIGSEGV, before it had finished"
+    assert left.startswith("program: left by a run that was killed: 1 file, 4 bytes; `plaudit doctor --clean ")
+
+
 def state(process: int) -> str:
     """Return the letter that Linux has for what a process does; Z also for one that is no more."""
     try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import threading
+from pathlib import Path
 from types import ModuleType
 
 import joblib
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from audit.io.backends import on_backend
+from audit.io.temporary import FOLDER, _left_in
 from audit.io.workers import SAFE, UNSENT, Workers, _done, packed, shielded
 from tests.helpers import refused, refuses
 
@@ -32,8 +35,13 @@ def test_the_shield_is_there_while_workers_start_and_for_nothing_else(monkeypatc
 
 def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
     large = np.arange(1_000_000)
-    done = Workers(lambda place: (type(large).__name__, int(large[place]), os.getpid()), 2).finished([7, 8, 9])
-    assert [result[:2] for _, result in sorted(done)] == [("memmap", place) for place in (7, 8, 9)]
+    done = Workers(lambda place: (int(large[place]), large.filename), 2).finished([7, 8, 9])
+    results = [result for _, result in sorted(done)]
+    assert [number for number, _ in results] == [7, 8, 9]
+    for _, file in results:  # where what killed runs leave is looked for, and this one is alive
+        folder = next(place for place in Path(file).parents if FOLDER.fullmatch(place.name))
+        assert (str(folder.parent), folder.stat().st_mode & 0o777) == (tempfile.gettempdir(), 0o700)
+        assert folder not in [path for path, _ in _left_in(folder.parent)]
 
 
 # On a backend
