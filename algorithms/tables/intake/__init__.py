@@ -19,7 +19,6 @@ from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import (
     GROUPS,
     LARGEST,
-    NUMBER,
     SHOWN,
     Column,
     Count,
@@ -358,7 +357,7 @@ def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
             given = f"select distinct ({rule.value})::varchar as value {where} order by value limit {SHOWN}"
             values = list(database.fetch(given)["value"])
             broken.append(broken_rule(rule.words, number, values))
-            if not way and any(map(NUMBER.fullmatch, filter(None, values))):
-                way = rule.numbers
+            if not way and rule.sign and any(map(rule.sign.fullmatch, filter(None, values))):
+                way = rule.way
     if broken:
         raise ValueError(f"{what}: {'; '.join([*broken, *filter(None, [way])])}")

@@ -13,7 +13,6 @@ from audit.io.text import SUMS
 __all__ = [
     "GROUPS",
     "LARGEST",
-    "NUMBER",
     "SHOWN",
     "Column",
     "Count",
@@ -29,18 +28,22 @@ LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
 GROUPS = "given_groups"  # a view: what was given, equal rows added up
 
-WHOLE, NUMBER = re.compile(r"-?[0-9]{1,18}"), re.compile(r"-?[0-9.]+")
+WHOLE, NUMBER, COMMA = map(re.compile, (r"-?[0-9]{1,18}", r"-?[0-9.]+", r"-?[0-9]+,[0-9]+"))
 SHOWN = 8  # levels in a message
 
 
 class Rule(NamedTuple):
-    """A rule in words; in SQL, which groups break it, how many rows each has, and its value; the way out of numbers."""
+    """A rule in words; in SQL, which groups break it, how many rows each has, and its value.
+
+    A value of the pattern `sign` has a `way` out.
+    """
 
     words: str
     broken: str
     rows: str
     value: str
-    numbers: str = ""
+    sign: re.Pattern[str] | None = None
+    way: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,21 +96,27 @@ def leveled(schema: Schema) -> list[Rule]:
     """Return the rules that whatever should be a level is one."""
     rules: list[Rule] = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
-        ways, more = "", ", ..." * (len(levels) > SHOWN)
+        sign, way, more = None, "", ", ..." * (len(levels) > SHOWN)
         if name in schema.edges:
             edges = [repr(edge).removesuffix(".0") for edge in schema.edges[name]]
             until = f"to less than {edges[-1]}" if len(edges) > len(levels) else "on"
             rule = f"must be a number from {edges[0]} {until}"
+            sign, way = COMMA, "write a point for a decimal comma"
         elif name in schema.codes:
             pairs = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
             rule = f"must be one of the codes {', '.join(pairs[:SHOWN])}{more}"
         else:
             rule = f"must be one of {', '.join(levels[:SHOWN])}{more}"
-            ways = (
-                f'codes need their meanings in the specification, "{name}": {{"codes": {{CODE: LABEL, ...}}}}, and '
-                f'places in the list, from 0 on, need "{name}": {{"labels": [...], "places": true}}'
+            sign, way = (
+                NUMBER,
+                (
+                    f'codes need their meanings in the specification, "{name}": {{"codes": {{CODE: LABEL, ...}}}}, and '
+                    f'places in the list, from 0 on, need "{name}": {{"labels": [...], "places": true}}'
+                ),
             )
-        rules.append(Rule(f"{name} {rule}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}", ways))
+        rules.append(
+            Rule(f"{name} {rule}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}", sign, way)
+        )
     return rules
 
 
