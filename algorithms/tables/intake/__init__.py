@@ -264,6 +264,9 @@ def _counting(
         _check_groups(what, database, coded(areas, listed=listed), schema, number)
         check_histogram(_check_areas_of(what, database, areas), schema, most)
         if what == PERSONS:
+            kind = "the number of persons" if number.parts == 1 else "the weight of a person"
+            each = "each row as one person" if number.name is None else f"{number.name} as {kind}"
+            tell(f"{', '.join(areas)} read as areas, {each}")
             tell_reading(database, source, schema)
             tell_sums(database, areas)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
