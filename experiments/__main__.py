@@ -83,7 +83,7 @@ def run(
         raise ValueError(f"--set needs --out, a folder other than figures/, got {out}")
     values = {name: read_parameters(settings or (), find(name).settings, name) for name in selected}
     for name in selected:
-        check_replaceable(folder / f"{name}.json", kind_of("experiment", name))
+        check_replaceable(folder / f"{name}.json", kind_of("experiment"))
     _check_drawn(selected, folder)
     context.with_resource(on_backend(backend, address, jobs))
     for number, name in enumerate(selected):

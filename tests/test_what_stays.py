@@ -38,7 +38,7 @@ TABLE: list[tuple[str, str, str, Kind | None]] = [
       for verb, work in (("run", "experiments.__main__.run_experiment"), ("draw", "experiments.__main__._draw"))
       for name, kind in (("invariants.svg", FIGURES[".svg"]), ("README.md", experiments.PAGE))),
     ("experiments run invariants --out out", "experiments.__main__.run_experiment", "out/invariants.json",
-     kind_of("experiment", "invariants")),
+     kind_of("experiment")),
 ]  # fmt: skip
 # Of folders: a result has a file of its own there, a release takes an empty one, a block is named by a fingerprint.
 IN_FOLDERS = {("replay", "out"), ("audit", "store")} | {(f"release {name}", "out") for name in systems()}

@@ -17,7 +17,7 @@ import typer
 
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import with_options
-from audit.io.temporary import LOCKS, cleaned, look_for_left
+from audit.io.temporary import cleaned, look_for_left
 from audit.io.text import printable
 
 __all__: list[str] = []
@@ -59,8 +59,6 @@ def doctor(
 
 def _clean(folders: list[Path]) -> int:
     """Remove temporary files and folders that no living process has, and say which."""
-    if not LOCKS:
-        raise ValueError("--clean needs a system where processes lock files: what a living one writes must not go")
     for folder in folders:
         if folder.is_symlink() or not folder.is_dir():
             raise ValueError(f"--clean takes folders, and follows no links, got {folder}")
@@ -139,10 +137,8 @@ def _refused() -> Iterator[tuple[str, str]]:
             reasons.setdefault(str(error).partition(" needs ")[2], []).append(name)
     for needed, names in reasons.items():
         yield ", ".join(names), f"needs {needed}"
-    if not hasattr(os, "fork"):
-        yield "--timeout", "needs a system where processes watch each other"
     (plugin,) = metadata.entry_points(group="pytest11", name="plaudit")
     if foreign := plugin.load().foreign_package([os.getcwd()]):
         yield "the pytest plugin", f"off, because {foreign} has the name of one of its packages"
-    if not reasons and hasattr(os, "fork") and not foreign:
+    if not reasons and not foreign:
         yield "nothing", "every system can be audited here"

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import mmap
 import os
+import resource
 import signal
 import sys
 import time
@@ -20,13 +21,13 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from audit.cli.exits import INTERRUPTED, USAGE, complain
-from audit.io.temporary import look_for_left, looked_at, take_left
+from audit.io.temporary import hooks, look_for_left, take_left
 
 __all__ = ["expect", "heed_endings", "supervised"]
 
 GRACE, TICK = 3.0, 0.05  # seconds: that what should end has for that; between looks at whether it has
 LONGEST = 1e9  # seconds that a command may have
-ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Report(ctypes.Structure):
@@ -46,11 +47,6 @@ _reports: dict[int, _Report] = {}  # by the process that may write it: a fork of
 
 def supervised(work: Callable[[], None], name: str) -> None:
     """Run a command, which leaves by `sys.exit`, in a child process, and leave with the exit code that it reported."""
-    if not hasattr(os, "fork"):  # nothing is watched there
-        work()
-        return
-    import resource  # not on every system
-
     # A core would hold the data; whatever the command starts inherits the limit.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     _open_standard_streams()
@@ -79,7 +75,7 @@ def supervised(work: Callable[[], None], name: str) -> None:
         os.register_at_fork(after_in_child=lambda: _answer_endings(signal.SIG_DFL))  # without a word
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _reports[os.getpid()] = report
-        looked_at.append(lambda folder: _note(report, folder))
+        hooks.append(lambda folder: _note(report, folder))
         _finish(work)
     code = _watch(child, report, watched, name)
     os.kill(guard, signal.SIGKILL)
@@ -107,7 +103,7 @@ def expect(seconds: float | None, advice: str) -> None:
     if seconds is not None and not 0 < seconds <= LONGEST:
         raise ValueError(f"timeout must be positive and at most {LONGEST:g} seconds, got {seconds:g}")
     if seconds is not None and not _reports:
-        raise ValueError(f"timeout needs a system where processes watch each other, got {seconds:g}")
+        raise ValueError(f"timeout needs a command in a process that another watches, got {seconds:g}")
     if (report := _reports.get(os.getpid())) is not None:
         report.advice = os.fsencode(advice)[: _Report.advice.size - 1]
         if seconds is not None:

@@ -45,7 +45,7 @@ HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
 UNSYNCED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
 """Of folders that may not be read, or whose names a system cannot be told to write."""
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 class Kind(NamedTuple):

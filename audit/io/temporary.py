@@ -5,6 +5,7 @@ Their names are long and random: nobody else has a file of such a name. A lock e
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import secrets
@@ -15,37 +16,21 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
-LOCKS = find_spec("fcntl") is not None  # not on every system: nothing is taken for left there
-if LOCKS:
-    import fcntl
-
-__all__ = [
-    "LOCKS",
-    "SPILLED",
-    "STAGED",
-    "cleaned",
-    "held",
-    "look_for_left",
-    "looked_at",
-    "part_of",
-    "take_left",
-    "temporary_folder",
-]
+__all__ = ["SPILLED", "STAGED", "cleaned", "held", "hooks", "look_for_left", "part_of", "take_left", "temporary_folder"]
 
 SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
 FILE, FOLDER = re.compile(r"\.[0-9a-f]{32}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)})[0-9a-f]{{16}}")
-NEEDED = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+NEEDED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 SPARE = 6  # file descriptors: to remove a folder takes two, and one more for each folder below
 BETWEEN = 0.1  # seconds in which what a living process has just made is locked, so that it is not named
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 Made = TypeVar("Made")
 
-looked_at: list[Callable[[Path], None]] = []  # told of each folder that a command writes into
+hooks: list[Callable[[Path], None]] = []  # told of each folder that a command writes into
 _left: dict[Path, list[str]] = {}  # what was found in them, in words
 
 
@@ -79,7 +64,7 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 def held(path: Path, make: Callable[[], Made]) -> tuple[Made, int | None]:
-    """Make a temporary file or folder and lock it; return it and the lock, which is None where there are no locks."""
+    """Make a temporary file or folder and lock it; return it and the lock, None on a file system without locks."""
     look_for_left(path.parent)
     while True:
         made = make()
@@ -94,7 +79,7 @@ def look_for_left(folder: Path) -> None:
     folder = Path(os.path.abspath(folder))
     if folder in _left or any(map(FOLDER.fullmatch, folder.parts)):
         return
-    for told in looked_at:
+    for told in hooks:
         told(folder)
     sizes, words = list[int](), []
     if (real := os.path.realpath(folder)) not in (str(folder), os.path.realpath(tempfile.gettempdir())):
@@ -160,9 +145,7 @@ def _left_in(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _locked(path: Path, *, wait: bool) -> int | None:
-    """Return a lock on what has a name, or None where it is gone, another process has it, or there are no locks."""
-    if not LOCKS:
-        return None
+    """Return a lock on what has a name, or None where it is gone or another process has it."""
     handle = None
     try:
         handle = os.open(path, NEEDED)

@@ -16,20 +16,18 @@ SCHEMA = 2
 UNREPEATED = ("seconds", "provenance", "notes", "schema", "sha256")
 
 
-def kind_of(kind: str, name: str | None = None) -> Kind:
-    """Return how a file of JSON is known that holds values of a kind, and of a name, if they have one."""
-    named = "" if name is None else f' "name": {json.dumps(name, ensure_ascii=False)},\n'
-    words = f"a file of plaudit with the {kind}{'' if name is None else f' {name}'}"
-    return Kind(words, b'{\n "schema": ', f',\n "kind": "{kind}",\n{named}'.encode())
+def kind_of(kind: str) -> Kind:
+    """Return how a file is known that `write_json` wrote for values of a kind."""
+    return Kind(f"a file of plaudit of the kind {kind}", b'{\n "schema": ', f',\n "kind": "{kind}",\n'.encode())
 
 
 def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
     """Write plain values as JSON, with their schema version and SHA-256, in one step; `private` is for its owner alone.
 
-    A reader sees the old file, which must be of the same kind and name, or the new one, never a part. The folder is
+    A reader sees the old file, which must be of the same kind, or the new one, never a part. The folder is
     made if need be. Infinity is the string "inf".
     """
-    write_atomically(path, _text(values), kind_of(values.get("kind", ""), values.get("name")), private=private)
+    write_atomically(path, _text(values), kind_of(values.get("kind", "")), private=private)
 
 
 def save_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:

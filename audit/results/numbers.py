@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from audit.arguments import LARGEST
 
 __all__ = ["check_numbers"]
 
-
-class _Rule(NamedTuple):
-    """Whether a number is whole, and between what it lies."""
-
-    whole: bool
-    least: float
-    most: float
-
-
-RULES = {
-    _Rule(True, 0, LARGEST - 1): "counts counts_x counts_y runs runs_x runs_y canaries hits rated regions look looks "
-    "choosing most draws areas units resamples entries entries_changed entry starts",
-    _Rule(True, 1, LARGEST - 1): "size distance pairs components attempt call",
-    _Rule(True, 0, math.inf): "seed seed_entropy",
-    _Rule(False, 0, 1): "confidence share probability false_alarm false_detection",
-    _Rule(False, 0, LARGEST): "selection unseen expected shortfalls order lag change percentile multiplier",
-    _Rule(False, 0, math.inf): "ceiling detectable rare measured seconds epsilon delta rho mu l1_change l2_change",
-    _Rule(False, -LARGEST, LARGEST): "weights",
+MOST = LARGEST - 1
+Rule = tuple[type, float, float]  # whole or real, from, to
+RULES: dict[Rule, str] = {
+    (int, 0, MOST): "counts counts_x counts_y runs runs_x runs_y canaries hits rated regions look looks choosing most "
+    "draws areas units resamples entries entries_changed entry starts",
+    (int, 1, MOST): "size distance pairs components attempt call",
+    (int, 0, math.inf): "seed seed_entropy",
+    (float, 0, 1): "confidence share probability false_alarm false_detection",
+    (float, 0, MOST): "selection unseen expected shortfalls order lag change percentile multiplier",
+    (float, 0, math.inf): "ceiling detectable rare measured seconds epsilon delta rho mu l1_change l2_change",
+    (float, -MOST, MOST): "weights",
 }
 OF_NAME = {name: rule for rule, names in RULES.items() for name in names.split()}
 NAMED_BY_OTHERS = ("mechanism", "software")
 
 
-def check_numbers(value: Any, name: str = "it", rule: _Rule | None = None) -> None:
-    """Refuse numbers that no result has; those in lists and dicts are under the rule of their own name or the list's.
+def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
+    """Refuse numbers that no result has; inside of lists and dicts the rule is that of their own name or the outer one.
 
     Those without a rule may be any that a float holds, which reading JSON sees to.
     """
@@ -45,7 +38,7 @@ def check_numbers(value: Any, name: str = "it", rule: _Rule | None = None) -> No
         for entry in value:
             check_numbers(entry, name, rule)
     elif rule is not None and isinstance(value, int | float):
-        kinds = (int,) if rule.whole else (int, float)
-        if type(value) not in kinds or not rule.least <= value <= rule.most:
-            span = f"of {rule.least} or more" if rule.most == math.inf else f"from {rule.least} to {rule.most}"
-            raise ValueError(f"{name} must be a{' whole' * rule.whole} number {span}, got {repr(value)[:80]}")
+        kind, least, most = rule
+        if isinstance(value, bool) or not isinstance(value, int | kind) or not least <= value <= most:
+            span = f"of {least} or more" if most == math.inf else f"from {least} to {most}"
+            raise ValueError(f"{name} must be a{' whole' * (kind is int)} number {span}, got {repr(value)[:80]}")

@@ -83,7 +83,7 @@ class Making:
         again = run(self.command, folder)
         if whole:  # it appeared in one step, and it stays
             assert again.code == 2
-            assert "out must be a new or an empty folder" in again.err or "must name a new file" in again.err
+            assert "out must be a new or an empty folder" in again.err or "name a new file" in again.err
             assert tree(folder / "out") == before
         else:
             assert again.code == self.undisturbed.code, again

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.cli.plan import plan
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
-from tests.audit.cli.desk import refused
 
 VIOLATIONS = [1.05, 1.1, 1.2, 1.5, 2.0]
 
@@ -86,11 +85,3 @@ def test_a_figure_is_drawn_from_the_plan(tmp_path, capsys, monkeypatch):
     ((curve,),) = [ax.get_lines() for ax in figures[0].axes]
     assert curve.get_xdata() == pytest.approx([worse - 1 for worse in VIOLATIONS])
     assert list(curve.get_ydata()) == [plan_size(PureDP(1.0), violation=worse) for worse in VIOLATIONS]
-
-
-@pytest.mark.parametrize(("out", "words"), [("folder.svg", "is there, and is not a figure"), ("file/plan.svg", "file")])
-def test_a_figure_that_cannot_be_written_is_refused_before_the_work(plaudit, tmp_path, monkeypatch, out, words):
-    monkeypatch.setattr("audit.planning.plan_table", lambda *_, **__: pytest.fail("it ran"))
-    (tmp_path / "folder.svg").mkdir()
-    (tmp_path / "file").write_text("")
-    assert refused(plaudit("plan", "pure:1", "--out", tmp_path / out), words)

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from audit.cli.supervision import supervised
 from audit.results import AuditResult
 from audit.results.files import read_json
 from tests.audit.cli.desk import (
@@ -246,12 +245,6 @@ def test_a_command_stops_and_goes_on_with_its_watcher() -> None:
         wait_until(lambda: "T" not in [state(process) for process in both])
         watcher.communicate("\n", timeout=60)
     assert watcher.returncode == WITHIN
-
-
-def test_where_nothing_can_be_watched_a_command_runs_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "fork")
-    with pytest.raises(SystemExit, match=str(NO_POWER)):
-        supervised(lambda: sys.exit(NO_POWER), "program")
 
 
 # Audits

@@ -12,7 +12,7 @@ import pytest
 
 from audit.io import temporary
 from audit.io.files import Kind, creating, write_atomically
-from audit.io.temporary import SPILLED, STAGED, cleaned, held, look_for_left, take_left, temporary_folder
+from audit.io.temporary import SPILLED, STAGED, cleaned, held, look_for_left, take_left
 
 PART, HEX = f".{'0a' * 16}.part", "0a" * 8
 
@@ -138,15 +138,6 @@ def test_what_is_somebody_elses_stays(tmp_path):
     look_for_left(tmp_path)
     assert take_left() == []
     assert all(path.exists() for path in paths)
-
-
-def test_without_locks_nothing_is_taken_for_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(temporary, "LOCKS", False)
-    paths = left(tmp_path)
-    with temporary_folder(SPILLED, tmp_path):
-        write_atomically(tmp_path / "a", "text", Kind("a"))
-        assert (list(cleaned(tmp_path)), take_left()) == ([], [])
-    assert set(tmp_path.iterdir()) == {*paths, tmp_path / "a"}
 
 
 def test_a_folder_that_is_gone_or_hidden_holds_nothing(tmp_path):

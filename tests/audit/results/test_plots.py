@@ -296,10 +296,15 @@ def test_the_same_numbers_give_the_same_bytes(tmp_path, monkeypatch, ending):
     assert first.startswith({".png": b"\x89PNG", ".pdf": b"%PDF"}.get(ending, b"<?xml"))
 
 
-def test_folders_are_made_and_other_formats_written(tmp_path):
-    for name, start in (("figure.jpg", b"\xff\xd8"), ("figure.SVG", b"<?xml")):
-        save_figure(Figure(), tmp_path / "a" / "b" / name)
-        assert (tmp_path / "a" / "b" / name).read_bytes().startswith(start)
+def test_folders_are_made_and_a_figure_replaces_our_figures_alone(tmp_path):
+    for name, start in (("figure.SVG", b"<?xml"), ("figure.png", b"\x89PNG"), ("figure.pdf", b"%PDF")):
+        path = tmp_path / "a" / "b" / name
+        for _ in range(2):
+            save_figure(Figure(), path)
+            assert path.read_bytes().startswith(start)
+        Figure().savefig(path)
+        with pytest.raises(FileExistsError, match="is there, and is not a figure of plaudit"):
+            save_figure(Figure(), path)
 
 
 def test_a_failed_figure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):

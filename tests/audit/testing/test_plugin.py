@@ -542,7 +542,7 @@ def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, valu
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("", "must be a file that can be written, got '': is there, and is not a file of plaudit with the session: "),
+        ("", "must be a file that can be written, got '': is there, and is not a file of plaudit of the kind session"),
         ("/dev/full", "must be a file that can be written, got '/dev/full': is there, and is not a file of plaudit"),
         ("test_it.py", "must be a file that can be written, got 'test_it.py': is there, and is not a file of plaudit"),
         ("missing/audits.json", "must be in a folder that is there, got 'missing/audits.json'"),
