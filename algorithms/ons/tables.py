@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
 from algorithms.tables.intake import LARGEST
 
-__all__ = ["GEOGRAPHY_FIRST", "PILOT_LEVELS", "PILOT_TABLES", "Counts", "Domain", "Table"]
+__all__ = ["PILOT_LEVELS", "PILOT_TABLES", "Counts", "Domain", "Table"]
 
 Counts = NDArray[np.int64]
 
@@ -39,9 +39,6 @@ PILOT_TABLES = (
 
 PILOT_LEVELS = (Table(0, "total"), Table(0, "detailed"), Table(1, "detailed"), Table(2, "detailed"))
 """Total deaths; by all demographic variables; the same by region; the same by clinical commissioning group."""
-
-GEOGRAPHY_FIRST = (Table(0, "total"), Table(1, "total"), Table(2, "total"), Table(2, "detailed"))
-"""The order that the pilot names and did not try: total deaths, by region, by group, then by all other variables."""
 
 
 @dataclass(frozen=True, eq=False)

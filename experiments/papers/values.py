@@ -89,17 +89,14 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
 
 
 def _ons(n: Numbers) -> dict[str, Any]:
-    kinds, orders = n["ons_pilot"]["kinds"], n["ons_orders"]
+    kinds = n["ons_utility"]["kinds"]
     laplace, pilot, equal = (kinds[kind]["1"] for kind in ("laplace", "top-down, pilot", "top-down, equal"))
-    ratio, fit, (lack, total, limits) = np.divide(pilot["l1"], laplace["l1"]), n["ons_shares"], printed.total_share()
+    ratio, fit, (lack, total, limits) = np.divide(pilot["l1"], laplace["l1"]), n["ons_regions"], printed.total_share()
     a_table = [np.divide(pilot[measure], kinds["epsilon a table"]["1"][measure]) for measure in ("l1", "l2")]
     areas = sum(map(len, PLAUSIBLE["areas"].values()))
     fewer = np.divide(equal["l1"], pilot["l1"])
-    moved = next(row["after"] for row in orders["rows"] if (row["law"], row["epsilon"]) == ("laplace", 2.0))
     (kept,) = [row["audits"] for row in n["ons_zeros"]["zeros"] if row["name"] == "zeros kept: synthetic people"]
-    smallest = [name for _, name in orders["names"]].index("N99999999")
     named: dict[str, Any] = {
-        "laplace_ratio": float(np.abs(np.subtract(*n["ons_illustrated"]["log_densities"])).max()),
         "unchanged": {
             law: _listed((row["formula"] for row in n["ons_unchanged"]["rows"] if row["law"] == law), "{:.4f}")
             for law in ("laplace", "gaussian", "geometric")
@@ -119,19 +116,9 @@ def _ons(n: Numbers) -> dict[str, Any]:
         "square_roots": _listed(0.99 * (roots := np.sqrt([1, len(printed.NAMES), areas])) / roots.sum(), "{:.3f}"),
         "equal_shares": _listed(fewer[10:], "{:.2f}"),
         "fewer_below": f"{fewer.min():.2f} to {fewer.max():.2f}",
-        "marital": ", ".join(
-            f"{name} {before:,} to {after:,.0f}"
-            for (kind, name), before, after in zip(orders["names"], orders["before"], moved, strict=True)
-            if kind == "marital"
-        ),
         "agreement": printed.agreement(fit["printed"]),
         "best_shares": ", ".join(fit["best"]["shares"]),
         "totals": f"with {lack} added to each, a share of {total:.2f}, 95% limits {limits[0]:.2f} and {limits[1]:.2f}",
-        "orders": ", ".join(
-            f"{row['after'][smallest]:,.0f} ({row['order']})"
-            for row in orders["rows"]
-            if (row["law"], row["epsilon"]) == ("laplace", 2.0)
-        ),
         "factors": printed.factors(),
         **{"nearest": {}, "regions": {}, "areas": {}},
     }

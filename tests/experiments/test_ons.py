@@ -28,7 +28,7 @@ def test_limits_of_the_share_cover_as_often_as_they_say(share):
 
 
 def test_a_larger_budget_of_table_7_is_noticed():
-    numbers = load_numbers("ons_regions", FIGURES)["ons_shares"]
+    numbers = load_numbers("ons_regions", FIGURES)
     assert all(check.holds for check in shares.check(numbers))
     for epsilon in ("0.03", "0.1", "0.2", "0.3"):
         del numbers["printed"]["7"][epsilon]

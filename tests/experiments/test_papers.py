@@ -84,7 +84,7 @@ def test_what_is_not_so_as_printed_differs(says):
 
 
 def test_the_headline_on_phsafe_names_both_models_and_both_neighbors():
-    assert find_part("phsafe_slack").headline.count("share[") == 4
+    assert find_part("phsafe_spent").headline.count("share[") == 4
 
 
 def test_what_differs_stands_first():
