@@ -58,7 +58,7 @@ EVERYDAY = {
 MODULES = {
     "Measure": ("audit", "audit.neighbors", "audit.claims", "audit.events", "audit.exact", "audit.testing"),
     "Saved results, plans, replay": ("audit.results", "audit.planning", "audit.replay"),
-    "Libraries": ("audit.adapters.opendp", "audit.adapters.diffprivlib", "audit.adapters.pydp"),
+    "Libraries": ("audit.adapters.opendp", "audit.adapters.diffprivlib"),
     "Extend": ("audit.attacks", "audit.methods", "algorithms.registry"),
     "Bounds": (
         *(
