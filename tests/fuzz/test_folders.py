@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -39,15 +40,15 @@ def real(path):
 @contextmanager
 def broken_off(at, error):
     """The file system fails, or somebody interrupts, when something gets its name for the so-many-th time."""
-    left, rename = [at], os.replace
+    left = [at]
 
-    def failing(*places):
+    def failing(name, *places):
         left[0] -= 1
         if left[0] < 0:
             raise error
-        rename(*places)
+        name(*places)
 
-    with patch.object(os, "replace", failing):
+    with patch.multiple(os, replace=partial(failing, os.replace), link=partial(failing, os.link)):
         yield
 
 

@@ -59,10 +59,13 @@ class Killing:
         return not done
 
     def told(self, code: int, err: str) -> bool:
-        """Whether one line says how the process that worked was ended."""
+        """Whether one line says how the process that worked was ended, and others what it has left."""
         program = self.command.split()[0]
         lines = [f"{program}: error: the command was ended by {name}, before it had finished" for name in SIGNALS]
-        return code == 2 and err.count("\n") == 1 and err.startswith(tuple(lines))
+        error, *left = err.splitlines() or [""]
+        return (
+            code == 2 and error in lines and all(f"{program}: left by a run that was killed: " in one for one in left)
+        )
 
 
 SIGNALS = ("SIGKILL", "SIGXFSZ")
