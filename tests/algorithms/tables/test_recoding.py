@@ -140,12 +140,13 @@ SYSTEMS = {
     "bottom-up": {"areas": "area", "epsilon": 50},
     "ons": {"areas": "area", "epsilon": 50, "method": "independent", "table": "area:sex"},
     "nist": {"groups": "groups.json", "epsilon": 50, "rows": 5},
+    "topdown": {"areas": "area", "epsilon": 50},
 }
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_small_systems_take_a_recode(desk, capsys, system):
-    """The same release as from a file with codes; and if a value has none, nothing is written."""
+def test_every_system_reads_words_codes_and_a_recode_alike(desk, capsys, system):
+    """The same release from each; codes among words are refused, and so is a value without a code."""
     coded, words = ([["area", name], *(["A", one] for one in ones)] for name, ones in (("sex", "fmm"), ("s", "abb")))
     desk({"coded.csv": coded, "words.csv": words, "spec.json": SPEC, "groups.json": {"groups": [["sex"]]}})
     desk(
@@ -154,12 +155,20 @@ def test_the_small_systems_take_a_recode(desk, capsys, system):
             "few.json": {"sex": {"from": "s", "values": {"a": "f"}}},
         }
     )
+    desk({"codes.json": {"attributes": {"sex": {"codes": {"2": "f", "1": "m"}}}}})
+    desk({"codes.csv": [["area", "sex"], *(["A", code] for code in "211")]})
     given = SYSTEMS[system] | {"spec": "spec.json", "seed": 1}
     assert released(system, **given, data="coded.csv", out="one") == 0
     assert released(system, **given, data="words.csv", recode="r.json", out="two") == 0
     assert record("one")["reading"] == {"sex": {"words": ["f", "m"]}}
     assert record("two")["reading"] == {"sex": {"from": "s", "values": {"a": "f", "b": "m"}, "words": ["f", "m"]}}
     assert all_but_reading("one") == all_but_reading("two")
+    assert released(system, **given, data="codes.csv", out="three") == 2
+    assert "codes need their meanings" in capsys.readouterr().err
+    Path("codes.json").rename("spec.json")
+    assert released(system, **given, data="codes.csv", out="coded") == 0
+    assert record("coded")["reading"] == {"sex": {"codes": {"2": "f", "1": "m"}}}
+    assert all_but_reading("one") == all_but_reading("coded")
     capsys.readouterr()
     wrong = "data: s must have a code for sex; 2 rows broke it, such as 'b'"
     refused_in_one_line(capsys, wrong, system, **given, data="words.csv", recode="few.json", out="three")
