@@ -81,6 +81,8 @@ def run(
         raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
     if settings and (out is None or out.resolve() == FIGURES.resolve()):
         raise ValueError(f"--set needs --out, a folder other than figures/, got {out}")
+    if quick and folder.resolve() == FIGURES.resolve():
+        raise ValueError(f"--quick must not replace full numbers, got --out {out}")
     values = {name: read_parameters(settings or (), find(name).settings, name) for name in selected}
     for name in selected:
         check_replaceable(folder / f"{name}.json", kind_of("experiment"))

@@ -23,8 +23,6 @@ RUNS = "--data counts.csv --seed 1 --jobs 1 --out out"
 SHEETS = {sheet.name: f"explore {sheet.name}" for sheet in sheets()}
 # A command, what does its work, what it writes, and what it may replace: None is nothing.
 TABLE: list[tuple[str, str, str, Kind | None]] = [
-    (f"audit gdpc {RUNS}", "audit.measure.loss.measure_loss", "out/audits.png", FIGURES[".png"]),
-    (f"search gdpc {RUNS}", "audit.measure.search.search_loss", "out/audits.png", FIGURES[".png"]),
     (f"estimate gdpc {RUNS}", "audit.estimates.running.estimate_loss", "out/gdpc-lag_tail.png", FIGURES[".png"]),
     ("estimate --residuals counts.csv --out out", "audit.estimates.residuals.residual_loss",
      "out/counts.csv-lag_tail.png", FIGURES[".png"]),
@@ -41,7 +39,9 @@ TABLE: list[tuple[str, str, str, Kind | None]] = [
      kind_of("experiment")),
 ]  # fmt: skip
 # Of folders: a result has a file of its own there, a release takes an empty one, a block is named by a fingerprint.
-IN_FOLDERS = {("replay", "out"), ("audit", "store")} | {(f"release {name}", "out") for name in systems()}
+IN_FOLDERS = {("replay", "out"), ("audit", "out"), ("search", "out"), ("audit", "store")} | {
+    (f"release {name}", "out") for name in systems()
+}
 OPTIONS = {"out", "html", "xlsx", "save", "store"}
 REACHED = "the work was reached"
 
@@ -84,6 +84,15 @@ def test_what_is_there_is_replaced_by_its_own_kind_alone(command, work, name, ki
         stays = f"{name}: is there{'' if kind is None else f', and is not {kind.words}'}: it stays, so name a new file"
         (line,) = capsys.readouterr().err.splitlines()
         assert line.endswith(f": {REACHED if what == 'own' and kind else stays}"), what
+
+
+def test_a_figure_of_others_in_a_folder_of_results_stays_and_the_result_is_saved(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    Path("out/audits.png").write_bytes(b"of others")
+    assert plaudit("audit", "gdpc", "--size", "2000", "--seed", "1", "--jobs", "1", "--out", "out") == 0
+    assert (Path("out/audits.png").read_bytes(), len(list(Path("out").glob("*.json")))) == (b"of others", 1)
+    assert "the figure audits.png could not be drawn" in capsys.readouterr().err
 
 
 def test_every_option_that_writes_is_in_the_table():

@@ -80,7 +80,7 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
     """Run the audits one by one; what is finished is on disk, whatever happens next."""
     from audit.results.folder import save_result
 
-    check_out(out, FIGURE)
+    check_out(out)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
     for number, question in enumerate(questions):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.answering import FIGURE, Question, answer, check_out
+from audit.cli.answering import Question, answer, check_out
 from audit.cli.inputs.options import (
     WHOLE,
     AsJson,
@@ -75,7 +75,7 @@ def search(
 
     (target,) = select_targets(context, [name], options, databases, workers)
     promised = promise_of(target, options.claim, [])
-    check_out(out, FIGURE)
+    check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     runs = target.runs if size is None else size
     most = min(PAIRS, max(looks.keep, int(SCREENED * runs) // FEWEST)) if looks.pairs is None else looks.pairs

@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -53,7 +54,8 @@ def _share_in_own_folder(process: int) -> None:
     Its own choice is memory (/dev/shm), under names that nobody looks for: there they stay if all processes are killed.
     """
     stack = ExitStack()
-    os.environ["JOBLIB_TEMP_FOLDER"] = str(stack.enter_context(temporary_folder(SPILLED)))
+    own = os.environ.get("JOBLIB_TEMP_FOLDER")  # a larger disk, say
+    os.environ["JOBLIB_TEMP_FOLDER"] = str(stack.enter_context(temporary_folder(SPILLED, Path(own) if own else None)))
     atexit.register(lambda: stack.close() if os.getpid() == process else None)
 
 

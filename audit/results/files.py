@@ -30,14 +30,17 @@ def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> 
     write_atomically(path, _text(values), kind_of(values.get("kind", "")), private=private)
 
 
-def save_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
+def save_json(path: Path, values: dict[str, Any], *, private: bool = False, commanded: bool = False) -> None:
     """Write a result where nothing is, or in the place of the same result; of several writers, one gets a name.
+
+    If `commanded`, only what a command made is the same as what it makes again.
 
     It is the same if the same command, or none, found the same with the same seed. Any other is a FileExistsError.
     """
     content = _text(values).encode()
     make_folder(path.parent)
-    if _is_repeat(path, json.loads(content)):
+    has_command = any("command" in (values.get(part) or {}) for part in ("provenance", "settings"))
+    if (has_command or not commanded) and _is_repeat(path, json.loads(content)):
         write_json(path, values, private=private)
     else:
         with creating(path, private=private) as file:

@@ -56,7 +56,7 @@ def save_result(result: Saved, folder: Path, name: str) -> Path:
     while True:
         path = folder / f"{plain}{'' if number == 1 else f'-{number}'}.json"
         try:
-            save_json(path, result.to_dict(), private=result.confidential)
+            save_json(path, result.to_dict(), private=result.confidential, commanded=True)
         except FileExistsError:
             number += 1
         else:

@@ -21,7 +21,7 @@ ANSWERS = (WITHIN, VIOLATION, NO_POWER)
 WRITTEN = ("--out", "--save", "--store")  # options that name what a command may write
 REFUSAL = "plaudit: error: "
 TOLD = re.compile(
-    r"plaudit: |not released: |(?:persons|units|geo): |\S+: \w+, .*promised"
+    r"plaudit: |not released: |warning: |.* read (?:as|from) |(?:persons|units|geo): |\S+: \w+, .*promised"
 )  # a line of ours: a note, a finding, a record beside a table
 RAN, CODES, CONFIRMED = (
     "commands that ran",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from audit.arguments import LARGEST
 from audit.cli.inputs import HEADER
 from audit.io.files import read_bytes
 from audit.io.layout import check_commas, decoded, made_by
-from audit.io.text import quoted
+from audit.io.text import printable, quoted
 
 __all__ = [
     "LARGEST_INPUT",
@@ -44,6 +45,7 @@ UNCLEAR = re.compile(r"[+-]?\.?\d")  # how numbers begin, and so what is mistype
 COMMA = re.compile(r"[+-]?\d{1,3}([., ]?\d{3})*,(\d{3}\.)?\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 COMMA_IN_COUNT = re.compile(r"\d+,0+|\d{1,3}(,\d{3})+", re.ASCII)
 DECIMALS = re.compile(r"(?<![^,\n])[+-]?\d+,0\d+(?![^,\n])")  # no whole number begins so
+FORMS = (r"\g<0>", r"\3-\2-\1", r"\3-\1-\2")  # of dates: as they are, with the day first, with the month first
 POINTS = re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII)
 BLANK = re.compile(r"^[^\S\n]*\n|^[^\S\n]+\Z", re.MULTILINE)
 
@@ -221,6 +223,7 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
         raise ValueError(f"{where} must have their columns in one order, got {' and '.join(map(', '.join, names))}")
     for table in tables:
         _check_order(table)
+        _tell_reading(table)
     of_columns = names[0] if len(set(names)) == 1 and len(names[0]) > 1 else ()
     if not words:
         return [_alone(file.numbers) if isinstance(file, Table) else file for file in files], of_columns
@@ -236,6 +239,28 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
     return records, of_columns
 
 
+def _tell_reading(table: Table) -> None:
+    """Say on stderr what a reader may not have meant: commas between columns, and words among numbers."""
+    number, first = len(table.columns), 1 + bool(table.names)
+    if number > 1 and not table.names:
+        print(f"{printable(str(table.path))} read as {number} columns, divided by commas", file=sys.stderr)
+    for place in range(number if table.numbers is None else 0):
+        odd = [
+            line
+            for line, field in enumerate(table.columns[place], first)
+            if not (_is_number(field) or is_missing(field))
+        ]
+        if 0 < 2 * len(odd) < len(table.columns[place]):
+            got = f"{quoted(table.columns[place][odd[0] - first])} in line {odd[0]} is no number"
+            print(f"warning: {table.path}: {table.title(place)} read as words, for {got}", file=sys.stderr)
+
+
+def _key(form: str, field: str) -> str:
+    """Return a text by which words come in order: r9 before r10, and dates by year, month and day."""
+    field = re.sub(r"^(\d+)[./-](\d+)[./-](\d+)\b", form, field)
+    return re.sub(r"\d+", lambda digits: digits[0].zfill(20), field)
+
+
 def _check_order(table: Table) -> None:
     """Refuse a file that is sorted, or has a column that numbers the runs, or decimals in a column of their own."""
     from audit.sampling.independence import order_of
@@ -246,9 +271,13 @@ def _check_order(table: Table) -> None:
         raise ValueError(f"{table.path} {rule}, got {quoted(decimals[0])} in line {line}")
     width = len(table.columns) if table.numbers is None else table.numbers.shape[1]
     for place in range(width):
-        if table.numbers is None:  # r9 comes before r10
-            padded = [re.sub(r"\d+", lambda digits: digits[0].zfill(20), field) for field in table.columns[place]]
-        if order := order_of(np.array(padded, object) if table.numbers is None else table.numbers[:, place]):
+        if table.numbers is not None:
+            keys = [table.numbers[:, place]]
+        elif table.has_numbers(place):
+            keys = [table.as_numbers(place)]
+        else:
+            keys = [np.array([_key(form, field) for field in table.columns[place]], object) for form in FORMS]
+        if order := next(filter(None, map(order_of, keys)), ""):
             way_out = "keep the order in which the runs were made"
             if width > 1:
                 way_out = (
@@ -256,7 +285,8 @@ def _check_order(table: Table) -> None:
                 )
             if width > 1 and order == "repeats":
                 way_out = f"if several lines are one run, pivot the table so that each key is a column; {way_out}"
-            got = f"{order} from line to line ({', '.join(table.columns[place][:4])}, ...)"
+            does = "numbers the lines" if order == "numbers" else f"{order} from line to line"
+            got = f"{does} ({', '.join(table.columns[place][:4])}, ...)"
             raise ValueError(f"{table.path}: {table.title(place)} {got}: {way_out}")
 
 

@@ -94,8 +94,9 @@ def test_a_release_made_by_hand_claims_nothing(tmp_path, monkeypatch):
         Release(**parts, secure=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'draws'"):
         Release(**parts, draws=made.draws)
-    for release_by_hand in (Release(**parts), replace(made, outcome=simulated.outcome)):
-        release_by_hand.write_record(tmp_path)
+    for number, release_by_hand in enumerate((Release(**parts), replace(made, outcome=simulated.outcome))):
+        (tmp_path / f"by hand {number}").mkdir()
+        release_by_hand.write_record(tmp_path / f"by hand {number}")
         assert json.loads((tmp_path / "release.json").read_text())["noise"] == UNKNOWN
 
 

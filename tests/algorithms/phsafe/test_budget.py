@@ -348,13 +348,16 @@ def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
         ("[" * 100_000, "a config must be JSON with each key once, got: it is nested too deeply"),
         ("[]", "config must be an object with the keys privacy_budget, .*, got a list$"),
         ('{\n"tau": 1,\n}', "a config must be JSON with each key once, got: something else in line 3"),
-        ("1" * 5000, "a config must be JSON with each key once, got: Exceeds the limit"),
+        ("1" * 5000, "a config must be JSON with each key once, got: a number must have at most 308 digits"),
         ('{"tau": 1, "reader": "csv", "tau": 2}', "a config must be JSON with each key once, got: 'tau' stands twice"),
         (b"\xff\xfe\x00", "a config must be JSON with each key once, got: bytes that are not UTF-8"),
         (" " * (2**20 + 1), "a config must have at most 1048576 bytes, got more"),
         (json.dumps(changed("privacy_budget", "PH3", "usa_*", value=math.nan)), r"of PH3 usa_\* must be .*, got nan"),
         (json.dumps(US.to_dict()).replace("0.662976", "1e999"), "of PH3 state_A-G must be .*, got inf"),
-        (json.dumps(US.to_dict()).replace("0.662976", "-" + "9" * 400), "state_A-G must be 0 or more and finite"),
+        (
+            json.dumps(US.to_dict()).replace("0.662976", "-" + "9" * 400),
+            "a number must have at most 308 digits, got 401",
+        ),
         (json.dumps(changed("tau", "PH2", value=True)), "tau of PH2 must be a whole number, got True"),
     ],
 )
