@@ -159,8 +159,11 @@ class Schema:
                 raise ValueError(
                     f"codes must be of {', '.join(name for name in levels if name not in edges)}, got {name!r}"
                 )
-            if len(set(codes)) != len(levels[name]) or len(codes) != len(levels[name]) or "" in codes:
+            if len(set(codes)) != len(levels[name]) or len(codes) != len(levels[name]):
                 raise ValueError(f"codes of {name} must be different, one a level, got {', '.join(codes)}")
+            if wrong := [code for code in codes if not code or code != code.strip()]:
+                way = 'without spaces around it; --recode gives a missing value one, {"": CODE}'
+                raise ValueError(f"a code of {name} must be text {way}, got {wrong[0]!r}")
         object.__setattr__(self, "attributes", MappingProxyType(levels))
         object.__setattr__(self, "groupings", MappingProxyType(dict(self.groupings)))
         object.__setattr__(self, "edges", MappingProxyType(edges))
@@ -380,13 +383,14 @@ def _names(values: Any) -> bool:
 
 
 def _check_places(attribute: str, labels: Sequence[str]) -> None:
-    """Refuse labels that are numbered otherwise than by their places, such as from 1 on."""
-    begins = [re.match(r"\d+", str(label)) for label in labels]
-    numbers = [int(begin[0]) for begin in begins if begin]
-    if len(numbers) == len(labels) > 1 and numbers == list(range(numbers[0], numbers[0] + len(labels))) and numbers[0]:
+    """Refuse labels that are numbered from 1 on, or are numbers that are not their places."""
+    begins = [re.search(r"\d+", str(label)) for label in labels[:2]]
+    from_1 = [int(begin[0]) for begin in begins if begin] == [1, 2]
+    others = [label for place, label in enumerate(map(str, labels)) if label.isdecimal() and int(label) != place]
+    if from_1 or others:
         raise ValueError(
-            f"places of {attribute} are counted from 0, and its labels from {numbers[0]}: "
-            f'write {{"codes": {{"{numbers[0]}": "{labels[0]}", ...}}}}'
+            f"places of {attribute} are counted from 0, and its labels otherwise, got {(others or list(labels))[0]!r}: "
+            'write what each code means, {"codes": {CODE: LABEL, ...}}'
         )
 
 

@@ -129,7 +129,7 @@ def check_totals(published: PublishedTotals, tree: Hierarchy, counts: Integers) 
         raise ValueError(
             f"published totals must be those of the data, with a tolerance of {published.tolerance}: that of "
             f"{tree.name(tree.level(published.level).start + area)} is {published.totals[area]:.0f}, and the data have "
-            f"{on_data[area]}{more}"
+            f"{on_data[area]}{more}; --tolerance allows more"
         )
 
 
@@ -174,16 +174,19 @@ def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) ->
     return out
 
 
-def whole_cells(cells: Floats, published: PublishedTotals, agreed: Agreement) -> Integers:
+def whole_cells(cells: Floats, published: PublishedTotals, agreed: Agreement, rng: np.random.Generator) -> Integers:
     """Round calibrated cells, shape (leaves, cells), to whole people that still add up to the totals.
 
-    Within an area the cells with the largest fractions are rounded up, the first of equal ones first.
+    Each cell is rounded up as often as its fraction says, so that no sum of cells is too large on average: systematic
+    sampling (Madow, 1949), in a random order of the cells of an area. It reads noisy counts alone.
     """
     whole = np.floor(cells).astype(np.int64)
     for area in np.flatnonzero(agreed.consistent):
         inside = np.flatnonzero(agreed.area == area)
-        fractions, rounded = (cells[inside] - whole[inside]).reshape(-1), whole[inside].reshape(-1)
-        missing = int(published.totals[area]) - int(rounded.sum())
-        rounded[np.argsort(-fractions, kind="stable")[:missing]] += 1
+        rounded = whole[inside].reshape(-1)
+        order = rng.permutation(rounded.size)
+        places = np.cumsum((cells[inside] - whole[inside]).reshape(-1)[order])
+        places[-1] = published.totals[area] - rounded.sum()  # but for rounding it is so
+        rounded[order] += np.diff(np.floor(places + rng.random()), prepend=0).astype(np.int64)
         whole[inside] = rounded.reshape(inside.size, -1)
     return whole

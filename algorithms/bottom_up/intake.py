@@ -56,7 +56,7 @@ def read_units(
         valid = f"{number} > 0 and {number} <= {float(largest)!r}"
         return f"case when {valid} then floor({number} * {UNITS} + 0.5)::bigint end"
 
-    rule = f"{weight} must be above 0 and at most the largest weight {largest:g}"
+    rule = f"{weight} must be a number above 0 and at most the largest weight {largest:g}"
     count = Count(weight, units, rule, MOST, (f": {weight} must add up to", ""), UNITS)
     return read_histogram(source, schema, areas, count=count, places=places, memory=memory)
 

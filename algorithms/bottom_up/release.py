@@ -27,7 +27,7 @@ from algorithms.noise import Rng, TwoTailedGeometric
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 from algorithms.tables.columns import COUNT, Columns, attribute_columns, code_columns
 from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published, check_distinct, described, level_names, published
+from algorithms.tables.release import Published, check_distinct, described, level_names, margins, published, tell_rare
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
 
@@ -183,7 +183,9 @@ def release(
         check_totals(totals, tree, exact)
     cells = of_counts(exact, 1, rng)[0]
     if totals is not None:
-        cells = whole_cells(cells, totals, agreement(totals, tree, exact))
+        chance = np.random.default_rng() if isinstance(rng, str) else rng  # noise is drawn: any will do
+        cells = whole_cells(cells, totals, agreement(totals, tree, exact), chance)
+        tell_rare(schema, margins(schema, exact.sum(axis=0)), margins(schema, cells.sum(axis=0)), "in the tables")
     return Release(
         mechanism=mechanism, schema=schema, tree=tree, cells=cells, areas=names, listed=listed, reading=reading
     )

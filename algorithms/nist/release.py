@@ -135,8 +135,10 @@ def release(
     rows, chance = fitted.people if as_counted else None, None if isinstance(rng, str) else rng
     synthetic = fitted.synthesize(rows, chance)
     exact = np.asarray(records)
-    if as_counted and exact.size:
-        tell_rare(nist.schema, _by_level(nist.schema, exact), _by_level(nist.schema, synthetic), "synthetic")
+    if exact.size:
+        share = len(exact) / len(synthetic)  # of more or fewer rows as many are compared
+        made = [np.rint(share * counts).astype(np.int64) for counts in _by_level(nist.schema, synthetic)]
+        tell_rare(nist.schema, _by_level(nist.schema, exact), made, "synthetic")
     return Release(nist=nist, fitted=fitted, synthetic=synthetic, reading=reading)
 
 

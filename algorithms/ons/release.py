@@ -196,6 +196,12 @@ def release(
         people = mechanism(histogram, 1, rng)[0]
         exact, fitted = (margins(mechanism.schema, np.sum(cells, axis=0)) for cells in (histogram, people))
         tell_rare(mechanism.schema, exact, fitted, "synthetic")
+        tree, leaves = mechanism.tree, [np.asarray(cells).sum(axis=1) for cells in (histogram, people)]
+        for level, name in enumerate(names, 1):
+            nodes = range(*tree.level(level).indices(tree.n_nodes))
+            place = Schema({name: tuple(" / ".join(tree.codes(node)) for node in nodes)})
+            old, new = (tree.totals(totals)[nodes.start : nodes.stop] for totals in leaves)
+            tell_rare(place, [old], [new], "synthetic")
         counts = list(mechanism.domain.tabulate(people, tables))
     return Release(
         mechanism=mechanism,

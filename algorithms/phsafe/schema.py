@@ -15,6 +15,7 @@ __all__ = [
     "GROUP_QUARTERS",
     "HOUSEHOLDER",
     "LARGEST_FAMILY",
+    "MEANINGS",
     "OWN_CHILDREN",
     "PARTNERS",
     "PERSONS",
@@ -120,6 +121,12 @@ UNDERIVED: Mapping[str, Mapping[str, Domain]] = {
 }
 """What is read where the units' other columns are derived from the persons."""
 
+MEANINGS = {
+    ("persons", "QSEX"): {"1": "male", "2": "female"},
+    ("persons", "CENHISP"): {"1": "not Hispanic", "2": "Hispanic"},
+    ("units", "TEN"): {"0": "vacant", "1": "owned, mortgage", "2": "owned", "3": "rented", "4": "no rent"},
+}
+"""Of short codes, which offices number otherwise."""
 HOUSEHOLDER = "20"
 OWN_CHILDREN = ("25", "26", "27")  # biological, adopted, step
 RELATIVES = (*OWN_CHILDREN, "28", "29", "30", "31", "32", "33")

@@ -164,7 +164,7 @@ class DuckDB:
             self._connection.execute(statement)
 
     @contextmanager
-    def _one_line_errors(self, what: str = "the frames cannot be tabulated") -> Iterator[None]:
+    def _one_line_errors(self, what: str = "the data cannot be read") -> Iterator[None]:
         """Tell what DuckDB stumbles over in one line; rows are read, and found bad, only when they are asked for."""
         try:
             yield

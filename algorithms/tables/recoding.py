@@ -20,6 +20,7 @@ WITH: tuple[set[str], ...] = (set(), {"add"}, {"values"}, {"ranges"}, {"values",
 KINDS = {"from": str, "add": int, "values": dict, "ranges": dict}
 FORM = '{"constant": CODE}, or {"from": COLUMN} alone, with "add": NUMBER, or with "values", "ranges": {WORD: CODE}'
 MARK = "'"  # around text
+NUMBER = r"-?\d+(\.\d+)?"
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?-(-?\d+(?:\.\d+)?)?")
 
 
@@ -130,7 +131,12 @@ def _expression(how: Mapping[str, Any]) -> str:
         whole = f"regexp_full_match({text}, '-?[0-9]{{1,15}}')"
         return f"case when {whole} then try_cast({text} as hugeint) + {how['add']} end"
     number = f"try_cast({text} as double)"
-    conditions = [(f"{text} = {in_sql(word, MARK)}", code) for word, code in how.get("values", {}).items()]
+    conditions = []
+    for word, code in how.get("values", {}).items():
+        condition = f"{text} = {in_sql(word, MARK)}"
+        if "ranges" in how and re.fullmatch(NUMBER, word):  # 999.0 is 999, or the range would take it
+            condition += f" or {number} = '{word}'::double"
+        conditions.append((condition, code))
     for low, high, code in ((*_bounds(written), code) for written, code in how.get("ranges", {}).items()):
         inside = f"{number} between '{low!r}'::double and '{high!r}'::double"
         conditions.append((f"isfinite({number}) and {inside}", code))

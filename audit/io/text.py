@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["SUMS", "from_cell", "in_cell", "printable", "quoted", "shown"]
+__all__ = ["MISSING", "SUMS", "from_cell", "in_cell", "printable", "quoted", "shown"]
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 FORMULAS = ("=", "+", "-", "@", "\N{MINUS SIGN}")  # what they begin with, after blanks, quotes and what cannot be seen
@@ -15,11 +15,14 @@ QUOTES = " \"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}" + 
 ENDS = re.compile(r"([;\t\r\n])")  # of cells, for some spreadsheet or other, even inside quotes
 LINE_ENDS = re.compile("(\r?\n)")
 SUMS = (
-    r"(?i)(.*\W)?(sub-?)?(grand-?)?(totals?|totale[ns]?|totaal|totalt|insgesamt|gesamt|ensemble)(\W.*)?"
-    r"|all( (areas|regions|states|counties|districts|municipalities|persons|people))?|alle|allen|sum|summe|overall"
-    r"|zusammen|tout|tous|toutes|tutti|tutte|todos|todas|geral|samtliga|razem|celkem|ukupno|everywhere|nationwide"
+    r"(?i)(.*[\s_:,.()/-])?(sub|grand)?-?(totals?|totale[ns]?|totaal|totalt|insgesamt|gesamt|gesamtsumme|ensemble)"
+    r"([\s_:,.()/-].*)?|_t|tot|all( (areas|regions|states|counties|districts|municipalities|persons|people))?|sum|suma"
+    r"|summe|overall|zusammen|tout|tous|toutes|tutti|tutte|todos|todas|geral|samtliga|i alt|yhteensä|razem|ogółem"
+    r"|celkem|összesen|ukupno|toplam|всего|итого|σύνολο|合计|合計|everywhere|nationwide"
 )
-"""Names of sums of areas: a row of such a name counts everybody twice. A pattern for whole names, in Python and SQL."""
+"""Names of sums: a row of such a name counts everybody twice. A pattern for whole names, in Python and SQL."""
+MISSING = r"(?i)#?n/?a|nan|null|none|missing|unknown|not (known|stated)|\.|\?|-+|-[0-9]|9{3,}"
+"""Names of areas that may stand for a missing one; also such a pattern."""
 OTHER, LONGEST = re.compile("[^ -~]"), 30  # than printable ASCII; letters that are quoted
 
 

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.phsafe.schema import FRAMES, HOUSEHOLDER, OWN_CHILDREN, PARTNERS, RELATIVES, SEX, UNDERIVED, UNITS
+from algorithms.phsafe.schema import (
+    FRAMES,
+    HOUSEHOLDER,
+    MEANINGS,
+    OWN_CHILDREN,
+    PARTNERS,
+    RELATIVES,
+    SEX,
+    UNDERIVED,
+    UNITS,
+)
 from algorithms.phsafe.tables import among
 from algorithms.phsafe.tabulation.intake import Types, each_part, name_unused, recoded_frames
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, Rule, check_report, domains, merged, tally
@@ -146,12 +156,17 @@ def own_households(
     """
     persons, units, geo = recoded_frames(files, recode)
     sources = {"persons": persons, "units": units, "geo": geo}
-    for name, source in sources.items():
-        for column, how in source.columns.items() if isinstance(source, Recoded) else ():
-            tell(f"{name}.{column} read {in_words(how)}")
+    made = {(n, c): how for n, s in sources.items() if isinstance(s, Recoded) for c, how in s.columns.items()}
+    codes = {one: {"codes": meant} for one, meant in MEANINGS.items() if unused and (derive or one[1] != "QSEX")}
+    for (name, column), how in {**made, **codes}.items():
+        tell(f"{name}.{column} read {in_words({**made.get((name, column), {}), **how})}")
     try:
         with opened(engine, list(sources.values()), memory=memory, master=master) as database:
             if unused:
+                if isinstance(database, DuckDB) and "QAGE" in map(str.upper, database.read("given_persons", persons)):
+                    ends = "min(try_cast(QAGE as double)) as least, max(try_cast(QAGE as double)) as most"
+                    ages = database.fetch(f"select {ends} from given_persons")
+                    tell(f"persons.QAGE read as numbers: from {ages['least'][0]} to {ages['most'][0]}")
                 name_unused(database, list(sources.values()), UNDERIVED if derive else FRAMES)
             if derive:
                 units, couples = _derived(database, persons, units)

@@ -17,6 +17,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.intake.expressions import (
+    COMMA,
     GROUPS,
     LARGEST,
     SHOWN,
@@ -83,9 +84,9 @@ def read_histogram(
 
     A source is a .csv or .parquet file, or a frame that DuckDB can scan: one row a person, or with `count` one row a
     group of persons. Columns are found by name, whatever its case; others of persons are named on stderr, for they are
-    not released. The column of an attribute holds names of levels, or in every row their places from 0 on (where no
-    name is a number). Columns of areas have the outermost first; a code needs to be unique only within its parent. Rows
-    with a count of 0 name areas where nobody lives; their attributes may be missing.
+    not released. How each column is read, which the schema says, is named on stderr, and so are the ends of numbers and
+    areas that equal the sum of others. Columns of areas have the outermost first; a code needs to be unique only within
+    its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be missing.
 
     Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
     Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
@@ -268,7 +269,7 @@ def _counting(
             each = "each row as one person" if number.name is None else f"{number.name} as {kind}"
             tell(f"{', '.join(areas)} read as areas, {each}")
             tell_reading(database, source, schema)
-            tell_sums(database, areas)
+            tell_sums(database, areas, schema)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
@@ -331,7 +332,11 @@ def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], s
 
 def _check_groups(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Schema, count: Count) -> None:
     """Refuse the rules that rows break."""
-    counted = [] if count.name is None else [Rule(count.rule, "odd > 0", "odd", "odd_text")]
+    counted = (
+        []
+        if count.name is None
+        else [Rule(count.rule, "odd > 0", "odd", "odd_text", COMMA, "write a point for a decimal comma")]
+    )
     _check_rules(what, database, [*of_areas, *counted, *leveled(schema)])
     totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not totals["groups"][0]:

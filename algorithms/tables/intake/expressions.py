@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,12 +12,14 @@ from algorithms.schema import Schema
 from audit.io.text import SUMS
 
 __all__ = [
+    "COMMA",
     "GROUPS",
     "LARGEST",
     "SHOWN",
     "Column",
     "Count",
     "Rule",
+    "are_numbers",
     "code_columns",
     "coded",
     "cut",
@@ -28,7 +31,7 @@ LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
 GROUPS = "given_groups"  # a view: what was given, equal rows added up
 
-WHOLE, NUMBER, COMMA = map(re.compile, (r"-?[0-9]{1,18}", r"-?[0-9.]+", r"-?[0-9]+,[0-9]+"))
+WHOLE, NUMBER, COMMA = map(re.compile, (r"-?[0-9]{1,15}", r"-?[0-9.]+", r"-?[0-9]+,[0-9]+"))
 SHOWN = 8  # levels in a message
 
 
@@ -86,8 +89,8 @@ def place_columns(columns: dict[str, Column], schema: Schema) -> list[str]:
             text = _text("numbers", columns[name], "text", "whole", "real")
             place = _interval(text, schema.edges[name], len(levels))
         else:
-            text = _text("levels as text or whole numbers", columns[name], "text", "whole")
-            place = _place(text, schema.codes.get(name, levels), coded=name in schema.codes)
+            text = _text("levels as text or numbers", columns[name], "text", "whole", "real")
+            place = _place(text, schema.codes.get(name, levels), coded=name in schema.codes or are_numbers(levels))
         parts += [f"nullif({text}, '') as x{j}", f"{place} as p{j}"]
     return parts
 
@@ -105,6 +108,8 @@ def leveled(schema: Schema) -> list[Rule]:
         elif name in schema.codes:
             pairs = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
             rule = f"must be one of the codes {', '.join(pairs[:SHOWN])}{more}"
+        elif are_numbers(levels):
+            rule = f"must be one of the numbers {', '.join(levels[:SHOWN])}{more}"
         else:
             rule = f"must be one of {', '.join(levels[:SHOWN])}{more}"
             sign, way = (
@@ -170,14 +175,23 @@ def number_of(column: Column) -> str:
     return f"case when {rule} then try_cast({column.given} as bigint) end"
 
 
+def are_numbers(levels: Sequence[str]) -> bool:
+    """Return whether all names of levels are whole numbers, none twice, so that 01 is 1."""
+    return all(map(WHOLE.fullmatch, levels)) and len(set(map(int, levels))) == len(levels)
+
+
 def _place(value: str, names: Sequence[str], *, coded: bool) -> str:
-    """Return the SQL of the place of a name or a code; of codes that are different numbers, by the number."""
-    if coded and all(WHOLE.fullmatch(code) for code in names) and len(set(map(int, names))) == len(names):
-        value = f"case when regexp_full_match({value}, '{WHOLE.pattern}') then {value}::bigint end"
-        whens = " ".join(f"when {int(code)} then {place}" for place, code in enumerate(names))
-    else:
-        whens = " ".join(f"when {_quoted(name)} then {place}" for place, name in enumerate(names))
-    return f"case {value} {whens} end"
+    """Return the SQL of the place of a name; if `coded`, whole numbers are compared as numbers where one has them."""
+    numbers = Counter(int(name) for name in names if coded and WHOLE.fullmatch(name))
+    texts, wholes = "", ""
+    for place, name in enumerate(names):
+        if coded and WHOLE.fullmatch(name) and numbers[int(name)] == 1:
+            wholes += f" when {int(name)} then {place}"
+        else:
+            texts += f" when {_quoted(name)} then {place}"
+    number = f"case when regexp_full_match({value}, '-?[0-9]{{1,15}}([.]0*)?') then {value}::double::bigint end"
+    parts = [f"case {value}{texts} end"] * bool(texts) + [f"case {number}{wholes} end"] * bool(wholes)
+    return f"coalesce({', '.join(parts)})"
 
 
 def _interval(text: str, edges: Sequence[float], levels: int) -> str:

@@ -356,9 +356,9 @@ def test_the_experiment_says_which_target_no_epsilon_reached():
     numbers = load_part("bottom_up_curve", FIGURES)
     finding = find_part("bottom_up_curve").finding
     drawn = numbers["chosen"][bottom_up_curve.DRAWN]
-    assert f"L1 accuracy reaches 99% at epsilon {drawn['l1']:g}, L2 at" in finding(numbers)
+    assert f"L1 accuracy reaches 99% at epsilon {drawn['l1']:g}, L2 accuracy at" in finding(numbers)
     drawn["l1"] = None
-    assert "L1 accuracy reaches 99% at more than was tried, L2 at" in finding(numbers)
+    assert "L1 accuracy reaches 99% at more than was tried, L2 accuracy at" in finding(numbers)
 
 
 # Bad input

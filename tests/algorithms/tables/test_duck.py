@@ -114,7 +114,7 @@ def test_memory_and_threads_that_do_not_suffice_are_told_in_one_line(opened):
             DuckDB(**options)
     engine = opened(memory="2MB", threads=1)
     with pytest.raises(
-        ValueError, match=r"^the frames cannot be tabulated within 2MB of memory \(--memory; .*\): Out of M[^\n]+$"
+        ValueError, match=r"^the data cannot be read within 2MB of memory \(--memory; .*\): Out of M[^\n]+$"
     ):
         engine.keep("t", "select i, hash(i) as h from range(5000000) r(i) order by h")
 
@@ -128,9 +128,7 @@ def test_rows_that_do_not_fit_are_spilled(opened, private_temporary_folder):
 
 def test_errors_of_a_tabulation_leave_no_spill_folder(tmp_path):
     broken = text(tmp_path / "persons.csv", PERSONS.read_bytes() + b"3,1\n")
-    with pytest.raises(
-        ValueError, match=f"^the frames cannot be tabulated: {broken}: .*Line: 1212 Expected.* 6 Found: 2$"
-    ):
+    with pytest.raises(ValueError, match=f"^the data cannot be read: {broken}: .*Line: 1212 Expected.* 6 Found: 2$"):
         tabulate(broken, *PATHS[1:])
 
 

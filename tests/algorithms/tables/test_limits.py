@@ -21,7 +21,7 @@ from audit.io import files
 from tests.helpers import refuses
 
 SCHEMA = Schema({"sex": "fm"})
-FULL = "cannot be tabulated within 4GB of memory (--memory; of Spark, more partitions): "
+FULL = "cannot be read within 4GB of memory (--memory; of Spark, more partitions): "
 
 pytestmark = pytest.mark.reliability(17)
 
