@@ -219,7 +219,8 @@ def counted(*parts):
     people = {name: list(zip(rng.choice(list("uvwxyz"), 40 + n), rng.choice(["f", "m"], 40 + n), strict=True))
               for n, name in enumerate("abcdefgh")}  # fmt: skip
     rows = [(*area.split("/"), *one) for area, names in parts for name in names for one in people[name]]
-    columns = dict(zip(("region", "district")[: len(rows[0]) - 2] + ("a", "sex"), zip(*rows, strict=True), strict=True))
+    names = (*("region", "district")[: len(rows[0]) - 2], "a", "sex")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     areas = list(columns)[:-2]
     return read_histogram(Frame({name: list(column) for name, column in columns.items()}), schema, areas)[1].sum()
 
