@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -159,9 +160,20 @@ def test_rounding_keeps_the_totals_and_moves_no_cell_by_a_person(seed):
     published = PublishedTotals(1, np.array([counts[:2].sum(), np.nan]))
     mechanism = BottomUp(0.5, TREE, Schema({"a": "wxyz"}), published=published)
     cells = mechanism(counts, 1, rng)[0]
-    whole = whole_cells(cells, published, agreement(published, TREE, counts))
+    whole = whole_cells(cells, published, agreement(published, TREE, counts), rng)
     assert whole[:2].sum() == counts[:2].sum()
     assert np.abs(whole - cells).max() < 1
+
+
+def test_rounding_moves_no_group_on_average():
+    """2,000 areas of one person each: cells are thirds, and the first of them get no more. False alarm 1e-6."""
+    tree = Hierarchy.from_codes([str(place) for place in range(2000)])
+    counts = np.tile([1, 0, 0], (2000, 1))
+    published = PublishedTotals(1, np.ones(2000))
+    thirds = np.full((2000, 3), 1 / 3)
+    whole = whole_cells(thirds, published, agreement(published, tree, counts), np.random.default_rng(1))
+    assert (whole.sum(axis=1) == 1).all()
+    assert np.abs(whole.sum(axis=0) - 2000 / 3).max() < 4.9 * math.sqrt(2000 * 2 / 9)
 
 
 def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
