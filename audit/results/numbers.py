@@ -39,7 +39,7 @@ def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
             check_numbers(entry, name, rule)
     elif rule is not None and (isinstance(value, int | float) or value == "-inf"):
         kind, least, most = rule
-        is_kind = isinstance(value, int | kind) and not isinstance(value, bool | str)
-        if not is_kind or not least <= float(value) <= most:
+        number: Any = -math.inf if isinstance(value, str) else value
+        if isinstance(value, bool) or not isinstance(number, int | kind) or not least <= number <= most:
             span = f"of {least} or more" if most == math.inf else f"from {least} to {most}"
             raise ValueError(f"{name} must be a{' whole' * (kind is int)} number {span}, got {repr(value)[:80]}")

@@ -71,9 +71,10 @@ def test_intervals_are_named_by_their_edges_as_written(tmp_path):
         ('{"attributes": {"age": ["1"], "age": ["2"]}}', "'age' stands twice"),
         ({"attributes": {"a": {"labels": ["x"], "places": False}}}, "levels of a must be a list"),
         (
-            {"attributes": {"a": {"labels": ["1 x", "2 y"], "places": True}}},
-            "are counted from 0, and its labels from 1",
+            {"attributes": {"a": {"labels": ["1 x", "2 y", "n/k"], "places": True}}},
+            "labels otherwise, got '1 x': write",
         ),
+        ({"attributes": {"a": {"labels": [2, 1, 0], "places": True}}}, "labels otherwise, got '2': write what each"),
         ({"attributes": {"a": {"codes": {"1": "x", "2": "x"}}}}, "distinct names"),
         (
             {"attributes": {"a": {"codes": {"": "x"}}}},
@@ -227,7 +228,7 @@ def counted(*parts):
 
 SUM = "warning: {} has as many people as {} together: if it is their sum, leave its rows out\n"
 PARTS = [("a", "a"), ("b", "b"), ("c", "c"), ("d", "d")]
-NESTED = [("N/1", "a"), ("N/2", "b"), ("N/99", "ab"), ("S/1", "c"), ("S/99", "c"), ("99/99", "abc")]
+NESTED = [("N/1", "a"), ("N/2", "b"), ("N/99", "ab"), ("S/1", "c"), ("S/2", "d"), ("S/99", "cd"), ("99/99", "abcd")]
 
 
 @pytest.mark.parametrize(

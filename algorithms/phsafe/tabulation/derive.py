@@ -164,9 +164,11 @@ def own_households(
         with opened(engine, list(sources.values()), memory=memory, master=master) as database:
             if unused:
                 if isinstance(database, DuckDB) and "QAGE" in map(str.upper, database.read("given_persons", persons)):
-                    ends = "min(try_cast(QAGE as double)) as least, max(try_cast(QAGE as double)) as most"
-                    ages = database.fetch(f"select {ends} from given_persons")
-                    tell(f"persons.QAGE read as numbers: from {ages['least'][0]} to {ages['most'][0]}")
+                    ages = database.fetch(
+                        "select min(QAGE::varchar::double)::int as a, max(QAGE::varchar::double)::int as b "
+                        "from given_persons where try_cast(QAGE::varchar as double) is not null"
+                    )
+                    tell(f"persons.QAGE read as numbers: from {ages['a'][0]} to {ages['b'][0]}")
                 name_unused(database, list(sources.values()), UNDERIVED if derive else FRAMES)
             if derive:
                 units, couples = _derived(database, persons, units)

@@ -97,7 +97,7 @@ def test_a_release_made_by_hand_claims_nothing(tmp_path, monkeypatch):
     for number, release_by_hand in enumerate((Release(**parts), replace(made, outcome=simulated.outcome))):
         (tmp_path / f"by hand {number}").mkdir()
         release_by_hand.write_record(tmp_path / f"by hand {number}")
-        assert json.loads((tmp_path / "release.json").read_text())["noise"] == UNKNOWN
+        assert json.loads((tmp_path / f"by hand {number}" / "release.json").read_text())["noise"] == UNKNOWN
 
 
 # The test of a sampler: `secure.ALARM` is the probability of a false alarm of a whole release
