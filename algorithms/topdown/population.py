@@ -7,10 +7,10 @@ of it from the evaluation by Petti and Flaxman is pinned here:
 - **strata**: of the 24 cells of age, ethnicity and race about 4 in a district are not empty (982 / 246, the mean people
   of a district and of one stratum that is not empty; here 4.3), and half of those are small (88 people in the median;
   here about 50);
-- **the homogeneity index**, the number of empty strata, runs from 0 to 23;
+- **empty strata** number 0 to 23;
 - **the schema**: 8 types of housing, 2 ages, 2 ethnicities and 6 races, 192 cells.
 
-Everything else is an assumption of ours, chosen for what the preset is there to show and nothing more:
+Everything else is an assumption of ours:
 
 - sizes are lognormal, with an effect of the county; their quantiles, and those of what follows, are dealt out rather
   than drawn, so that two populations of one shape differ in who is where and hardly in how many there are;
@@ -37,17 +37,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.topdown.presets import PRESETS
 from audit.arguments import whole_number
 
-__all__ = ["SCHEMA_1940", "Population1940", "homogeneity", "synthetic_1940"]
+__all__ = ["Population1940", "synthetic_1940"]
 
 Ints = NDArray[np.int64]
 Real = NDArray[np.float64]
-
-SCHEMA_1940 = PRESETS["e2e-1940"].schema.attributes
-"""Levels of each attribute; cells are in C order, the type of housing outermost. The types are the codes 0, 2, 3, 4, 6,
-7, 8 and 9 of the variable GQTYPE of IPUMS, the ones that occur in 1940; the wording is ours."""
 
 STRATA = 24
 CELLS = 8 * STRATA
@@ -76,7 +71,7 @@ class Population1940:
     """People and places by enumeration district, read-only."""
 
     tree: Hierarchy  # nation > state > county > enumeration district
-    histogram: Ints  # people by the cells of `SCHEMA_1940`, shape (districts, 192)
+    histogram: Ints  # people by the cells of the preset's schema, shape (districts, 192)
     facilities: Ints  # housing units, occupied or vacant, and facilities by type, shape (districts, 8)
 
     def __post_init__(self) -> None:
@@ -121,14 +116,6 @@ def synthetic_1940(
 
     codes = product(*([f"{code:04}" for code in range(1, n + 1)] for n in (states, counties, districts)))
     return Population1940(Hierarchy.from_codes(*zip(*codes, strict=True)), histogram, facilities)
-
-
-def homogeneity(histogram: Ints) -> Ints:
-    """Return how many of the 24 strata of age, ethnicity and race are empty: the index of Petti and Flaxman, 2019."""
-    if histogram.ndim == 0 or histogram.shape[-1] != CELLS:
-        raise ValueError(f"histogram must have one entry for each of {CELLS} cells, got shape {histogram.shape}")
-    strata = histogram.reshape(*histogram.shape[:-1], -1, STRATA).sum(axis=-2)
-    return np.asarray((strata == 0).sum(axis=-1), dtype=np.int64)
 
 
 def _group_quarters(people: Ints, outpost: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Ints, Ints]:

@@ -140,10 +140,9 @@ SPOILED = {
     "phsafe_intervals": lambda n: n["rows"][0].update(published=[0.9, 0.001]),
     "phsafe_audit": lambda n: n["rows"]["twice"].update(spent=n["rows"]["twice"]["spent"] / 2),
     "phsafe_published": lambda n: n["rows"][0]["published"].update(mu=0.4 * n["rows"][0]["counts"]["mu"]),
-    "topdown_1940": lambda n: n["rows"]["1"].update(states=1),
     "topdown_audit": lambda n: n["shares"][1].update(lower_bound=[0.0] * 20),
     "topdown_bugs": lambda n: first(n["rows"], expected="witness and counts")["audits"][0].update(witness=None),
-    "topdown_real": lambda n: n["rows"]["2"].update(additive=False),
+    "topdown_errors": lambda n: n["rows"]["2"].update(additive=False),
     "invariants": lambda n: first(n["rows"], loss="inf")["audits"][0].update(witness=None),
     "cell_keys": lambda n: n["rows"][3].update(proof=1.1 * n["rows"][3]["proof"]),
     "ons_unchanged": lambda n: n["rows"][0].update(formula=n["rows"][0]["formula"] + 1e-4),
@@ -174,10 +173,10 @@ def test_committed_numbers_meet_their_expectation_and_others_do_not(part):
 
 def test_a_failed_check_is_exit_code_1(tmp_path, capsys):
     saved = read_json(FIGURES / "topdown_errors.json")
-    SPOILED["topdown_1940"](saved["numbers"]["topdown_1940"])
+    SPOILED["topdown_errors"](saved["numbers"])
     write_json(tmp_path / "topdown_errors.json", saved)
     assert command("check", "topdown_errors", "--out", str(tmp_path)) == 1
-    assert "  FAIL topdown_errors: epsilon 1: states are off by 1\n" in capsys.readouterr().out
+    assert "  FAIL topdown_errors: epsilon 2: additive, not negative, " in capsys.readouterr().out
 
 
 def test_the_page_of_findings_is_what_the_numbers_say(tmp_path):

@@ -10,9 +10,7 @@ QUICK = "phsafe_table10"
 
 
 @pytest.mark.reliability(20)
-@pytest.mark.parametrize(
-    "name", [QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in ("ons_noise", "topdown_errors"))]
-)
+@pytest.mark.parametrize("name", [QUICK, pytest.param("ons_noise", marks=pytest.mark.slow)])
 def test_published_tables_are_made_again(name, record_property):
     """Made anew, and not as they were saved: the quick form has every row that is exact."""
     experiment = find(name)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.topdown.population import SCHEMA_1940, homogeneity, synthetic_1940
+from algorithms.topdown.population import synthetic_1940
+from algorithms.topdown.presets import PRESETS
 
 SEEDS = range(5)
 
@@ -40,7 +41,7 @@ def assert_consistent(population):
 
 
 def test_the_schema_is_that_of_the_end_to_end_test_and_the_tree_has_its_levels(populations):
-    assert {name: len(set(levels)) for name, levels in SCHEMA_1940.items()} == {
+    assert {name: len(levels) for name, levels in PRESETS["e2e-1940"].schema.attributes.items()} == {
         "hhgq": 8, "votingage": 2, "hispanic": 2, "cenrace": 6
     }  # fmt: skip
     tree = populations[0].tree
@@ -68,7 +69,7 @@ def test_about_four_strata_of_a_district_are_not_empty(populations):
 
 def test_most_districts_are_nearly_homogeneous_and_enough_are_mixed(populations):
     for population in populations:
-        index = homogeneity(population.histogram)
+        index = (strata(population) == 0).sum(axis=1)
         assert index.max() == 23
         assert index.min() <= 7  # mean 1.5, sd 1.2
         assert 0.83 < ((index >= 18) & (index <= 22)).mean() < 0.92  # mean 0.871, sd 0.008
@@ -116,24 +117,3 @@ def test_an_impossible_shape_is_refused(name):
     for wrong in (2.0, True, "2"):
         with pytest.raises(TypeError, match=f"{name} must be an integer, got {wrong!r}"):
             synthetic_1940(0, **{name: wrong})
-
-
-# The homogeneity index
-
-
-def test_homogeneity_by_hand():
-    histogram = np.zeros((4, 8, 2, 2, 6), dtype=np.int64)
-    histogram[1] = 1
-    histogram[2, 0, 1, 0, 0] = 500  # at home
-    histogram[2, 4, 1, 0, 0] = 9  # the same stratum, on a military post
-    histogram[2, 4, 1, 0, 1] = 1  # another
-    histogram[3, 5] = 2  # everybody at college
-    index = homogeneity(histogram.reshape(4, 192))
-    assert index.dtype == np.int64
-    assert index.tolist() == [24, 0, 22, 0]
-
-
-@pytest.mark.parametrize("shape", [(), (24,), (192, 3)])
-def test_homogeneity_wants_192_cells(shape):
-    with pytest.raises(ValueError, match="histogram must have one entry for each of 192 cells, got shape"):
-        homogeneity(np.zeros(shape, dtype=np.int64))
