@@ -30,6 +30,8 @@ def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
 
     Those without a rule may be any that a float holds, which reading JSON sees to.
     """
+    if value == "-inf":  # as a number is written: no result has one
+        value = -math.inf
     if isinstance(value, dict):
         for key, entry in value.items():
             if key not in NAMED_BY_OTHERS:
@@ -37,9 +39,8 @@ def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
     elif isinstance(value, list):
         for entry in value:
             check_numbers(entry, name, rule)
-    elif rule is not None and (isinstance(value, int | float) or value == "-inf"):
+    elif rule is not None and isinstance(value, int | float):
         kind, least, most = rule
-        number: Any = -math.inf if isinstance(value, str) else value
-        if isinstance(value, bool) or not isinstance(number, int | kind) or not least <= number <= most:
+        if isinstance(value, bool) or not isinstance(value, int | kind) or not least <= value <= most:
             span = f"of {least} or more" if most == math.inf else f"from {least} to {most}"
             raise ValueError(f"{name} must be a{' whole' * (kind is int)} number {span}, got {repr(value)[:80]}")

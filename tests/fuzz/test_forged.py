@@ -229,7 +229,7 @@ def test_every_number_is_checked_where_it_is_read(name, desk, tmp_path, record_p
         old, names = inside[last], {*way, last}
         if type(old) not in (int, float) or (str(last).startswith("bin ") and not last.endswith("0")):
             continue
-        wrong = [10**400, float("nan")]
+        wrong = [10**400, float("nan")] + ["-inf"] * (last in ("ceiling", "detectable", "seconds"))
         if "mechanism" not in names:  # whose numbers are its own
             wrong += [True] + [-1] * (not names & SIGNED) + [old + 0.5] * isinstance(old, int) * (not names & {"lag"})
         for number in wrong:
