@@ -57,10 +57,13 @@ def encoding_fault(path: Path, lines: Iterable[str]) -> str:
     return rule
 
 
-def check_commas(path: Path, line: str) -> None:
-    """Refuse a file whose first line has fields with something else between; they may have decimal commas."""
+def check_commas(path: Path, line: str, second: str = "") -> None:
+    """Refuse a file whose first lines have fields with something else between; they may have decimal commas."""
+    below = second.replace("\t", r"\t")
     bare = re.sub('"[^"]*"', '""', line.replace("\t", r"\t"))  # names in quotes may have anything
     for mark, name in SEPARATORS.items():
+        if below and mark not in below:  # a name that has it
+            continue
         parts = bare.split(mark)
         numbers = all(NUMBER.fullmatch(part.strip()) for part in parts)
         if len(parts) > 1 and (numbers or (mark != " " and len(parts) - 1 > bare.count(","))):

@@ -71,7 +71,7 @@ class Table:
         if (values := content.count(b",") + max(map(content.count, (b"\n", b"\r")))) > MOST_VALUES:
             raise ValueError(f"{path} must hold at most {MOST_VALUES} values, got {values} commas and lines")
         text = decoded(path, content)
-        check_commas(path, text.partition("\n")[0])
+        check_commas(path, *text.split("\n", 2)[:2])
         return cls(path, text)
 
     @cached_property
@@ -129,7 +129,7 @@ class Table:
         """Tell whether a column holds numbers; refuse numbers with commas inside, which would become words."""
         column = self.columns[place]
         if not is_numeric(column) and is_numeric(["0" if COMMA.fullmatch(field) else field for field in column]):
-            way_out = "write a point for a decimal comma, and nothing between thousands"
+            way_out = "write a point for a decimal comma, nothing between thousands, and a letter into words"
             self.check(lambda field: not COMMA.fullmatch(field), "must hold numbers without commas", way_out, place)
         return is_numeric(column)
 
