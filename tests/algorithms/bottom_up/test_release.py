@@ -208,7 +208,6 @@ WEIGHTED = {"weight": "w", "largest_weight": 3}
 BAD = {
     "epsilon must be positive and finite, got 0.0": {"epsilon": 0},
     "--noise inverse-cdf needs --seed: it can be simulated": {"epsilon": 40, "noise": "inverse-cdf"},
-    "--areas must name columns with commas between, such as state,county, got 'state,'": {"areas": "state,"},
     f"{ROWS} 100,000,000,000 or more": {"spec": "vast.json"},
     f"{ROWS} 60,000,000 or more": {"spec": "large.json"},
     f"{ROWS} 80,000,000 or more": {"spec": "large.json", "geo": "geo.csv"},
@@ -221,7 +220,6 @@ BAD = {
     "data must have the columns state, county, sex, age, w; w missing": WEIGHTED,
     "columns of data must be different, got state, county, sex, age, sex": WEIGHTED | {"weight": "sex"},
     "--tolerance goes with --totals": {"tolerance": 2},
-    "seed must be 0 or more, got -1": {"seed": -1},
     "totals must be a .csv or .parquet file, got totals.txt": {"totals": "totals.txt"},
 }
 

@@ -128,7 +128,6 @@ BAD = {
     "share of ccg: sex must be a fraction": INDEPENDENT | {"table": "ccg:sex=x"},
     "--table must have a share after =, or no =, got 'ccg:sex='": INDEPENDENT | {"table": "ccg:sex="},
     "must leave ccg: sex en": INDEPENDENT | {"table": ["ccg:sex", "total:age"], "epsilon": 1e-12},
-    "seed must be 0 or more, got -1": {"seed": -1},
 }
 
 

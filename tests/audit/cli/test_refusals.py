@@ -43,15 +43,7 @@ TEXTS = {
     "people.csv": PEOPLE,
     "nowhere.csv": "state,county\na,x\nb,\n",
     "sums.csv": "state,n\na,1\nGrand total,1\n",
-    "names.csv": "people\n",
-    "words.csv": "people\n120\nmany\n",
-    "semicolons.csv": "1;2\n",
-    "coded.csv": "1,120\n2,75\n3,43\n",
     "points.csv": "state,n\na,7\nb,12.000\n",
-    "blank.csv": "120\n\n75\n",
-    "nan.csv": "nan\n120\n75\n",
-    "missing.csv": "NA\n120\n75\n",
-    "infinite.csv": "120\ninf\n",
     "few.csv": "1\n2\n3\n",
     "texts.csv": "many\nfew\nnone at all\n",
     "wide.csv": "1,2\n3,4\n",
@@ -73,7 +65,6 @@ def save_bad_files() -> None:
     """Write files of every wrong kind beside the right ones."""
     for name, text in TEXTS.items():
         Path(name).write_text(text)
-    Path("latin.csv").write_bytes("café\n120\n".encode("latin-1"))
     for name in ("folder.csv", "folder.svg", "empty"):
         Path(name).mkdir()
     np.save("counts.npy", np.array([120, 75, 43]))

@@ -43,6 +43,7 @@ def test_the_worst_decides(
         result.to_json(f"{name}.json")
         result.to_json(f"both/{name}.json")
         audited().to_json(f"before/{name}.json")
+    Path("both/.part.json").write_text("half of a file that somebody else is writing")
     violations = {"violated": ({"kind": "output", "sentence": "they differ"},)}
     replays = [replayed(violations=violations.get(kind, ()), evaluated=kind != "no power") for kind in kinds]
     left, again = iter(results), iter(replays)

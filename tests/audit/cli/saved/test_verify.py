@@ -77,7 +77,7 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
     plaudit("audit", "gdpc-half-noise", *OWN[:2], *QUICK, "--cell", "1", "--cell", "2", "--out", "out")
     save_outputs()
     given = ("--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
-    plaudit("audit", *given, "--out", "out")
+    plaudit("audit", *given, "--public-data", "--out", "out")
     outcome = plaudit("verify", "--rerun", "out")
     assert (outcome.code, outcome.out.count("it is the same")) == (VIOLATION, 4)
 
