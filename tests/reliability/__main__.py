@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from audit.cli.exits import INTERRUPTED, finished, run_typed
-from audit.io.files import write_atomically
+from audit.io.files import Kind, write_atomically
 from audit.results.files import read_json, write_json
 from audit.results.provenance import provenance
 from tests.reliability.numbers import added_up
@@ -23,6 +23,7 @@ from tests.reliability.rows import ROWS
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "build" / "reliability" / "tests.jsonl"
 NUMBERS, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability.md"
+KINDS = {LOG: Kind("a log of tests", b"{"), PAGE: Kind("the page of reliability", b"# What was tried on plaudit")}
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
@@ -44,7 +45,7 @@ def measure(
     LOG.parent.mkdir(parents=True, exist_ok=True)
     if again:
         kept = [line for line in logged(LOG) if line["row"] not in wanted]
-        write_atomically(LOG, "".join(f"{json.dumps(line)}\n" for line in kept))
+        write_atomically(LOG, "".join(f"{json.dumps(line)}\n" for line in kept), KINDS[LOG])
     tests = collected(wanted, ROOT)
     options = ["-q", "-m", "reliability", "--numprocesses", str(jobs), "-p", "tests.reliability.plugin"]
     options += ["--reliability-log", str(LOG), "--reliability-rows", ",".join(map(str, wanted))]
@@ -61,7 +62,7 @@ def measure(
 def write() -> int:
     """Write docs/reliability.md from the saved numbers, and from nothing else."""
     saved = read_json(NUMBERS)
-    write_atomically(PAGE, page(saved["rows"]))
+    write_atomically(PAGE, page(saved["rows"]), KINDS[PAGE])
     print(f"Written: {PAGE.relative_to(ROOT)}.")
     return 0
 
