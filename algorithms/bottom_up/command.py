@@ -82,7 +82,7 @@ def release_bottom_up(
                 persons, schema, columns, weight=weight, largest=largest_weight, places=geo, memory=memory
             )
             counts = round_units(units)
-            tell(f"weights add up to {units.sum() / UNITS:.15g} people, and rounded counts to {counts.sum()}")
+            tell(f"weights add up to {units.sum() / UNITS:.3f} people, and rounded counts to {counts.sum()}")
         known = None if totals is None else read_published(totals, columns, tree, tolerance=tolerance)
         options: dict[str, Any] = {"tree": tree, "schema": schema, "noise": sampler, "published": known}
         mechanism: BottomUp | WeightedBottomUp = (

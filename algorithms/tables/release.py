@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from algorithms.noise import Draws, counted
 from algorithms.schema import Schema
 from algorithms.tables.columns import Columns
 from algorithms.tables.files import CELLS, RECORD, check_folder, whole_folder, write_rows, write_texts
-from audit.io.text import printable
+from algorithms.tables.intake.reading import tell
 
 __all__ = ["Published", "Recorded", "check_distinct", "described", "level_names", "margins", "published", "tell_rare"]
 
@@ -169,7 +168,7 @@ def tell_rare(schema: Schema, exact: Sequence[NDArray[Any]], fitted: Sequence[ND
     ]
     if off:
         more = f", and {len(off) - MOST_NAMED} more" if len(off) > MOST_NAMED else ""
-        print(printable(f"warning: rare groups are far off: {'; '.join(off[:MOST_NAMED])}{more}"), file=sys.stderr)
+        tell(f"warning: rare groups are far off: {'; '.join(off[:MOST_NAMED])}{more}")
 
 
 def margins(schema: Schema, cells: NDArray[Any]) -> list[NDArray[Any]]:

@@ -164,11 +164,10 @@ def own_households(
         with opened(engine, list(sources.values()), memory=memory, master=master) as database:
             if unused:
                 if isinstance(database, DuckDB) and "QAGE" in map(str.upper, database.read("given_persons", persons)):
-                    ages = database.fetch(
-                        "select min(QAGE::varchar::double)::int as a, max(QAGE::varchar::double)::int as b "
-                        "from given_persons where try_cast(QAGE::varchar as double) is not null"
-                    )
-                    tell(f"persons.QAGE read as numbers: from {ages['a'][0]} to {ages['b'][0]}")
+                    age = "try_cast(QAGE::varchar as double)"
+                    ages = database.fetch(f"select min({age}) as least, max({age}) as most from given_persons")
+                    if (least := ages["least"][0]) is not None:  # else it is refused below
+                        tell(f"persons.QAGE read as numbers: from {least:.15g} to {ages['most'][0]:.15g}")
                 name_unused(database, list(sources.values()), UNDERIVED if derive else FRAMES)
             if derive:
                 units, couples = _derived(database, persons, units)
