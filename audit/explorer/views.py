@@ -28,7 +28,7 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
     Parameters
     ----------
     name : str
-        The sheet: ``"phsafe"``, ``"topdown"``, ``"counts"`` or ``"audit"``.
+        The sheet: ``"phsafe"``, ``"topdown"`` or ``"counts"``.
     state : mapping of str to number, str, bool or None
         Inputs that differ from the published ones, by the keys of the page: ``system/query/level/quantity``. None
         empties an input, which is then computed.

@@ -141,7 +141,7 @@ const laws = (() => {
   }
 
   return {
-    bisect, first, sum, normalTail, geometric, noise, beyond, coverage, exactMargin, gaussianLogDelta, budgets, promise, guessed,
+    bisect, sum, normalTail, geometric, noise, beyond, coverage, exactMargin, gaussianLogDelta, budgets, promise, guessed,
     needed, around, accuracy,
   };
 })();

@@ -16,7 +16,6 @@ import pytest
 from algorithms.counts import explorer as counts
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.explore import sheet as phsafe_sheet
-from audit.explorer import audits
 from tests.audit.explorer.settings import differing, random_state
 
 NODE = shutil.which("node")
@@ -70,31 +69,8 @@ def test_numbers_of_counts():
     compare(sheet, [random_state(sheet, rng) for _ in range(1000)])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["pure", "approx", "gaussian", "zcdp"])
-def test_numbers_of_audits(family):
-    """Groups of a thousand leave little to see, and a choice nothing to compute: three of four states have neither."""
-    sheet, rng = audits.sheet(), np.random.default_rng(2)
-    states = [random_state(sheet, rng) | {"audit/claim/all/family": family} for _ in range(400)]
-    for place, state in enumerate(states):
-        if place % 4:
-            state["audit/plan/all/distance"] = place % 4
-            state["audit/plan/all/selection"] = 0 if family in ("gaussian", "zcdp") or place % 3 == 0 else 0.3
-    compare(sheet, states)
-
-
-def test_numbers_at_the_published_states_and_of_groups_under_every_family():
+def test_numbers_at_the_published_state():
     compare(counts.sheet(), [counts.sheet().published])
-    group = {"audit/claim/all/budget": 0.25, "audit/plan/all/distance": 2}
-    families = audits.sheet().data["families"]
-    groups = [audits.sheet().checked({"audit/claim/all/family": name} | group) for name in families]
-    compare(audits.sheet(), [audits.sheet().published, *groups])
-
-
-def test_runs_needed_where_one_more_changes_the_error_by_a_hundred_billionth():
-    place = "audit/plan/all"
-    state = {f"{place}/distance": 3, f"{place}/selection": 0, f"{place}/power": 0.7}
-    compare(audits.sheet(), [audits.sheet().checked(state | {"audit/claim/all/budget": 8.398960972523923})])
 
 
 def test_damaged_files_get_the_sentence_of_a_release(tmp_path):

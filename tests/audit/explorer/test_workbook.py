@@ -5,18 +5,15 @@ from __future__ import annotations
 import importlib.util
 import io
 import itertools
-import math
 import re
 import zipfile
-from collections import Counter
 
 import numpy as np
 import openpyxl
 import pytest
 
 from algorithms.systems import sheets
-from audit.explorer import formulas, layout, views, workbook
-from audit.explorer.plans import POWERS, plan_tables
+from audit.explorer import layout, views, workbook
 from audit.explorer.printed import words_in
 from audit.explorer.sheet import Explored
 from experiments.phsafe import table10 as phsafe_table10
@@ -26,8 +23,7 @@ from tests.helpers import contents, refuses
 
 SHEETS = sheets()
 LAYOUTS = {one.name: layout.lay_out(Explored(one), words_in("en")) for one in SHEETS}
-FILES, AUDITS = 70, 212  # with random settings of the sheets of systems, and of that of audits
-ASK = "workbook.ask"
+FILES = 70  # with random settings
 
 
 @pytest.fixture(scope="module")
@@ -88,18 +84,6 @@ def test_every_result_is_a_formula_and_every_input_a_cell(book, sheet):
     assert all(cell(book, found.inputs[key]).value == written(sheet.published[key]) for key in found.inputs)
 
 
-def test_the_table_of_simulated_plans_is_a_worksheet_of_numbers(book):
-    found = LAYOUTS["audit"]
-    for (family, selection), table in plan_tables().items():
-        for row, lines in enumerate(table.excess):
-            for column, line in enumerate(lines):
-                place = f"audit/simulated/{family} {selection}/{row}/{column}"
-                wanted = [table.budgets[row], table.runs[column], *('=""' if one is None else one for one in line)]
-                places = [found.numbers[f"{place}/{name}"] for name in ("budget", "runs", *POWERS)]
-                assert [cell(book, one).value for one in places] == wanted
-                assert {one.worksheet for one in places} == {"Audit numbers"}
-
-
 def test_inputs_take_what_the_page_takes(book):
     kinds = {"flag": "list", "choice": "list", "number": "decimal", "integer": "whole"}
     of_inputs = {one.key: one for sheet in SHEETS for one in sheet.inputs}
@@ -114,10 +98,10 @@ def test_inputs_take_what_the_page_takes(book):
             assert rule.formula1 == f'"{",".join(["yes", "no"] if one.kind == "flag" else one.choices)}"'
 
 
-def test_four_worksheets_are_read_steps_are_hidden_and_nothing_runs(content, book):
+def test_three_worksheets_are_read_steps_are_hidden_and_nothing_runs(content, book):
     hidden = {page.title: page.sheet_state == "hidden" for page in book}
     assert hidden == {name: name.endswith((" steps", " numbers")) for name in book.sheetnames}
-    assert len(book.sheetnames) - sum(hidden.values()) == len(SHEETS) == 4
+    assert len(book.sheetnames) - sum(hidden.values()) == len(SHEETS) == 3
     for page in book:
         assert not any(row.hidden for row in page.row_dimensions.values())
         assert not any(column.hidden for column in page.column_dimensions.values())
@@ -144,7 +128,9 @@ def test_text_is_never_a_formula(monkeypatch):
     hostile = {key: f'{first}HYPERLINK("http://x")' for key, first in zip(words, itertools.cycle("=+-@"), strict=False)}
     hostile |= {key: text for key, text in words.items() if key.endswith(".short")}
     monkeypatch.setattr(workbook, "words_in", lambda language: hostile)
-    cells = [one for page in book_of([SHEETS[-1]]) for row in page for one in row if one.value is not None]
+    cells = [
+        one for page in book_of([LAYOUTS["topdown"].sheet]) for row in page for one in row if one.value is not None
+    ]
     assert {one.data_type for one in cells} == {"s", "n", "f"}
     assert {str(one.value)[0] for one in cells if one.data_type == "s"} >= set("=+-@")
     shown = [one.value for one in cells if one.data_type == "f"]
@@ -199,9 +185,7 @@ def computed_at(states, book, layouts, folder):
 
 def results(computed, found, wanted):
     """What stands where the results of a sheet are, by key; texts by their keys."""
-    keys = {
-        found.words[text]: text for text in (*wanted.values(), ASK) if isinstance(text, str) and text in found.words
-    }
+    keys = {found.words[text]: text for text in wanted.values() if isinstance(text, str) and text in found.words}
     values = {key: read(computed, found.numbers[key]) if key in found.numbers else None for key in wanted}
     return {key: None if value == "" else keys.get(value, value) for key, value in values.items()}
 
@@ -210,71 +194,26 @@ def results(computed, found, wanted):
 @needs_office
 def test_libreoffice_computes_the_numbers_of_python(tmp_path):
     rng = np.random.default_rng(4)
-    layouts = {name: found for name, found in LAYOUTS.items() if name != "audit"}
-    of_systems = [found.sheet for found in layouts.values()]
-    states = [{one.name: random_state(one, rng) for one in of_systems} for _ in range(FILES)]
-    lists = {one.key for sheet in of_systems for one in sheet.inputs if one.kind == "numbers"}  # no cell takes them
+    states = [{one.name: random_state(one, rng) for one in SHEETS} for _ in range(FILES)]
+    lists = {one.key for sheet in SHEETS for one in sheet.inputs if one.kind == "numbers"}  # no cell takes them
     for state in states:
         for values in state.values():
             values |= dict.fromkeys(lists & values.keys())
-    states[0] = {one.name: one.published for one in of_systems}
-    made = computed_at(states, book_of(of_systems), layouts, tmp_path)
+    states[0] = {one.name: one.published for one in SHEETS}
+    made = computed_at(states, book_of(SHEETS), LAYOUTS, tmp_path)
     for number, (state, computed) in enumerate(zip(states, made, strict=True)):
-        for name, found in layouts.items():
+        for name, found in LAYOUTS.items():
             wanted = found.sheet.compute(state[name])
             assert differing(results(computed, found, wanted), wanted) == [], (number, name)
 
 
-def audit_state(number, rng):
-    """A random state of the sheet `audit`: of each family in turn, often of one person, mostly in the table."""
-    sheet = LAYOUTS["audit"].sheet
-    given = random_state(sheet, rng) if number else sheet.published
-    given["audit/claim/all/family"] = family = ("pure", "approx", "gaussian", "zcdp")[number % 4]
-    if family in ("gaussian", "zcdp") and rng.random() < 0.8:
-        given |= {"audit/plan/all/confidence": 0.95, "audit/plan/all/selection": float(rng.choice([0, 0.3]))}
-        given |= {"audit/plan/all/distance": int(rng.integers(1, 3))}
-        given["audit/claim/all/budget"] = math.exp(rng.uniform(math.log(0.02), math.log(1.5)))
-    elif rng.random() < 0.6:
-        given["audit/plan/all/distance"] = 1
-    return given
-
-
 @pytest.mark.slow
 @needs_office
-def test_libreoffice_plans_as_python_does(tmp_path):
-    """Runs that a cell cannot tell are a sentence: of plans for more than the search goes to, and of few others."""
-    rng, found = np.random.default_rng(5), LAYOUTS["audit"]
-    states = [{"audit": audit_state(number, rng)} for number in range(AUDITS)]
-    made = computed_at(states, book_of([found.sheet]), {"audit": found}, tmp_path)
-    known, left, told = Counter(), [], 0
-    for number, (state, computed) in enumerate(zip(states, made, strict=True)):
-        wanted = found.sheet.compute(state["audit"])
-        shown = results(computed, found, wanted)
-        known[wanted["audit/plan/all/known"]] += 1
-        if shown["audit/plan/all/runs_needed"] == ASK:
-            left.append(wanted.pop("audit/plan/all/runs_needed"))
-            assert wanted.pop("audit/plan/all/refused") == (None if left[-1] else "audit.refused.far")
-            assert shown.pop("audit/plan/all/refused") is None
-            shown.pop("audit/plan/all/runs_needed")
-        elif wanted["audit/plan/all/known"] == "audit.known.computed":
-            told += wanted["audit/plan/all/runs_needed"] is not None
-        assert differing(shown, wanted) == [], number
-    assert known["audit.known.computed"] >= 100
-    assert known["audit.known.interpolated"] >= 70
-    assert told >= 70
-    assert len([one for one in left if one is not None and one <= formulas.MOST]) <= 1
-
-
-@pytest.mark.slow
-@needs_office
-@pytest.mark.parametrize(
-    ("step", "error", "result"), [("all/seen", "*1.00000001", "power_found"), ("steps/error", "*1.2", "runs_needed")]
-)
-def test_a_formula_with_an_error_is_noticed(tmp_path, step, error, result):
-    found = LAYOUTS["audit"]
+def test_a_formula_with_an_error_is_noticed(tmp_path):
+    found, key = LAYOUTS["counts"], "counts/sum/all/geometric"
     book = book_of([found.sheet])
-    wrong = cell(book, found.numbers[f"audit/plan/{step}"])
-    wrong.value = f"{wrong.value}{error}"
+    wrong = cell(book, found.numbers[key])
+    wrong.value = f"{wrong.value}*1.00000001"
     wanted = found.sheet.compute(found.sheet.published)
-    (computed,) = computed_at([{"audit": found.sheet.published}], book, {"audit": found}, tmp_path)
-    assert f"audit/plan/all/{result}" in differing(results(computed, found, wanted), wanted)
+    (computed,) = computed_at([{"counts": found.sheet.published}], book, {"counts": found}, tmp_path)
+    assert key in differing(results(computed, found, wanted), wanted)

@@ -13,7 +13,6 @@ from audit import NeighborPair, measure_loss
 from audit.bounds.rectangle import delta_lower
 from audit.claims import Claim, Relation, claim_from_dict, compose, parse_claim, register_claim
 from audit.claims.families import FAMILIES
-from audit.explorer import audits
 from audit.methods import RegionMethod, register_method
 from audit.methods.method import FOR_FAMILY, NAMED
 from audit.planning import plan_size
@@ -103,13 +102,6 @@ def test_it_is_written_read_parsed_composed_and_grouped():
     assert str(claim) == "difference 0.25 (add/remove)"
     with pytest.raises(ValueError, match="or variation:DIFFERENCE with positive finite numbers"):
         parse_claim("variation:x")
-
-
-def test_the_explorer_offers_it():
-    sheet = audits.sheet.__wrapped__()
-    place = "audit/claim/all/family"
-    results = sheet.compute(sheet.checked({place: "variation", "audit/claim/all/budget": 0.25}))
-    assert results["audit/plan/all/known"] == "audit.known.simulated"  # `plaudit plan` is to be asked
 
 
 def test_what_a_family_leaves_out_is_refused_in_one_line():
