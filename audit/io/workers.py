@@ -134,10 +134,10 @@ def _set(setting: str | None) -> None:
         os.environ[SAFE] = setting
 
 
-def packed(work: Callable[[Any], Any]) -> Packed:
-    """Return work, closures and lambdas too, as it is sent to `OnDask` and `OnRay`."""
+def packed(work: Any) -> Packed:
+    """Return work, closures and lambdas too, as it is sent to `OnDask`, `OnRay` and new processes."""
     try:
-        return uuid.uuid4().hex, pickle.dumps(joblib.wrap_non_picklable_objects(work))
+        return uuid.uuid4().hex, pickle.dumps(joblib.wrap_non_picklable_objects(work, keep_wrapper=False))
     except Exception as error:  # whatever what it holds raises
         raise ValueError(UNSENT) from error
 

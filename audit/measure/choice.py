@@ -11,7 +11,7 @@ import numpy as np
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
 from audit.attacks.selection import distinct, never
-from audit.events import Event, Statistic
+from audit.events import Event, Guesses, Statistic
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
 from audit.sampling.independence import check_calls
 from audit.sampling.runs import GivenRuns, Runs, scores
@@ -59,6 +59,7 @@ class Choice:
     impossible: str = ""  # what the mechanism's own likelihood says of outputs of one database alone
     borrowed: int = 0  # runs that should have counted and that attacks have spent before
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
+    guessed: dict[int, list[Guesses]] = field(default_factory=dict)  # by each event, of the last runs that were counted
     size: int = 0  # runs that were made
     selection: int = 0  # and those of them that chose events
 
@@ -147,6 +148,7 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counts]:
     for column, selected in enumerate(chosen.events):
         guesses = [selected.event.rule.guess(side[:, column]) for side in (x, y)]
         check_calls("the guess", guesses, chosen.runs.calls(sizes))
+        chosen.guessed[column] = guesses
         counts.append(count_event(selected.event, x[:, column], y[:, column]))
     return counts
 

@@ -14,6 +14,7 @@ from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
 from audit.claims import Claim, Relation
 from audit.events import Event
+from audit.measure.again import as_before, check_again
 from audit.measure.choice import Choice, Selected, choose_event, count, count_all
 from audit.measure.evaluation import check_question, evaluate, support_witness
 from audit.measure.stages import count_in_stages
@@ -76,7 +77,8 @@ def measure_loss(
         An event that you fix before any run: all runs then count.
     size : int
         Runs in all, over both databases, selection included. Further runs, 832 at most and often a tenth as many,
-        only show what outputs are and whether runs are independent.
+        only show what outputs are and whether runs are independent. Before a violation that rests on an event which
+        hardly ever guesses wrong, a few new processes see `y` first and make 50 runs or so on either database.
     selection : float
         Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers.
     confidence : float
@@ -108,8 +110,8 @@ def measure_loss(
     ------
     ValueError
         If the pair's relation is not the claim's, or a number is out of range. If the mechanism changes its data, or
-        returns a wrong number of runs, runs that depend on each other, outputs that do not depend on its generator, or
-        numbers that float64 does not tell apart.
+        returns a wrong number of runs, runs that depend on each other or on what the process keeps for a data set,
+        outputs that do not depend on its generator, or numbers that float64 does not tell apart.
     TypeError
         If an argument or an output is of the wrong kind.
     OSError
@@ -159,7 +161,7 @@ def measure_loss(
         options = (pair, claim, attack, event, size, selection, confidence, stop)
         question = fingerprint(mechanism, source(mechanism), *options)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
-    databases = (pair.x, pair.y)
+    databases, untouched = (pair.x, pair.y), as_before(mechanism)
     before = contents(*databases)
     with collected(*databases) as warnings:
         probed = probe(mechanism, databases, size, stream(root, Phase.PROBE))
@@ -196,7 +198,8 @@ def measure_loss(
     if not probed.seedable:
         parameters["seedable"] = False
     facts = _facts(pair, root, mechanism_name(mechanism), parameters)
-    return evaluate(begun, method, chosen, notes=notes, support=support, **facts)
+    result = evaluate(begun, method, chosen, notes=notes, support=support, **facts)
+    return check_again(result, chosen, root, untouched)
 
 
 def measure_loss_from_outputs(
@@ -311,7 +314,8 @@ def measure_loss_from_outputs(
         guesses = [one.event.guess(side) for side in chosen.runs.outputs]
         check_order("the guess", [side[np.argsort(order)] for side, order in zip(guesses, orders, strict=True)])
     parameters = {"runs_x": len(x), "runs_y": len(y), "selection": selection}
-    return evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters))
+    result = evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters))
+    return check_again(result, chosen, root)
 
 
 def _choosing_runs(size: int, selection: float) -> int:

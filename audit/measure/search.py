@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.claims import Claim, Relation, check_relation
+from audit.measure.again import FIRST, as_before
 from audit.measure.evaluation import check_question
 from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
@@ -171,13 +173,14 @@ def search_loss(
     fraction("screen", screen)
     if rng is None and options.get("store") is not None:
         raise ValueError("a search with a store must have a seed to go on with, got rng=None")
-    root = seed_sequence(rng)
+    root, before = seed_sequence(rng), as_before(mechanism)
 
     def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
         seed = stream(root, phase, number)
-        result = measure_loss(
-            mechanism, family[number], claim, size=runs, confidence=sure, rng=seed, progress=False, **options
-        )
+        context = copy_context()
+        context.run(FIRST.set, before if phase == MEASURE else b"")
+        arguments = {"size": runs, "confidence": sure, "rng": seed, "progress": False, **options}
+        result = context.run(measure_loss, mechanism, family[number], claim, **arguments)
         advance(1)
         return result
 

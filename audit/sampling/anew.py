@@ -1,0 +1,112 @@
+"""Runs in new processes that see `y` first: what a process keeps for each data set is made anew there."""
+
+from __future__ import annotations
+
+import os
+import pickle  # noqa: TID251  of this very program, for processes that run its code anyway
+import signal
+import subprocess
+import sys
+import sysconfig
+from contextlib import suppress
+from functools import cache
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.io.workers import packed
+from audit.outputs import Kind, run
+from audit.sampling.streams import Phase, stream
+
+__all__ = ["answer", "runs_anew"]
+
+COPIES = 2  # of either database in a process: what is kept by the place in memory is made anew for each
+PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from audit.sampling.anew import answer; answer(int(sys.argv[1]))"
+LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
+Outputs = list[NDArray[Any]]  # on x and on y
+
+
+def runs_anew(
+    mechanism: bytes, data: tuple[Any, Kind], runs: int, seed: np.random.SeedSequence, times: int, seconds: float
+) -> list[Outputs]:
+    """Return outputs of a pickled mechanism in so many new processes, or none if one fails or takes too long.
+
+    Each is the copy of one process that has imported what the mechanism does, and has run nothing. `data` are both
+    databases, and the kind of their outputs.
+    """
+    try:
+        question = mechanism, packed(data)[1], runs, seed
+    except ValueError:
+        return []
+    connection, server = _server(os.getpid())
+    answers: list[Outputs] = []
+    try:
+        connection.send((sys.path, os.getcwd(), dict(os.environ), times, question))
+        while len(answers) < times and connection.poll(seconds):
+            answers.append(connection.recv())
+    except (EOFError, OSError):
+        answers.clear()
+    finally:
+        if len(answers) < times:  # whatever ended it
+            _server.cache_clear()
+            connection.close()
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+    return answers if len(answers) == times else []
+
+
+@cache
+def _server(process: int) -> tuple[Connection, subprocess.Popen[bytes]]:
+    """Start the process that is copied, for this one; it ends with it."""
+    here, there = Pipe()
+    command, none = [sys.executable, "-P", "-c", PROGRAM, str(there.fileno()), *sys.path], subprocess.DEVNULL
+    with there:
+        return here, subprocess.Popen(
+            command, stdin=none, stdout=none, stderr=none, start_new_session=True, pass_fds=[there.fileno()]
+        )
+
+
+def answer(file: int) -> None:
+    """Answer what `runs_anew` asks, in copies of this process one after the other, until it ends."""
+    connection = Connection(file)
+    with suppress(EOFError):
+        while True:
+            sys.path[:], folder, settings, times, (mechanism, *others) = connection.recv()
+            os.chdir(folder)
+            os.environ.update(settings)
+            _import_libraries(mechanism)
+            for number in range(times):
+                if child := os.fork():
+                    if os.waitpid(child, 0)[1]:
+                        return
+                    continue
+                try:
+                    np.random.seed()  # noqa: NPY002  copies have one state; Python's own generator is seeded anew
+                    connection.send(_outputs(number, mechanism, *others))
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+
+
+def _import_libraries(mechanism: bytes) -> None:
+    """Import for all copies what a mechanism does, but what is the user's: it may draw numbers when it is imported."""
+    before = set(sys.modules)
+    pickle.loads(mechanism)
+    for name in set(sys.modules) - before:
+        if not (getattr(sys.modules[name], "__file__", None) or LIBRARIES[0]).startswith(LIBRARIES):
+            del sys.modules[name]
+
+
+def _outputs(number: int, mechanism: bytes, others: bytes, runs: int, seed: np.random.SeedSequence) -> Outputs:
+    """Return outputs on copies of both databases."""
+    unpickled, outputs = pickle.loads(mechanism), list[Outputs]([[], []])
+    copies = [pickle.loads(others) for _ in range(COPIES)]
+    for place, (databases, kind) in enumerate(copies):
+        for side in (1, 0):
+            rng = np.random.default_rng(stream(seed, Phase.ANEW, number, place, side))
+            outputs[side].append(run(unpickled, databases[side], -(-runs // COPIES), rng, kind).copy())
+    return [np.concatenate(side) for side in outputs]

@@ -1,0 +1,154 @@
+"""What a process keeps for each data set accuses nobody; a constant that follows the database does."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+import threading
+import zlib
+
+import numpy as np
+import pytest
+
+from audit.claims import GaussianDP, PureDP
+from audit.events import Event
+from audit.measure import again
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.search import search_loss
+from audit.neighbors import NeighborPair
+from tests.helpers import refused_like
+
+PAIR = NeighborPair.add_people([10, 4], 0)
+KEPT = (
+    "^runs must not depend on what the process keeps: .* tells the databases apart in this process, which saw x first, "
+)
+ONE = PureDP(1.0)
+MODULE = """
+import numpy as np
+
+drawn, kept = np.random.default_rng(5), {}
+
+def shifted(data, size, rng):  # by what the process draws for a data set
+    shift = kept.setdefault(data.tobytes(), drawn.normal(0, 1000))
+    return np.round(data.sum() + shift + rng.laplace(size=size), 6)
+
+def formatted(data, size, rng):
+    digits = kept.setdefault(data.tobytes(), 4 + len(kept))
+    return [f"{data.sum() + rng.laplace():.{digits}f}" for _ in range(size)]
+
+def set_up(data, size, rng):  # a constant, if the program has set something up
+    return np.column_stack([np.full(size, float(data.sum())), scale * rng.laplace(size=size).round(6)])
+"""
+
+
+def beside(told):
+    """A noisy total beside what is told of a database, in every run."""
+    return lambda data, size, rng: [(told(data), round(float(data.sum() + rng.laplace()), 6)) for _ in range(size)]
+
+
+def in_order(values):
+    """What a process gives data sets in the order in which it sees them."""
+    known = {}
+
+    def told(data):
+        key = data.tobytes()
+        if key not in known:
+            known[key] = next(values)
+        return known[key]
+
+    return told
+
+
+class Unsendable:
+    """A constant of the database, by a mechanism that no other process can have."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, data, size, rng):
+        return np.column_stack([np.full(size, data.sum()), rng.laplace(size=size).round(6)])
+
+
+def audit(mechanism, claim=ONE, **options):
+    return measure_loss(mechanism, PAIR, claim, **{"size": 400, "rng": 1} | options)
+
+
+@pytest.fixture
+def imported(monkeypatch, tmp_path):
+    """Mechanisms in a module that is imported."""
+    (tmp_path / "mechanisms_of_a_user.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("mechanisms_of_a_user")
+    del sys.modules["mechanisms_of_a_user"]
+
+
+@pytest.mark.parametrize(
+    ("told", "options"),
+    [
+        (in_order(itertools.count()), {}),
+        (in_order(iter(["red", "green", "blue"])), {"claim": GaussianDP(1.0)}),
+        (id, {}),
+        (in_order(itertools.count()), {"event": Event.at_least(0, 0.5), "stop": "early", "size": 2000}),
+    ],
+    ids=["id", "color", "place-in-memory", "registered"],
+)
+def test_what_a_process_keeps_for_each_data_set_is_refused(told, options):
+    """New processes, .5 s: an audit took it for a loss of 5 and more."""
+    with refused_like(ValueError, KEPT):
+        audit(beside(told), **options)
+
+
+@pytest.mark.parametrize("name", ["formatted", "shifted"])
+def test_what_a_module_keeps_for_each_data_set_is_refused(imported, name):
+    with refused_like(ValueError, KEPT):
+        audit(getattr(imported, name))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda data: zlib.crc32(data.tobytes()),
+        lambda data: {14: "even", 15: "odd"}[int(data.sum())],
+        lambda data: int(data.sum()),
+    ],
+    ids=["hash", "lookup", "total"],
+)
+def test_a_constant_that_follows_the_database_is_a_violation(told):
+    """New processes, .5 s."""
+    result = audit(beside(told))
+    assert (result.verdict, result.notes) == ("violated", ())
+
+
+def test_a_search_asks_for_a_mechanism_as_it_was_before_its_first_audit():
+    """New processes, .5 s: what a closure keeps of the pairs that were tried is no part of it."""
+    with refused_like(ValueError, KEPT):
+        search_loss(beside(in_order(itertools.count())), [PAIR, PAIR], ONE, keep=1, size=2000, rng=1)
+
+
+def test_where_no_new_process_can_tell_a_note_says_so(imported):
+    """A mechanism that cannot be sent, one that nobody sets up there, and outputs."""
+    imported.scale = 1.0
+    for mechanism in (Unsendable(), imported.set_up):
+        result = audit(mechanism)
+        assert (result.verdict, result.notes) == ("violated", (again.UNKNOWN,))
+    x, y = (Unsendable()(data, 200, np.random.default_rng(3)) for data in (PAIR.x, PAIR.y))
+    given = measure_loss_from_outputs(x, y, ONE, relation="add_remove", rng=2)
+    assert (given.verdict, given.notes) == ("violated", (again.GIVEN,))
+
+
+def test_a_new_process_that_takes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(again, "SECONDS", -60)
+    assert audit(beside(lambda data: int(data.sum()))).notes == (again.UNKNOWN,)
+
+
+def test_a_real_leak_is_refused_no_oftener_than_at_the_level():
+    """Four comparisons at a level of .05 each: of 120 tries 42 are refused with probability below 1e-4."""
+    rng = np.random.default_rng(4)
+    refused = 0
+    for right, wrong in itertools.product((0.3, 0.7, 1.0), (0.0, 0.01)):
+        law = np.array([[right - wrong, 1 - right, wrong], [wrong, 1 - right, right - wrong]])
+        for _ in range(20):
+            here, there = (np.array([rng.multinomial(runs, side) for side in law]) for runs in (400, 50))
+            refused += again._differs(here, there, 0.05)
+    assert refused < 42
