@@ -224,7 +224,9 @@ def unseen(result: AuditResult) -> list[str]:
         else ""
     )
     power = (
-        "Any loss in the event that was counted, however large: the event was seen too rarely to tell."
+        "Any loss, however large: so few runs cannot show that it exceeds the promise."
+        if result.most
+        else "Any loss in the event that was counted, however large: the event was seen too rarely to tell."
         if result.detectable == math.inf
         else f"A loss below {cells['detectable']}{share}, and any loss in other events."
     )
@@ -253,6 +255,9 @@ def remedy(result: AuditResult, option: str = "") -> str:
     beyond = ((result.detectable / claim.budget) ** power - 1) / (2**power - 1)
     if result.design == "one_run":
         return f"more cells, or more {unit} in each of them"
+    if result.most and result.distance > 1:  # what the runs prove of all of them is shared among them
+        fewer = math.ceil(result.distance * (result.ceiling / claim.budget) ** power) - 1
+        return f"databases that differ in {fewer} {unit} at most, or more runs{how}" if fewer else f"more runs{how}"
     if beyond > FARTHEST:
         return f"more runs{how}, or databases that differ in several {unit}"
     runs, steps = float(f"{1.2 * result.size * beyond**2:.1e}"), math.ceil(1.2 * beyond * result.distance)

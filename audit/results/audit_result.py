@@ -12,7 +12,7 @@ from audit.claims import Claim, Relation
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import save_json
-from audit.results.formatting import line, plain_number, power, scale_of
+from audit.results.formatting import at_most, line, plain_number, power, scale_of
 from audit.results.notebook import Reported, audit_html, frame
 from audit.results.plain import Basis, check_counts, check_other, number, read, typed
 
@@ -28,6 +28,7 @@ GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`, by which its method is known
 FAR = 1.6  # of what a minimum detectable loss exceeds the promise by: an event that carries the promise
 # falls short so far once in 100 times
+LITTLE = 0.1  # of the promise: a bound below it shows hardly anything, however few runs there are
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds", "rare")
 LISTS = ("tried", "notes", "others")
@@ -238,12 +239,21 @@ class AuditResult(Reported):
         return self.verdict == "not refuted" and is_far(self.measured.budget, self.claim.budget, self.detectable)
 
     @property
+    def most(self) -> str:
+        """The largest bound that these runs could give, in words, if it does not exceed the promise; else empty."""
+        if not self.ceiling <= self.claim.budget:
+            return ""
+        pair = self.ceiling * self.distance**self.claim.growth
+        group = f" ({at_most(pair)} / {self.distance**self.claim.growth:g})"
+        return at_most(self.ceiling) + (group if self.distance > 1 and not self.claim.forgiven else "")
+
+    @property
     def power(self) -> tuple[str, ...]:
         """What a pass could have hidden, in sentences; empty for a violation."""
         if self.verdict == "violated" or self.redacted:
             return ()
         share = self.measured.budget / self.claim.budget if self.far else None
-        return tuple(power(self.detectable, self.where, share, self.rare))
+        return tuple(power(self.detectable, self.where, share, self.rare, self.most))
 
     def redact(self) -> AuditResult:
         """Return claim, bound, verdict and sizes only: the rest can disclose true counts or names."""
@@ -357,7 +367,7 @@ def is_far(measured: float, promised: float, detectable: float) -> bool:
     bool
         False where nothing could be detected.
     """
-    return detectable < math.inf and measured < promised - FAR * (detectable - promised)
+    return detectable < math.inf and measured < max(promised - FAR * (detectable - promised), LITTLE * promised)
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:

@@ -196,15 +196,19 @@ def missing_power(summary: Mapping[str, Any]) -> str:
     return f"detectable: {at_most(summary['detectable'] / summary['promised'], 2)} x the promise"
 
 
-def power(detectable: float, where: str, share: float | None, rare: float) -> list[str]:
+def power(detectable: float, where: str, share: float | None, rare: float, most: str = "") -> list[str]:
     """Return what a promise that was not refuted could have hidden, in sentences.
 
     `where` names the event of the minimum detectable loss, `share` is the bound's of the promise where it is far below
-    it, and an outcome of one database alone may come once in `rare` runs.
+    it, and an outcome of one database alone may come once in `rare` runs. `most` is the largest bound that runs can
+    prove, where they cannot refute the promise.
     """
     sentences = [f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in {where}"]
     if detectable == math.inf:
-        sentences = ["no loss would have been found 4 times in 5: the counted event comes too seldom"]
+        reason = (
+            f"these runs prove at most {most}, whatever they show" if most else "the counted event comes too seldom"
+        )
+        sentences = [f"no loss would have been found 4 times in 5: {reason}"]
     elif share is not None:
         sentences = [
             f"nothing near the promise was found: the bound is {at_least(100 * share, 2)}% of it, and a loss elsewhere "

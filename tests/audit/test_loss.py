@@ -634,3 +634,26 @@ RUNS = np.arange(50.0)
 def test_bad_outputs_are_refused_in_one_line(x, y, options, error, words):
     with refused_like(error, words):
         measure_loss_from_outputs(x, y, PureDP(1), **{"relation": "add_remove", "rng": 1} | options)
+
+
+def test_a_group_too_large_for_the_runs_is_told_and_how_large_it_may_be():
+    """Every run crosses the threshold: 2,800 runs prove ln(2800 / 3) of the pair, which 20 people share."""
+
+    def audit(people):
+        def crossed(data, size, rng):
+            return np.column_stack([np.full(size, data[0] > 100), rng.laplace(size=size).round(6)])
+
+        pair = NeighborPair.add_people([100], 0, people=people)
+        return measure_loss(crossed, pair, PureDP(1.0), size=4000, rng=1)
+
+    result = audit(20)
+    assert result.verdict == "no power"
+    assert result.power[0].endswith("these runs prove at most 0.3420 (6.840 / 20), whatever they show")
+    assert audit(6).verdict == "violated"  # as `audit.report.words.remedy` says
+
+
+def test_a_bound_of_nothing_announces_no_detectable_loss():
+    """A count with far more noise than promised, by few runs: 25 of 40 audits announced a loss of up to twice it."""
+    noisy = lambda data, size, rng: np.round(data + rng.laplace(0, 20, (size, 2)), 3)  # noqa: E731
+    results = [measure_loss(noisy, PAIR, PureDP(1.0), attack="entries", size=150, rng=seed) for seed in range(4)]
+    assert all(result.far or result.verdict == "no power" for result in results)

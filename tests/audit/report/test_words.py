@@ -57,7 +57,8 @@ def test_words_follow_the_result():
     assert "no count shows it" in " ".join(assumptions(unbounded))
     assert "120" not in " ".join(unseen(audited(verdict="violated", claim=PureDP(0.5))))
     assert "A loss below 1.250 (125.0% of the promise)" in unseen(audited())[0]
-    assert "however large" in unseen(audited(detectable=math.inf))[0]
+    assert "however large: the event" in unseen(audited(detectable=math.inf))[0]
+    assert "however large: so few runs" in unseen(audited(detectable=math.inf, ceiling=0.9))[0]
     assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
     assert "does not refute the promised 1, and does not prove it" in meaning(audited())[2]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
@@ -242,6 +243,11 @@ def test_text_that_hides_turns_or_covers_is_escaped():
             "more runs (--size), or databases that differ in several people",
         ),
         ({"provenance": {"parameters": {"runs_x": 1000}}}, "about 9,600 runs in all"),  # made elsewhere
+        (
+            {"detectable": math.inf, "ceiling": 0.342, "distance": 20},
+            "databases that differ in 6 people at most, or more runs (--size)",
+        ),
+        ({"detectable": math.inf, "ceiling": 0.04, "distance": 20}, "more runs (--size)"),
         ({"bound": "one-run guessing game"}, "more cells, or more people in each of them"),
         ({"verdict": "not refuted", "detectable": 1.5}, ""),
         ({"claim": PureDP(0.0), "measured": PureDP(0.0)}, ""),  # twice a promise of nothing is nothing

@@ -198,6 +198,13 @@ RARE = "an outcome that only one database can give would have been found, 4 time
             {"detectable": math.inf, "verdict": "no power"},
             ["no loss would have been found 4 times in 5: the counted event comes too seldom"],
         ),
+        (
+            {"detectable": math.inf, "verdict": "no power", "ceiling": 0.5372, "distance": 20},
+            [
+                "no loss would have been found 4 times in 5: these runs prove at most 0.5372 (10.75 / 20), whatever "
+                "they show"
+            ],
+        ),
         ({"measured": PureDP(1.5), "verdict": "violated", "rare": 1340.9}, []),
     ],
 )
