@@ -39,10 +39,13 @@ databases = [json.loads(path.read_text("utf-8")) for path in paths]
 targets = [path.with_suffix(".csv") for path in paths]
 if targets[0] == targets[1] or any(target.exists() for target in targets):
     sys.exit(f"two new files must be written, got {targets[0]} and {targets[1]}")
-turns = [[run(mechanism, database) for database in databases] for _ in range(int(sys.argv[4]))]
-columns = list(dict.fromkeys(column for turn in turns for fields in turn for column in fields))
-for place, target in enumerate(targets):
-    with target.open("x", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(turn[place] for turn in turns)
+columns, turns = [], []
+for _ in range(int(sys.argv[4])):
+    turns.append([run(mechanism, database) for database in databases])
+    known, columns = columns, list(dict.fromkeys([*columns, *turns[-1][0], *turns[-1][1]]))
+    for place, target in enumerate(targets):  # each pair as it comes; all anew where one has an entry that none had
+        with target.open("a" if known == columns else "w" if known else "x", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns)
+            if known != columns:
+                writer.writeheader()
+            writer.writerows(turn[place] for turn in (turns[-1:] if known == columns else turns))

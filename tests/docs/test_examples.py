@@ -87,16 +87,21 @@ def odd(database):
     turn = next(turns) // 2
     if turn % 4 == 3:
         raise ValueError("not today")
+    if turn == 4:
+        raise SystemExit("no more")
     return [len(database), {"b": 2**53, "a": None}, [Scalar(), [-0.0, "a, b\\n"], float("inf")]][turn % 4]
 """
 
 
 def test_outputs_are_recorded_without_any_package(desk: Path) -> None:
-    """Without the packages that are installed, on copies of the databases, in turn; and no file is written over."""
-    record = [sys.executable, "-I", "-S", "record_outputs.py", "odd:odd", "x.json", "y.json", "4"]
+    """Without the packages that are installed, on copies of the databases, in turn; and no file is written over.
+
+    What was recorded before the program ended stays.
+    """
+    record = [sys.executable, "-I", "-S", "record_outputs.py", "odd:odd", "x.json", "y.json", "9"]
     (desk / "odd.py").write_text(ODD)
     found = run(record, desk)
-    assert found.returncode == 0, found.stderr
+    assert (found.returncode, found.stderr) == (1, "no more\n")
     assert list(csv.reader((desk / "x.csv").read_text("utf-8").splitlines())) == [
         ["form", "entry", "entry b", "entry a", "entry 0", "entry 1 0", "entry 1 1", "entry 2"],
         ["int", "4", "", "", "", "", "", ""],
