@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
@@ -33,18 +35,27 @@ UNKNOWN += "in a new process."
 GIVEN = f"The event tells the databases apart in every run. {KEPT}record outputs anew, in a process that sees y first."
 
 FIRST: ContextVar[bytes | None] = ContextVar("a mechanism before several audits; empty: none is tried", default=None)
+_seen: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms as they were before their first audit here
 
 
-def as_before(mechanism: Mechanism) -> bytes:
-    """Return a mechanism pickled, before it has seen any data; empty if it cannot be."""
+def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
+    """Return a mechanism pickled, before it has seen any data, and as it was before an earlier audit if it was another.
+
+    Nothing is returned of one that cannot be pickled.
+    """
+    if (first := FIRST.get()) is not None:
+        return (first,) if first else ()
     try:
-        return packed(mechanism)[1] if (first := FIRST.get()) is None else first
+        now = packed(mechanism)[1]
+        return tuple(dict.fromkeys([now, _seen.setdefault(mechanism, now)]))
+    except TypeError:  # of which no list can be kept
+        return (now,)
     except ValueError:
-        return b""
+        return ()
 
 
 def check_again(
-    result: AuditResult, chosen: Choice, root: np.random.SeedSequence, mechanism: bytes = b""
+    result: AuditResult, chosen: Choice, root: np.random.SeedSequence, before: Sequence[bytes] = ()
 ) -> AuditResult:
     """Refuse an accusation that rests on what a process keeps for each data set; add a note if that cannot be told.
 
@@ -64,18 +75,20 @@ def check_again(
     level = FALSE / (4 * times)
     telling = next((runs for runs in range(1, RUNS) if level * math.comb(fewest + runs, runs) > 10), RUNS)
     runs, data = max(min(RUNS, fewest // 4), telling), ((chosen.runs.pair.x, chosen.runs.pair.y), chosen.runs.kind)
-    answers = runs_anew(mechanism, data, runs, root, times, SECONDS + result.seconds) if mechanism else []
-    read = chosen.runs.read or (lambda outputs: outputs)
-    others = [one for one in answers if _differs(here, _tally([event.guess(read(side)) for side in one]), level)]
-    if not answers or any(raised(side).all() for one in others for side in one):  # what the program set up is missing
-        return replace(result, notes=(*result.notes, UNKNOWN))
-    if others:
-        raise ValueError(
-            f"runs must not depend on what the process keeps: {event.statistic.name} tells the databases apart in this "
-            "process, which saw x first, but not in a new one that sees y first: make ids, caches and formats anew in "
-            "each run, or leave them out"
-        )
-    return result
+    read, unknown = chosen.runs.read or (lambda outputs: outputs), not before
+    for mechanism in before:
+        answers = runs_anew(mechanism, data, runs, root, times, SECONDS + result.seconds)
+        others = [one for one in answers if _differs(here, _tally([event.guess(read(side)) for side in one]), level)]
+        # What the program has set up may be missing there; what a mechanism was before may be another on purpose.
+        missing = any(raised(side).all() for one in others for side in one) or mechanism != before[0]
+        unknown = unknown or not answers or (bool(others) and missing)
+        if others and not missing:
+            raise ValueError(
+                f"runs must not depend on what the process keeps: {event.statistic.name} tells the databases apart in "
+                "this process, which saw x first, but not in a new one that sees y first: make ids, caches and formats "
+                "anew in each run, or leave them out"
+            )
+    return replace(result, notes=(*result.notes, UNKNOWN)) if unknown else result
 
 
 def _tally(guesses: Sequence[Guesses]) -> NDArray[np.intp]:

@@ -178,7 +178,7 @@ def search_loss(
     def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
         seed = stream(root, phase, number)
         context = copy_context()
-        context.run(FIRST.set, before if phase == MEASURE else b"")
+        context.run(FIRST.set, before[-1] if before and phase == MEASURE else b"")
         arguments = {"size": runs, "confidence": sure, "rng": seed, "progress": False, **options}
         result = context.run(measure_loss, mechanism, family[number], claim, **arguments)
         advance(1)

@@ -126,6 +126,14 @@ def test_a_search_asks_for_a_mechanism_as_it_was_before_its_first_audit():
         search_loss(beside(in_order(itertools.count())), [PAIR, PAIR], ONE, keep=1, size=2000, rng=1)
 
 
+def test_a_mechanism_that_an_earlier_audit_has_set_is_no_other_for_it():
+    """New processes, .5 s: what it was before that audit gives no such event, so that a note says what it may be."""
+    mechanism = beside(in_order(itertools.count()))
+    with refused_like(ValueError, KEPT):
+        audit(mechanism)
+    assert audit(mechanism).notes == (again.UNKNOWN,)
+
+
 def test_where_no_new_process_can_tell_a_note_says_so(imported):
     """A mechanism that cannot be sent, one that nobody sets up there, and outputs."""
     imported.scale = 1.0
