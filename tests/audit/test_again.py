@@ -86,10 +86,10 @@ def imported(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("told", "options"),
     [
-        (in_order(itertools.count()), {}),
+        (in_order(iter(range(9))), {}),
         (in_order(iter(["red", "green", "blue"])), {"claim": GaussianDP(1.0)}),
         (id, {}),
-        (in_order(itertools.count()), {"event": Event.at_least(0, 0.5), "stop": "early", "size": 2000}),
+        (in_order(iter(range(9))), {"event": Event.at_least(0, 0.5), "stop": "early", "size": 2000}),
     ],
     ids=["id", "color", "place-in-memory", "registered"],
 )
@@ -105,30 +105,22 @@ def test_what_a_module_keeps_for_each_data_set_is_refused(imported, name):
         audit(getattr(imported, name))
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        lambda data: zlib.crc32(data.tobytes()),
-        lambda data: {14: "even", 15: "odd"}[int(data.sum())],
-        lambda data: int(data.sum()),
-    ],
-    ids=["hash", "lookup", "total"],
-)
+@pytest.mark.parametrize("told", [lambda data: zlib.crc32(data.tobytes()), {14: "even", 15: "odd"}.get, int])
 def test_a_constant_that_follows_the_database_is_a_violation(told):
-    """New processes, .5 s."""
-    result = audit(beside(told))
+    """A hash, a lookup and the total itself; new processes, .5 s."""
+    result = audit(beside(lambda data: told(data if told.__name__ == "<lambda>" else int(data.sum()))))
     assert (result.verdict, result.notes) == ("violated", ())
 
 
 def test_a_search_asks_for_a_mechanism_as_it_was_before_its_first_audit():
     """New processes, .5 s: what a closure keeps of the pairs that were tried is no part of it."""
     with refused_like(ValueError, KEPT):
-        search_loss(beside(in_order(itertools.count())), [PAIR, PAIR], ONE, keep=1, size=2000, rng=1)
+        search_loss(beside(in_order(iter(range(9)))), [PAIR, PAIR], ONE, keep=1, size=2000, rng=1)
 
 
 def test_a_mechanism_that_an_earlier_audit_has_set_is_no_other_for_it():
     """New processes, .5 s: what it was before that audit gives no such event, so that a note says what it may be."""
-    mechanism = beside(in_order(itertools.count()))
+    mechanism = beside(in_order(iter(range(9))))
     with refused_like(ValueError, KEPT):
         audit(mechanism)
     assert audit(mechanism).notes == (again.UNKNOWN,)
