@@ -18,6 +18,7 @@ __all__ = [
     "WRAPPED",
     "Mechanism",
     "check_mechanism",
+    "copied",
     "in_this_process",
     "mechanism_name",
     "per_run",
@@ -124,10 +125,18 @@ class _PerRun:
         if self._built is None:
             self._built = self._target()
         arguments = (data, rng) if self._seedable else (data,)
-        return [copy.deepcopy(self._built(*arguments)) for _ in range(size)]  # it may use its own array again
+        return [copied(self._built(*arguments)) for _ in range(size)]
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_built": self._target if self._is_built else None}
+
+
+def copied(output: Any) -> Any:
+    """Return a copy, as a mechanism may use its own array again; what cannot be copied is refused where it is read."""
+    try:
+        return copy.deepcopy(output)
+    except Exception:
+        return output
 
 
 def check_mechanism(mechanism: Any) -> None:

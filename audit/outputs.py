@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Set, ValuesView
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.frames import classes_of, columns_of, stacked
+from audit.io.text import printable
 from audit.mechanism import WRAPPED, Mechanism, in_this_process
 from audit.values import (
     EXACT,
+    MARK,
     NOTHING,
     NUMBERS,
     RAISED_WORD,
@@ -45,6 +48,7 @@ __all__ = [
     "batch_of",
     "check_number",
     "kind_of",
+    "listed",
     "read_outputs",
     "run",
     "settle",
@@ -52,6 +56,7 @@ __all__ = [
 ]
 
 ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
+TRIES = 100  # calls in a row that raise, from which a batch is taken to raise what its runs do not
 PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
 FEW = 16  # runs of a call up to which numpy may take it for another type by chance
 RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", default=None)
@@ -77,7 +82,9 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     What is said of all runs of a batch at once must not differ: it would tell the databases apart, or be lost.
     """
     batches = list(batches)
-    for what, of in (("columns", _columns), ("type", _spelling)):
+    for batch in batches:
+        _check_sequence(batch)
+    for what, of in (("columns", columns_of), ("type", _spelling)):
         if len(statements := {text for batch in batches if (text := of(batch))}) > 1:
             raise ValueError(
                 f"outputs must have the same {what} on both databases, got {' and '.join(sorted(statements))}"
@@ -87,14 +94,14 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     sizes = {-1 if shape is None else math.prod(shape) for shape in shapes}
     if len(shapes) > len(sizes) == 1 and all(hasattr(batch, "shape") for batch in batches):  # a vector beside a column
         raise ValueError(f"outputs must have one shape on both databases, got {' and '.join(sorted(map(str, shapes)))}")
-    types = sorted({type_of(batch) for batch in batches if hasattr(batch, "__len__") and len(batch) > 1})
+    types = sorted({type_of(batch) for batch in batches if len(batch) > 1})
     if len(types) > len(shapes) == 1:  # of a single run, what numpy takes for its type may be another by chance
         raise ValueError(f"outputs must have the same type on both databases, got {' and '.join(types)}")
     rows = (
         [output for batch in batches if isinstance(batch, list | tuple) for output in batch] if len(shapes) == 1 else []
     )
     like = next((output for output in rows if "output" in types_in(output)), None)  # no NaN
-    form = () if like is None else (_classes(like), types_in(like))
+    form = () if like is None else (classes_of(like), types_in(like))
     mixed = bool(form) and _others(rows, form).any()
     return Kind(None if mixed or len(shapes) > 1 else shapes.pop(), form=form)
 
@@ -112,13 +119,6 @@ def settle(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
     classes = [name for what, name in set.union(*sides) if what == "raised"]
     raises = classes[0] if len(classes) == 1 else ""
     return dataclasses.replace(kind, types=tuple(sorted(set.union(*types))), raises=raises, noted=None)
-
-
-def _columns(batch: Any) -> str:
-    """Return the names of columns, which a table says once of all its runs and no audit looks at."""
-    names = batch.columns if is_frame(batch) else getattr(batch, "column_names", None)
-    names = getattr(getattr(batch, "dtype", None), "names", None) if names is None else names
-    return ", ".join(map(repr, names)) if names is not None else ""
 
 
 def _spelling(batch: Any) -> str:
@@ -150,10 +150,15 @@ def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generato
     try:
         with in_this_process():
             batch = mechanism(data, size, rng)
-        return list(batch) if isinstance(batch, Iterator | deque) else batch
+        return listed(batch)
     except SystemExit as left:
         failure = RuntimeError(f"a mechanism must not end the program, got SystemExit: {left}")
         raise failure.with_traceback(left.__traceback__) from left
+
+
+def listed(batch: Any) -> Any:
+    """Return a batch that can be read twice, and copied."""
+    return list(batch) if isinstance(batch, Iterator | KeysView | ValuesView | ItemsView | deque) else batch
 
 
 def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind) -> NDArray[Any]:
@@ -176,7 +181,7 @@ def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
         return _texts([written(one) for one in _rows(batch)])
     numbers = as_numbers(batch, own=own)
     listed = isinstance(batch, list | tuple)
-    alike = 1 if listed and numbers is not None and is_frame(batch[0]) else None  # tables of one form: see `_stacked`
+    alike = 1 if listed and numbers is not None and is_frame(batch[0]) else None  # tables of one form: see `stacked`
     if numbers is None or numbers.shape[1:] != kind.shape:
         numbers = np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
     if kind.form and listed and (others := _others(batch[:alike], kind.form)).any():
@@ -190,32 +195,14 @@ def _others(batch: Iterable[Any], form: tuple[Any, ...]) -> NDArray[np.bool_]:
     flat = all(issubclass(one, int | float | np.generic) for one in classes[1:] if isinstance(one, type))
     return np.array(
         [
-            _classes(one) != classes
+            classes_of(one) != classes
             if is_frame(one)
-            else not (flat and _classes(one) == classes)
+            else not (flat and classes_of(one) == classes)
             and any(types.get(place, name) != name for place, name in types_in(one).items())
             for one in batch
         ],
         bool,
     )
-
-
-def _classes(output: Any) -> tuple[Any, ...]:
-    """Return the classes of an output and of its entries; of an array, what it holds; of a table, its names as well."""
-    if is_frame(output):
-        axes = [getattr(output, name, ()) for name in ("columns", "index")]
-        names = [  # a range is told by its ends
-            (type(axis), _ends(axis) if hasattr(axis, "step") else tuple(axis), tuple(getattr(axis, "names", ())))
-            for axis in axes
-        ]
-        return (type(output), *output.dtypes, *names)
-    if isinstance(output, list | tuple):
-        return (type(output), *map(type, output))
-    return (type(output),) if type(output) in NUMBERS else (type(output), str(getattr(output, "dtype", "")))
-
-
-def _ends(axis: Any) -> tuple[int, int, int]:
-    return axis.start, axis.stop, axis.step
 
 
 def _floats(value: Any) -> Any:
@@ -266,10 +253,18 @@ def _rows(batch: Any) -> Iterable[Any]:
     if isinstance(batch, np.ndarray) and batch.ndim:
         rows: list[Any] = (batch.astype(str) if batch.dtype.kind in "mM" else batch).tolist()
         return rows if batch.dtype.kind == "O" else list(map(_floats, rows))
-    single = isinstance(batch, str | bytes | Mapping | Set) or (isinstance(batch, np.ndarray) and batch.ndim == 0)
-    if single or not isinstance(batch, Iterable):
+    _check_sequence(batch)
+    return batch  # type: ignore[no-any-return]
+
+
+def _check_sequence(batch: Any) -> None:
+    """Refuse one value for all runs, whatever it is."""
+    try:
+        several = isinstance(batch, Iterable) and len(batch) >= 0  # type: ignore[arg-type]
+    except TypeError:  # an array of no dimension, a matrix whose length is ambiguous
+        several = False
+    if not several or isinstance(batch, str | bytes | Mapping | Set):
         raise ValueError(f"outputs must be a sequence, one a run, got {type(batch).__name__}")
-    return batch
 
 
 def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -299,7 +294,7 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     original = batch
     try:
         if isinstance(batch, list | tuple) and len(batch) and is_frame(batch[0]):
-            batch = _stacked(batch)
+            batch = stacked(batch)
         if isinstance(batch, list | tuple) and _hides(batch):
             return None
         array = batch if mask is None else batch.filled(0)
@@ -330,14 +325,6 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     return numbers if mask is None else np.where(mask, NOTHING, numbers)
 
 
-def _stacked(frames: Sequence[Any]) -> Any:
-    """Return the numbers of tables, shape (runs, rows, columns), or the tables if their names or types differ."""
-    kinds = {_classes(one) if is_frame(one) else () for one in frames}
-    numbers = np.stack([one.to_numpy() for one in frames]) if len(kinds) == 1 else None
-    mixed = len(set(frames[0].dtypes)) > 1  # then whole numbers became floats
-    return frames if numbers is None or (mixed and bool((np.abs(numbers) >= EXACT).any())) else numbers
-
-
 def _hides(value: Any) -> bool:
     """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index, names."""
     if isinstance(value, list | tuple):
@@ -360,6 +347,8 @@ def _with_exceptions(
     Batches that raise none keep their outputs. Were those that did run again and free to raise none, exceptions would
     be rarer than they are, by another factor on either database.
     """
+    if kind.noted is not None and size > 1:
+        _check_batches(mechanism, data, size // 2, rng.spawn(1)[0], kind, failure)
     if size == 1:
         word = raised_word(failure)
         if kind.noted is not None:
@@ -379,3 +368,30 @@ def _with_exceptions(
     for half, part in zip(sizes, parts, strict=True):
         outputs += _with_exceptions(mechanism, data, half, rng, kind, part) if isinstance(part, Exception) else [part]
     return outputs
+
+
+def _check_batches(
+    mechanism: Mechanism, data: Any, half: int, rng: np.random.Generator, kind: Kind, failure: Exception
+) -> None:
+    """Refuse a mechanism that raises for a batch what its halves by themselves do not: nothing tells how often runs do.
+
+    Where halves raise it with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused with
+    probability below 1e-8.
+    """
+    word, alone = raised_word(failure), dataclasses.replace(kind, noted=None)
+
+    def raises(size: int) -> bool:
+        attempt = _attempt(mechanism, data, size, rng, alone)
+        return isinstance(attempt, Exception) and raised_word(attempt) == word
+
+    def seldom(calls: int) -> bool:
+        return 2 * sum(raises(half) for _ in range(calls)) <= calls
+
+    assert kind.noted is not None
+    if ("batches", "") in kind.noted or not seldom(ATTEMPTS):
+        return
+    if all(raises(2 * half) for _ in range(TRIES)) and seldom(TRIES):
+        name = f"{word.removeprefix(MARK)[:-1]} ({printable(str(failure))})"
+        runs = "single runs" if half == 1 else f"calls for {half}"
+        raise ValueError(f"a call for {2 * half} runs always raises {name}, which {runs} do not; {WRAPPED}")
+    kind.noted.add(("batches", ""))

@@ -9,7 +9,7 @@ import functools
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import ItemsView, Iterable, KeysView, Mapping, Set
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from numbers import Rational
 from typing import Any
@@ -75,6 +75,7 @@ MARK, CLASS = "(raised ", 2.0**972  # how such a word begins; classes lie two la
 EXACT = 2**53  # float64 holds every whole number up to here
 SIMPLE, NUMBERS = frozenset({float, str, bool, type(None)}), frozenset({int, float, bool})  # what JSON holds as it is
 TEXT, PLAIN, JSON_TYPES = frozenset({str}), SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
+DEEP = "an output must not contain itself, or be nested more deeply than JSON can be"
 FORM = "\t"  # in a written output, before types
 LONG = "whole number "  # before the digits of one that no float holds
 LONG_WORD = re.compile(f'"{LONG}(-?0x[0-9a-f]+)"')
@@ -169,9 +170,15 @@ def type_of(value: Any) -> str:
     return types if type(value) is np.ndarray else f"{name} of {types}" if types else name
 
 
-def types_in(value: Any, place: str = "output", types: dict[str, str] | None = None) -> dict[str, str]:
+def types_in(value: Any) -> dict[str, str]:
     """Return the types in one output by their places, but of words, None and NaN of the usual bits, which show."""
-    types = {} if types is None else types
+    try:
+        return _types_in(value, "output", {})
+    except RecursionError:
+        raise ValueError(DEEP) from None
+
+
+def _types_in(value: Any, place: str, types: dict[str, str]) -> dict[str, str]:
     if value is None or type(value) is str:
         return types
     if not isinstance(value, float) or value == value:
@@ -186,7 +193,7 @@ def types_in(value: Any, place: str = "output", types: dict[str, str] | None = N
         types[place] += f" with keys of {', '.join(sorted(keys))}"
     parts = ((_key(key), one) for key, one in value.items()) if isinstance(value, Mapping) else ()
     for key, one in enumerate(value) if isinstance(value, list | tuple) else parts:
-        types_in(one, f"{place}[{key}]", types)
+        _types_in(one, f"{place}[{key}]", types)
     return types
 
 
@@ -205,7 +212,7 @@ def written(output: Any) -> str:
             return f'{text}{FORM}{{"output": "tuple"}}' if kind is tuple else text
         types = {place: name for place, name in types_in(output).items() if name not in JSON_TYPES}
     except RecursionError:
-        raise ValueError("an output must not contain itself, or be nested more deeply than JSON can be") from None
+        raise ValueError(DEEP) from None
     return f"{text}{FORM}{_encode(types)}" if types else text
 
 
@@ -268,7 +275,7 @@ def plain(value: Any) -> Any:
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return _keyed(value.keys(), value.values())
-    if isinstance(value, Set):
+    if isinstance(value, Set) and not isinstance(value, KeysView | ItemsView):  # which a mechanism may change later
         return dict(sorted(_keyed(value, [1] * len(value)).items()))  # the order of a set is nobody's
     if isinstance(value, list | tuple):
         return _plain_parts(value)
@@ -285,6 +292,7 @@ def plain(value: Any) -> Any:
     raise TypeError(
         "outputs must be numbers, words, None, or sequences and mappings of them, got "
         f"{type(value).__module__}.{type(value).__qualname__}"
+        + (": make a list of it" if isinstance(value, Iterable) else "")
     )
 
 

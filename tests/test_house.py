@@ -43,7 +43,7 @@ FLOORS = {
         {"arguments", "installed", "io", "values"},
         {"exact"},
         {"claims"},
-        {"events", "mechanism", "neighbors"},
+        {"events", "frames", "mechanism", "neighbors"},
         {"adapters", "outputs", "bounds"},
         {"results"},
         {"sampling"},

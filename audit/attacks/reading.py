@@ -275,7 +275,7 @@ def _varying(outputs: Sequence[dict[str, Any]]) -> set[str]:
 def _is_one_order(orders: Iterable[tuple[Any, str]]) -> bool:
     graph: dict[str, set[str]] = defaultdict(set)
     for _, keys in orders:
-        for one, other in pairwise(json.loads(keys)):
+        for one, other in pairwise(map(json.dumps, json.loads(keys))):
             graph[other].add(one)
     try:
         TopologicalSorter(graph).prepare()

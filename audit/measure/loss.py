@@ -21,7 +21,7 @@ from audit.measure.stages import count_in_stages
 from audit.mechanism import Mechanism, check_mechanism, mechanism_name, plain_parameters
 from audit.methods.method import method_for
 from audit.neighbors import NeighborPair, Unit
-from audit.outputs import kind_of, read_outputs
+from audit.outputs import kind_of, listed, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.blocks import CALLS
@@ -277,8 +277,9 @@ def measure_loss_from_outputs(
     ('not refuted', 'declared')
     """
     begun = time.perf_counter()
-    kind = kind_of((outputs_x, outputs_y))
-    batches = [read_outputs(outputs, kind) for outputs in (outputs_x, outputs_y)]
+    given = [listed(outputs) for outputs in (outputs_x, outputs_y)]
+    kind = kind_of(given)
+    batches = [read_outputs(outputs, kind) for outputs in given]
     x, y = batches
     if min(len(x), len(y)) == 0:
         raise ValueError(f"there must be outputs on both databases, got {len(x)} and {len(y)}")

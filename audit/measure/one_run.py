@@ -19,7 +19,7 @@ from audit.mechanism import Mechanism, check_mechanism, mechanism_name
 from audit.methods.one_run import OneRun
 from audit.neighbors import Unit
 from audit.neighbors.counts import check_counts
-from audit.outputs import as_given, check_number, kind_of, read_outputs
+from audit.outputs import as_given, check_number, kind_of, listed, read_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.mechanism_warnings import collected, in_words
@@ -267,7 +267,7 @@ def measure_loss_one_run(
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
     # An exception is the caller's: to run again would be to look at two runs.
     with collected() as warnings:
-        batch = mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN)))
+        batch = listed(mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN))))
     outputs = read_outputs(batch, kind_of([batch]))
     check_number(len(outputs), 1)
     scores = _checked_scores(score(as_given(outputs)[0] if outputs.dtype.kind == "O" else outputs[0]), number)

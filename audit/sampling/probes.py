@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import zlib
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 
-from audit.mechanism import Mechanism
+from audit.mechanism import Mechanism, copied
 from audit.outputs import ATTEMPTS, Kind, batch_of, check_number, kind_of, read_outputs, run, settle
 from audit.sampling.blocks import block_runs
 from audit.sampling.copies import CHANCE, chance_of_repeat
@@ -126,7 +125,7 @@ def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.rand
                 failure = failure or error
             else:
                 check_number(len(read_outputs(batch, kind_of([batch]))), 1)
-                batches.append(copy.deepcopy(batch))
+                batches.append(copied(batch))
                 break
     if not batches:
         assert failure is not None  # each database was tried

@@ -17,7 +17,7 @@ from audit.sampling.runs import scores
 from audit.sampling.streams import Phase
 from audit.values import RAISED
 from tests.audit.sampling.cases import THREE, runs_of
-from tests.helpers import noisy
+from tests.helpers import noisy, refused_like
 
 
 def overflow():
@@ -90,6 +90,50 @@ def test_exceptions_on_both_databases_are_no_evidence(attack):
     result = measure_loss(failing(lambda data: 0.3), pair, claim, attack=attack, size=10_000, rng=2)
     assert result.verdict != "violated"  # false alarm 0.05, and the seed is fixed
     assert 0.9 < result.measured.epsilon <= 2  # what the noise loses is found all the same
+
+
+def one_at_a_time(fail, most=1):
+    """A mechanism that raises in one of ten runs, and whenever it is asked for more than `most`."""
+
+    def mechanism(data, size, rng):
+        if size > most:
+            fail()
+        if (rng.random(size) < 0.1).any():
+            overflow()
+        return data[0] + rng.laplace(size=size)
+
+    return mechanism
+
+
+def refuse():
+    raise NotImplementedError("one run\nat a time")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (
+            one_at_a_time(refuse),
+            r"2 runs always raises NotImplementedError \(one run at a time\), which single runs do",
+        ),
+        (
+            one_at_a_time(overflow),
+            "2 runs always raises ArithmeticError .*, which single runs do not; per_run makes one",
+        ),
+        (one_at_a_time(refuse, most=4), "8 runs always raises NotImplementedError .*, which calls for 4 do not"),
+    ],
+    ids=["another", "the same", "larger"],
+)
+def test_a_mechanism_that_refuses_batches_is_told_so(mechanism, words):
+    """Its batches would be drawn again until two runs raise, so that one of two runs seems to."""
+    with refused_like(ValueError, f"^a call for {words}"):
+        measure_loss(mechanism, THREE, PureDP(1), size=4000, rng=1)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.9])
+def test_a_mechanism_whose_runs_raise_is_not_one_that_refuses_batches(rate):
+    """Refused with probability below 1e-8, and the seed is fixed."""
+    measure_loss(failing(lambda data: rate), THREE, PureDP(1), attack="entries", size=400, rng=1)
 
 
 def interrupt():

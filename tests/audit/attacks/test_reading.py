@@ -116,6 +116,20 @@ def test_columns_are_told_apart_and_so_are_words_and_numbers(outputs, later, col
     assert columns_of(learned(*outputs), *later) == columns
 
 
+@pytest.mark.parametrize(
+    "keys", [[("a", "x"), ("b", 1)], [frozenset("ab"), frozenset("b")], [(("a", 1), "x"), math.nan]]
+)
+def test_keys_of_any_kind_have_columns_and_an_order(keys):
+    """Every table of counts by two attributes, without its empty cells."""
+    one, other = keys
+    seen = columns_of(learned({one: 1, other: 2}, {other: 3}), {one: 5, other: 6}, {one: 7}, {})
+    found = sorted(scores for name, scores in seen.items() if name.startswith("output["))
+    assert found == [[5, 7, ABSENT], [6, ABSENT, ABSENT]]
+    assert "order of keys of output in words" not in seen
+    both = columns_of(learned({one: 1, other: 2}, {other: 3, one: 1}), {one: 5, other: 6}, {other: 7, one: 1})
+    assert sorted(both["order of keys of output in words"]) == [0, 1]
+
+
 def test_zeros_of_both_signs_have_a_column_and_are_one_value():
     zeros = columns_of(learned([0.0], [-0.0], [1.0]), [-0.0], [0.0], [5.0], [0])
     assert zeros["sign of zero of output[0] in words"] == [0, 1, ABSENT, ABSENT]
