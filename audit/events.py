@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audit.values import LARGEST, NAMES, NAN, RAISED, TYPE, is_value, raised, value_of
+from audit.values import LARGEST, NAMES, NAN, RAISED, TYPE, raised, value_of
 
 __all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "WeightRule", "cell"]
 
@@ -98,71 +98,8 @@ def cell(*index: int) -> Statistic:
         Named after the entry.
     """
     pick: tuple[Any, ...] = (slice(None), *index)
-    return Statistic(_output_at([index] if index else []), lambda outputs: outputs[pick], entry=index)
-
-
-def of_entry(name: str, index: tuple[int, ...], read: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistic:
-    """Return the statistic of what is read of one entry of each output, shape (runs,); ``{}`` in its name is that."""
-    pick: tuple[Any, ...] = (slice(None), *index)
-    return Statistic(name.format(cell(*index).name), lambda outputs: read(outputs[pick]))
-
-
-def _output_at(cells: Sequence[tuple[int, ...]]) -> str:
-    places = (", ".join(map(str, index)) for index in cells)
-    return f"output{', '.join(f'[{place}]' for place in places)}"
-
-
-def _pick(cells: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
-    return slice(None), *(np.array(axis) for axis in zip(*cells, strict=True))
-
-
-def agreement(cells: Sequence[tuple[int, ...]], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
-    """Return the statistic of a joint event: how far all entries lie on the same database's side of their middles.
-
-    `middles` lie half-way between the two databases, `signs` are +1 or -1 in the direction from `x` to `y`, or that
-    divided by the entry's scale. The score is the smallest distance, positive if all lie on the side of `y`, negative
-    if all on the side of `x`, else 0.
-
-    Independent noise of equal scale on each entry makes the loss of the event ``all beyond t`` the sum of the entries'
-    losses, which the sum of the entries does not reach.
-    """
-    pick = _pick(cells)
-
-    def score(outputs: NDArray[Any]) -> Floats:
-        sides = (outputs[pick] - np.asarray(middles)) * np.asarray(signs)
-        low, high = sides.min(axis=1), sides.max(axis=1)
-        return np.where(low > 0, low, np.where(high < 0, high, 0.0))
-
-    return Statistic(f"joint shift of {_output_at(cells)}", score)
-
-
-def weighted_sum(cells: Sequence[tuple[int, ...]], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
-    """Return the statistic that adds up how far entries lie from their middles.
-
-    With each entry's shift over its variance for weights it is the log-likelihood ratio of independent normal laws, up
-    to a constant.
-    """
-    pick = _pick(cells)
-    return Statistic(
-        f"weighted sum of {_output_at(cells)}",
-        lambda outputs: _added((outputs[pick] - np.asarray(middles)) * np.asarray(weights, float)),
-    )
-
-
-def sum_of_entries() -> Statistic:
-    """Return the statistic that adds up all entries of an output, which invariants keep exact."""
-
-    def score(outputs: NDArray[Any]) -> Floats:
-        flat = outputs.reshape(len(outputs), -1)
-        return np.where(is_value(flat).any(axis=1), flat.min(axis=1), _added(flat))  # what is no number has no sum
-
-    return Statistic("sum of output", score)
-
-
-def distance_from(index: tuple[int, ...], middle: float) -> Statistic:
-    """Return the statistic of two-sided events: how far one entry lies from a value, on whichever side."""
-    entry = cell(*index)
-    return Statistic(f"distance of {entry.name} from {middle:.10g}", lambda outputs: np.abs(entry(outputs) - middle))
+    name = f"output[{', '.join(map(str, index))}]" if index else "output"
+    return Statistic(name, lambda outputs: outputs[pick], entry=index)
 
 
 class _Guessing(Protocol):
@@ -372,13 +309,6 @@ class Event:
 
     def __str__(self) -> str:
         return self.rule.describe(self.statistic.name, self.value) or "never a guess"
-
-
-def _added(entries: NDArray[Any]) -> Floats:
-    """Return the sum of each row; infinities on either side speak for neither database."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        total = entries.sum(axis=1, dtype=float)
-    return np.where(np.isnan(total), 0.0, total)
 
 
 def _rounded(values: ArrayLike) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from audit.attacks.movement import KNOWING, Explored, changed_entries, clearly, explore, largest, like_outputs, movers
 from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
+from audit.attacks.statistics import dot
 from audit.attacks.weak_signals import combined_score, companions, one_thread, pick, standardizer, still_gains
 from audit.events import Statistic
 from audit.neighbors import NeighborPair
@@ -155,6 +156,8 @@ def fitted(on_x: Floats, on_y: Floats, *, seed: int) -> dict[str, Score]:
             learner.fit(features, labels)
 
         def score(values: Floats, learner: Any = learner) -> Floats:
+            if hasattr(learner, "coef_"):
+                return dot(standardized(values), learner.coef_[0]) + float(learner.intercept_[0])
             with one_thread():
                 return np.asarray(learner.decision_function(standardized(values)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, explore, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
-from audit.events import Statistic, of_entry
+from audit.attacks.statistics import of_entry
+from audit.events import Statistic
 
 __all__ = ["Digits", "comb", "parity", "readings", "search_combs", "search_readings", "search_sums"]
 
@@ -48,8 +49,8 @@ class Digits:
     def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Return statistics of the digits that clearly differ."""
         explored = explore(exploration)
-        yield from search_readings(explored)
-        yield from search_combs(explored)
+        yield from search_readings(explored, exploration.words)
+        yield from search_combs(explored, exploration.words)
         yield from search_sums(explored)
         yield from search_zeros(explored)
 
@@ -67,9 +68,9 @@ def readings() -> dict[str, Read]:
     return remainders | {f"trailing zeros to base {base} of": zeros(base) for base in (2, 10)}
 
 
-def search_readings(explored: Explored) -> Iterator[Statistic]:
-    """Yield the readings of single entries that clearly differ."""
-    entries = np.flatnonzero(_wide(explored))
+def search_readings(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
+    """Yield the readings of single entries that clearly differ; numbers of words have no digits."""
+    entries = np.setdiff1d(np.flatnonzero(_wide(explored)), list(words))
     if entries.size == 0:
         return
     x, y = (side[:, entries] for side in explored.first(GLIMPSE))
@@ -81,10 +82,10 @@ def search_readings(explored: Explored) -> Iterator[Statistic]:
             yield _statistic_of(names[number], reads[number], index_of(int(entries[column]), explored.shape))
 
 
-def search_combs(explored: Explored) -> Iterator[Statistic]:
+def search_combs(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
     """Yield the waves that tell most of single entries, if they clearly differ."""
     x, y = explored.first(GLIMPSE)
-    entries = np.flatnonzero(_wide(explored, fractions=True))[:COMBED]
+    entries = np.setdiff1d(np.flatnonzero(_wide(explored, fractions=True)), list(words))[:COMBED]
     combs = [(*comb(x[:, entry], y[:, entry]), entry) for entry in entries]
     for by, frequency, phase, entry in sorted(combs, reverse=True)[:MOST]:
         if by >= CLEARLY:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Moments, changed_entries, explore, index_of, movers
 from audit.attacks.protocol import Exploration
-from audit.events import Statistic, agreement, cell, distance_from, sum_of_entries, weighted_sum
+from audit.attacks.statistics import agreement, distance_from, sum_of_entries, weighted_sum
+from audit.events import Statistic, cell
 from audit.neighbors import NeighborPair
 
 __all__ = ["Entries"]
@@ -20,6 +21,7 @@ Index = tuple[int, ...]
 
 CLEARLY = 5.0  # standard errors beyond which a mean has moved
 MOST = 8  # entries of an output that are searched, singly and jointly
+STRANGE = 1e50  # middle of an entry beyond which some runs gave no number there: nothing has a distance from that
 
 
 class Entries:
@@ -70,7 +72,8 @@ def moved(
     weights /= np.abs(weights * noise).max() or 1.0  # scores as large as their noise, whatever outputs are counted in
     others = [cell(*index_of(index, shape)) for index in best if index not in clear]
     statistics = _single_and_joint(where, middles, signs, weights.tolist())
-    return (*(statistics[:-1] if clear[0] in words else statistics), *others)
+    no_middle = clear[0] in words or abs(middles[0]) > STRANGE
+    return (*(statistics[:-1] if no_middle else statistics), *others)
 
 
 def moved_besides(shape: tuple[int, ...], x: Moments, y: Moments, known: Sequence[Statistic]) -> tuple[Statistic, ...]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, clearly, explore, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
-from audit.events import Statistic, cell, distance_from
+from audit.attacks.statistics import distance_from
+from audit.events import Statistic, cell
 
 __all__ = ["SpreadAndPairs", "product", "search_pairs", "search_spreads"]
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks.protocol import Exploration
+from audit.attacks.statistics import INFINITE
 from audit.neighbors import NeighborPair
 from audit.sampling.streams import Phase, halves
 
@@ -42,7 +43,6 @@ FAR = 1e30  # standard deviations that stand for more, so that eighth powers are
 GLIMPSE = 2**20  # numbers of either database whose third and fourth moments are compared
 CHUNK, ROW = 2**16, 2**8  # numbers worked on at a time, which fit the processor's cache; of one run, at least
 HELD = 2**21  # numbers of either database that are held in memory: 16 MiB
-INFINITE = 1e75  # what stands for infinity in a mean, so that its fourth power is finite
 NO_NUMBER = 1e300  # from here on a value is none: infinity, or what stands for a run that gave no number
 
 

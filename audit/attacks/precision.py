@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, changed_entries, explore, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
-from audit.events import DECIMALS, Statistic, of_entry
+from audit.attacks.statistics import of_entry
+from audit.events import DECIMALS, Statistic
 
 __all__ = ["WAY_OUT", "Precision", "lowest_bit", "significant_bits"]
 

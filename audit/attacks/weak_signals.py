@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, clearly, movers
+from audit.attacks.statistics import dot
 from audit.events import Statistic
 
 __all__ = ["Features", "apart", "combined_score", "companions", "one_thread", "pick", "standardizer", "still_gains"]
@@ -126,7 +127,7 @@ def combined_score(on_x: Floats, on_y: Floats, features: Features, *, seed: int)
         with one_thread():
             for start in range(0, len(outputs), CHUNK):
                 part = standardized(features(pick(outputs[start : start + CHUNK], features.entries)))
-                by_curves = _bent(part) @ curves.coef_[0].astype(np.float64) + float(curves.intercept_[0])
+                by_curves = dot(_bent(part), curves.coef_[0].astype(np.float64)) + float(curves.intercept_[0])
                 scores[start : start + CHUNK] = (boosting.decision_function(part) + by_curves) / 2
         return scores
 

@@ -17,7 +17,8 @@ from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from audit import ZCDP, Event, Mechanism, NeighborPair, PureDP, measure_loss
-from audit.events import ThresholdRule, weighted_sum
+from audit.attacks.statistics import weighted_sum
+from audit.events import ThresholdRule
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT
 from experiments.audits import all_or_none, bounds, event_class, exact_law, kept, median, none_above, repeat

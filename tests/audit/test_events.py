@@ -7,20 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.events import (
-    LARGEST,
-    CellRule,
-    Event,
-    Statistic,
-    ThresholdRule,
-    WeightRule,
-    agreement,
-    cell,
-    distance_from,
-    score_in_words,
-    sum_of_entries,
-    weighted_sum,
-)
+from audit.attacks.statistics import agreement, distance_from, sum_of_entries, weighted_sum
+from audit.events import LARGEST, CellRule, Event, Statistic, ThresholdRule, WeightRule, cell, score_in_words
 from tests.helpers import refused_like
 
 REALS = st.floats(-1e6, 1e6)

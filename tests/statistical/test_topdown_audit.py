@@ -7,8 +7,9 @@ import pytest
 from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.topdown import TopDown
 from algorithms.topdown.estimation.constraints import Invariant
+from audit.attacks.statistics import weighted_sum
 from audit.claims import ZCDP, PureDP
-from audit.events import Event, ThresholdRule, weighted_sum
+from audit.events import Event, ThresholdRule
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.algorithms.bugs.systems.test_topdown import CONCENTRATED, COUNTS, MOVED, PURE, RARE, plant

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from audit.arguments import real_numbers
 from audit.attacks.paths.unraking import Tree, unrake
 from audit.attacks.protocol import Exploration
-from audit.events import Statistic, agreement
+from audit.attacks.statistics import added, agreement
+from audit.events import Statistic
 from audit.neighbors import NeighborPair
 
 __all__ = ["Paths", "path_statistics"]
@@ -109,7 +110,7 @@ def _statistics(
         read, most = shared.reader(), np.abs(change) / 2
         yield Statistic(
             f"sum of shifts, cut off at half the change, of {_called(kind, nodes)}",
-            lambda outputs: np.clip((read(outputs) - middle) * np.sign(change), -most, most).sum(axis=1),
+            lambda outputs: added(np.clip((read(outputs) - middle) * np.sign(change), -most, most)),
             proportional=True,
         )
     if nodes.size == 1 or level.min() < level.max():

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Explored, clearly, explore, is_number, largest
+from audit.attacks.movement import KNOWING, clearly, explore, is_number, largest
 from audit.attacks.protocol import Exploration
+from audit.attacks.statistics import added
 from audit.attacks.whole.scales import search_scales
 from audit.events import Statistic
 
 __all__ = ["Whole"]
 
 Floats = NDArray[np.float64]
+Function = Callable[[NDArray[Any]], Floats]
 
 FEWEST = 3  # entries: of two, products and parities tell as much
 RUNS = 20  # on either database, fewer of which tell nothing
@@ -42,39 +45,74 @@ class Whole:
             return
         explored = explore(exploration)
         yield from search_scales(explored)
-        x, y = explored.first(GLIMPSE)
-        if min(len(x), len(y)) < RUNS:
+        sides = explored.first(GLIMPSE)
+        if min(map(len, sides)) < RUNS:
             return
-        for statistic in _overall():
-            on_x, on_y = np.sort(statistic(x)), np.sort(statistic(y))
-            both = np.concatenate([on_x, on_y])
-            apart = np.searchsorted(on_x, both, "right") / len(x) - np.searchsorted(on_y, both, "right") / len(y)
-            if np.abs(apart).max() * np.sqrt(len(x) * len(y) / len(both)) >= CLEARLY:
-                yield statistic
-        yield from _held_values(explored)
+        for read, value, overall in _readings(exploration):
+            x, y = map(read, sides)
+            for name, function in overall.items():
+                statistic = Statistic(name, _scoring(read, function))
+                on_x, on_y = (np.sort(function(side)) for side in (x, y))
+                both = np.concatenate([on_x, on_y])
+                apart = np.searchsorted(on_x, both, "right") / len(x) - np.searchsorted(on_y, both, "right") / len(y)
+                if np.abs(apart).max() * np.sqrt(len(x) * len(y) / len(both)) >= CLEARLY:
+                    yield statistic
+            for held in _held_values(x, y):
+                yield Statistic(f"entries that are {value(held)}", _scoring(read, partial(_holding, held)))
 
 
-def _overall() -> tuple[Statistic, ...]:
-    """Return statistics of all entries together, in which what is no number has no part."""
-
-    def of_numbers(name: str, function: Any, none: float) -> Statistic:
-        def score(outputs: NDArray[Any]) -> Floats:
-            flat = outputs.reshape(len(outputs), -1)
-            return np.asarray(function(np.where(is_number(flat), flat, none).astype(np.float64)), np.float64)
-
-        return Statistic(name, score)
-
-    return (
-        of_numbers("sum of all entries", lambda entries: entries.sum(axis=1), 0.0),
-        of_numbers("largest of all entries", lambda entries: entries.max(axis=1), -np.inf),
-        of_numbers("smallest of all entries", lambda entries: entries.min(axis=1), np.inf),
-        of_numbers("different values", lambda entries: (np.diff(np.sort(entries, axis=1)) > 0).sum(axis=1), 0.0),
-    )
+def _scoring(read: Function, function: Function) -> Function:
+    return lambda outputs: function(read(outputs.reshape(len(outputs), -1)))
 
 
-def _held_values(explored: Explored) -> Iterator[Statistic]:
-    """Yield how many entries have a value, for those values of which there are clearly more on one database."""
-    x, y = (np.where(is_number(side), side, np.nan) for side in explored.first(GLIMPSE))
+def _readings(exploration: Exploration) -> Iterator[tuple[Function, Callable[[float], str], dict[str, Function]]]:
+    """Yield what reads numbers of outputs, and what reads words, how to write a value, and statistics of all of them.
+
+    What is no number, or no word that was seen, is NaN. Words are numbered alike in all entries.
+    """
+    numbers: Any = slice(None)
+    words: dict[int, tuple[str, ...]] = {}
+    if exploration.reading is not None:
+        parts = list(enumerate(exploration.reading.columns[: exploration.reading.n_parts]))
+        entries = [(place, column.known) for place, column in parts if column.source.startswith("output")]
+        numbers = [place for place, known in entries if known is None]
+        words = {place: known for place, known in entries if known is not None}
+    if exploration.reading is None or len(numbers) >= FEWEST:
+        yield lambda flat: np.where(is_number(flat[:, numbers]), flat[:, numbers], np.nan), "{:.10g}".format, OF_NUMBERS
+    places, longest = list(words), max(map(len, words.values()), default=0)
+    if FEWEST <= len(places) <= GLIMPSE // max(1, longest):
+        named = sorted(set().union(*words.values()))
+        number_of = {word: number for number, word in enumerate(named)}
+        table = np.full((len(places), longest + 1), np.nan)
+        for row, known in enumerate(words.values()):
+            table[row, : len(known)] = [number_of[word] for word in known]
+
+        def numbered(flat: Floats) -> Floats:
+            place = flat[:, places]
+            place = np.where((place >= 0) & (place < longest), place, longest)
+            return np.asarray(table[np.arange(len(places)), place.astype(np.intp)])
+
+        yield numbered, lambda number: repr(named[int(number)]), {"different words": _different}
+
+
+def _added(entries: Floats) -> Floats:
+    return added(np.nan_to_num(entries, nan=0.0))
+
+
+def _different(entries: Floats) -> Floats:
+    return np.asarray((np.diff(np.sort(entries, axis=1)) > 0).sum(axis=1), np.float64)
+
+
+OF_NUMBERS: dict[str, Function] = {
+    "sum of all entries": _added,
+    "largest of all entries": lambda entries: np.fmax.reduce(entries, axis=1, initial=-np.inf),
+    "smallest of all entries": lambda entries: np.fmin.reduce(entries, axis=1, initial=np.inf),
+    "different values": _different,
+}
+
+
+def _held_values(x: Floats, y: Floats) -> Iterator[float]:
+    """Yield the values that clearly more entries have on one database, if no single entry tells as much."""
     values, places = np.unique(np.concatenate([x, y]), return_inverse=True)
     places = places.reshape(-1, x.shape[1])
     on_x, on_y = (np.bincount(part.ravel(), minlength=values.size) for part in (places[: len(x)], places[len(x) :]))
@@ -82,11 +120,9 @@ def _held_values(explored: Explored) -> Iterator[Statistic]:
     for value in largest(np.where(np.isnan(values), 0.0, change), MOST):
         by_entry = (places[len(x) :] == value).mean(axis=0) - (places[: len(x)] == value).mean(axis=0)
         if change[value] >= clearly(values.size) and np.abs(by_entry).max() <= SPREAD * np.abs(by_entry.sum()):
-            yield _holding(float(values[value]))
+            yield float(values[value])
 
 
-def _holding(value: float) -> Statistic:
-    """Return the statistic that counts the entries of a value."""
-    return Statistic(
-        f"entries that are {value:.10g}", lambda outputs: (outputs.reshape(len(outputs), -1) == value).sum(axis=1)
-    )
+def _holding(value: float, entries: Floats) -> Floats:
+    """Return how many entries have a value."""
+    return np.asarray((entries == value).sum(axis=1), np.float64)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks.movement import Explored, index_of, is_number, largest
+from audit.attacks.statistics import dot
 from audit.attacks.weak_signals import apart, standardizer
 from audit.events import Statistic, cell
 
@@ -49,7 +50,9 @@ def search_scales(explored: Explored) -> Iterator[Statistic]:
 
             def distance(outputs: NDArray[Any], shared: Floats = shared, power: int = power) -> Floats:
                 values = near(outputs)
-                return np.abs(values - values @ shared.T @ shared) ** power
+                for direction in shared:
+                    values = values - dot(values, direction)[:, None] * direction
+                return np.abs(values) ** power
 
             x, y = map(distance, sides)
             varies = float((x.var(axis=0, ddof=1) + y.var(axis=0, ddof=1)).mean()) / 2
@@ -82,5 +85,5 @@ def _score(distance: Callable[[NDArray[Any]], Floats], weights: Floats) -> Calla
     """Return what adds up distances by their weights, of some outputs after the other: they take much memory."""
     step = max(1, CHUNK // weights.size)
     return lambda outputs: np.concatenate(
-        [np.empty(0), *(distance(outputs[at : at + step]) @ weights for at in range(0, len(outputs), step))]
+        [np.empty(0), *(dot(distance(outputs[at : at + step]), weights) for at in range(0, len(outputs), step))]
     )

@@ -1,0 +1,112 @@
+"""Statistics of several entries of an output, or of what is read of one; each scores a run alike in every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.events import Statistic, cell
+from audit.values import NAN, RAISED, is_value
+
+__all__ = ["INFINITE", "added", "agreement", "distance_from", "dot", "of_entry", "sum_of_entries", "weighted_sum"]
+
+Floats = NDArray[np.float64]
+Index = tuple[int, ...]
+
+INFINITE = 1e75  # what stands in a sum for infinity and for what is no number, so that its fourth power is finite
+
+
+def of_entry(name: str, index: Index, read: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistic:
+    """Return the statistic of what is read of one entry of each output, shape (runs,); ``{}`` in its name is that."""
+    pick: tuple[Any, ...] = (slice(None), *index)
+    return Statistic(name.format(cell(*index).name), lambda outputs: read(outputs[pick]))
+
+
+def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
+    """Return the statistic of a joint event: how far all entries lie on the same database's side of their middles.
+
+    `middles` lie half-way between the two databases, `signs` are +1 or -1 in the direction from `x` to `y`, or that
+    divided by the entry's scale. The score is the smallest distance, positive if all lie on the side of `y`, negative
+    if all on the side of `x`, else 0.
+
+    Independent noise of equal scale on each entry makes the loss of the event ``all beyond t`` the sum of the entries'
+    losses, which the sum of the entries does not reach.
+    """
+    sides = _sides(cells, middles, signs)
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        low, high = np.min(each := sides(outputs), axis=1), np.max(each, axis=1)
+        return _unless_raised(outputs, np.where(low > 0, low, np.where(high < 0, high, 0.0)))
+
+    return Statistic(f"joint shift of {_output_at(cells)}", score)
+
+
+def weighted_sum(cells: Sequence[Index], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
+    """Return the statistic that adds up how far entries lie from their middles.
+
+    With each entry's shift over its variance for weights it is the log-likelihood ratio of independent normal laws, up
+    to a constant.
+    """
+    sides = _sides(cells, middles, weights)
+    return Statistic(
+        f"weighted sum of {_output_at(cells)}", lambda outputs: _unless_raised(outputs, added(sides(outputs)))
+    )
+
+
+def sum_of_entries() -> Statistic:
+    """Return the statistic that adds up all entries of an output, which invariants keep exact."""
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        flat = outputs.reshape(len(outputs), -1)
+        return np.where(is_value(flat).any(axis=1), flat.min(axis=1), added(flat))  # what is no number has no sum
+
+    return Statistic("sum of output", score)
+
+
+def distance_from(index: Index, middle: float) -> Statistic:
+    """Return the statistic of two-sided events: how far one entry lies from a value; what is no number stays."""
+    entry = cell(*index)
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        values = entry(outputs)
+        return np.where(is_value(values), values, np.abs(values - middle))
+
+    return Statistic(f"distance of {entry.name} from {middle:.10g}", score)
+
+
+def added(entries: NDArray[Any]) -> Floats:
+    """Return the sum of each row, alike in every batch; infinities on either side speak for neither database."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = np.ascontiguousarray(entries, np.float64).sum(axis=1)
+    return np.where(np.isnan(total), 0.0, total)
+
+
+def dot(entries: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """Return the product of each row with weights, shape (runs,), alike in every batch: BLAS rounds by its shape."""
+    return np.asarray(np.einsum("re,e->r", np.ascontiguousarray(entries), weights))
+
+
+def _output_at(cells: Sequence[Index]) -> str:
+    return ", ".join([cell(*cells[0]).name, *(cell(*index).name.removeprefix("output") for index in cells[1:])])
+
+
+def _sides(
+    cells: Sequence[Index], middles: Sequence[float], weights: Sequence[float]
+) -> Callable[[NDArray[Any]], Floats]:
+    """Return what gives the weighted distances of entries from their middles, shape (runs, cells)."""
+    pick: tuple[Any, ...] = slice(None), *(np.array(axis) for axis in zip(*cells, strict=True))
+
+    def sides(outputs: NDArray[Any]) -> Floats:
+        entries = outputs[pick]
+        return np.asarray((np.where(is_value(entries), -INFINITE, entries) - middles) * np.asarray(weights, float))
+
+    return sides
+
+
+def _unless_raised(outputs: NDArray[Any], scores: Floats) -> Floats:
+    """Return scores, but of runs that raised what says so."""
+    first = outputs.reshape(len(outputs), -1)[:, 0]
+    return np.where((first >= RAISED) & (first < NAN), first, scores)

@@ -1,0 +1,91 @@
+"""Statistics of plaudit's own: each run is scored alike in every batch, and what an event says is in words."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from audit.attacks.attack import Attack, candidate_statistics
+from audit.attacks.statistics import distance_from, weighted_sum
+from audit.claims import PureDP
+from audit.measure.loss import measure_loss_from_outputs
+from audit.outputs import kind_of, read_outputs
+from audit.sampling.runs import GivenRuns
+from audit.values import ABSENT, NOTHING
+from tests.audit.sampling.cases import ROOT, THREE
+
+RUNS = 600
+
+
+def absent(rng, side):
+    """Counts of words, without those that did not come."""
+    rows = rng.poisson(1 + 0.8 * side, (RUNS, 12))
+    return [{word: int(n) for word, n in zip("abcdefghijkl", row, strict=True) if n} for row in rows]
+
+
+def suppressed(rng, side):
+    rows = rng.laplace(side, size=(RUNS, 6)).round(3).tolist()
+    return [[None if rng.random() < 0.2 + 0.2 * side else value for value in row] for row in rows]
+
+
+def wide(rng, side):
+    """Entries that share a part, and vary more on one database."""
+    return 1e9 * rng.normal(size=(RUNS, 1)) + (1 + side / 2) * rng.normal(size=(RUNS, 40)) * np.tile([1e9, 1], 20)
+
+
+def ballots(rng, side):
+    """Words in random order; on one database one of them comes oftener."""
+    votes = rng.choice([*"abklm"], (RUNS, 7))
+    votes[:, :3] = np.where(rng.random((RUNS, 3)) < 0.9 * side, "m", votes[:, :3])
+    return rng.permuted(votes, axis=1).tolist()
+
+
+def explored(law):
+    """All that attacks find in outputs on two databases."""
+    given = [law(np.random.default_rng(side), side) for side in (0, 1)]
+    x, y = (read_outputs(batch, kind_of(given)) for batch in given)
+    return candidate_statistics(GivenRuns((x, y), THREE, ROOT), Attack(), 2 * RUNS)
+
+
+def assert_alike(statistic, outputs):
+    for order in "CF":
+        parts = [statistic(part) for part in np.split(np.asarray(outputs, order=order), range(3, len(outputs), 3))]
+        np.testing.assert_array_equal(np.concatenate(parts), statistic(outputs))
+
+
+@pytest.mark.parametrize("law", [absent, wide])
+def test_every_statistic_scores_a_run_alike_in_every_batch(law):
+    """Products by BLAS are rounded by the shape of the batch."""
+    exploration = explored(law)
+    for statistic in exploration.statistics:
+        assert_alike(statistic, exploration.runs.outputs[1][-40:])
+
+
+def test_a_weighted_sum_of_what_is_absent_is_alike_in_every_batch():
+    """Of 1e307 each, such sums are nothing but rounding: audits of 21 given tables ended in a refusal of them."""
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=8) * 1e-75
+    outputs = np.where(rng.random((64, 8)) < 0.5, ABSENT, 1.0)
+    statistic = weighted_sum([(place,) for place in range(8)], [0.0] * 8, (weights - weights.mean()).tolist())
+    assert_alike(statistic, outputs)
+    assert np.abs(statistic(outputs)).max() < 10
+
+
+def test_no_event_speaks_of_what_stands_for_no_number_as_of_a_number():
+    for law in (absent, suppressed):
+        exploration = explored(law)
+        scores = [statistic(exploration.runs.outputs[1]) for statistic in exploration.statistics]
+        assert not any(((np.abs(one) > 1e30) & (np.abs(one) < 1e300)).any() for one in scores)
+        assert not re.search(r"e\+\d\d", " ".join(map(exploration.name_of, exploration.statistics)))
+    assert distance_from((), 2.0)(np.array([5.0, NOTHING])).tolist() == [3.0, NOTHING]
+
+
+def test_words_stand_as_words_in_events_of_all_entries():
+    names = [statistic.name for statistic in explored(ballots).statistics_by_attack["whole"]]
+    assert "entries that are 'm'" in names
+    assert not [name for name in names if re.search("of all entries|that are [^']", name) and "weighted" not in name]
+    x, y = (ballots(np.random.default_rng(side), side) for side in (0, 1))
+    result = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", attack="whole", rng=1)
+    assert re.match(r"y if entries that are 'm' (>=|in) ", result.event)
