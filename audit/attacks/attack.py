@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from audit.attacks.protocol import OWN, WORDS, Exploration, registered, underscored
+from audit.attacks.protocol import OWN, WORDS, Exploration, NoRunsError, registered, underscored
 from audit.attacks.reading import learn
 from audit.events import Statistic
 
@@ -112,7 +112,16 @@ def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, lent: int
     exploration = Exploration(runs, choosing, spent=spent, lent=lent, reading=reading)
     for look in registered():
         exploration.looking = look.name
-        if look.name in attack.looks and (statistics := tuple(look.candidates(exploration))):
+        if look.name not in attack.looks:
+            continue
+        try:
+            statistics = tuple(look.candidates(exploration))
+        except NoRunsError:
+            if len(attack.looks) == 1:
+                raise
+            exploration.skipped += (underscored(look.name),)
+            continue
+        if statistics:
             exploration.statistics_by_attack[look.name] = statistics
     if not exploration.statistics_by_attack:
         raise ValueError(

@@ -20,12 +20,16 @@ if TYPE_CHECKING:  # they load joblib, which the names of attacks do not need
     from audit.sampling.blocks import Reduce
     from audit.sampling.runs import Runs
 
-__all__ = ["OWN", "WORDS", "Exploration", "Look", "register_attack", "registered", "underscored"]
+__all__ = ["OWN", "WORDS", "Exploration", "Look", "NoRunsError", "register_attack", "registered", "underscored"]
 
 OWN = "own statistics"  # in the place of an attack's name, where the caller gave the statistics
 WORDS = "words"  # the attack on what is inside words
 
 MOST = 4 / 5  # share of the selection runs that attacks may spend: the others choose among their candidates
+
+
+class NoRunsError(ValueError):
+    """What an attack asks for would leave too few selection runs to choose the event."""
 
 
 @dataclass
@@ -48,6 +52,8 @@ class Exploration:
         Counting runs that attacks may spend before any of them is made, and those that they have spent.
     looking : str
         Name of the attack that looks now.
+    skipped : tuple of str
+        Names of attacks for which no runs were left.
     reading : Reading or None
         The columns of the outputs, if the mechanism's own outputs are not arrays of numbers.
     """
@@ -60,6 +66,7 @@ class Exploration:
     lent: int = 0
     borrowed: int = 0
     looking: str = ""
+    skipped: tuple[str, ...] = ()
     reading: Reading | None = None
 
     @property
@@ -102,9 +109,11 @@ class Exploration:
         ValueError
             If too few selection runs would be left to choose the event.
         """
+        if self.spent + size - self.borrowed > MOST * self.choosing:
+            raise NoRunsError(
+                f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent + size}"
+            )
         self.spent += size
-        if self.spent - self.borrowed > MOST * self.choosing:
-            raise ValueError(f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent}")
         return self.runs.reduced(halves(size), reduce, *(stream or (Phase.LEARN, zlib.crc32(self.looking.encode()))))
 
     @property

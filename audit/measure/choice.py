@@ -56,6 +56,7 @@ class Choice:
     searched: str = "one event, registered beforehand"
     tried: tuple[str, ...] = (REGISTERED,)
     new: Statistic | None = None  # whether an output has a part unlike all that selection saw
+    skipped: tuple[str, ...] = ()  # attacks that got no runs
     impossible: str = ""  # what the mechanism's own likelihood says of outputs of one database alone
     borrowed: int = 0  # runs that should have counted and that attacks have spent before
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
@@ -78,6 +79,10 @@ class Choice:
         if share > UNSEEN:
             notes.append(
                 f"{share:.0%} of the counted runs show words that selection never saw: what they tell is not known"
+            )
+        for name in self.skipped:
+            notes.append(
+                f"the attack {name} got no runs, as those before it spent them: Attack.without leaves others out"
             )
         return notes
 
@@ -131,6 +136,7 @@ def choose_event(
         exploration.runs if reading is None else runs,
         searched=f"{method.searched(attack.families)}, to 9 decimals, of {len(statistics)} statistics ({names})",
         tried=exploration.tried,
+        skipped=exploration.skipped,
         new=None if reading is None else Statistic("parts never seen", reading.new),
         impossible=impossible(statistics, x, y),
         borrowed=exploration.borrowed,

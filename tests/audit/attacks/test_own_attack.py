@@ -13,6 +13,7 @@ from audit.attacks import Attack, Exploration, register_attack
 from audit.attacks.attack import attack_names, candidate_statistics
 from audit.attacks.protocol import _registered
 from audit.cli import main
+from audit.events import cell
 from audit.outputs import Kind
 from audit.sampling.runs import MechanismRuns
 from tests.helpers import whole
@@ -85,6 +86,40 @@ def test_it_cannot_spend_the_runs_that_choose(registered):
     Exploration(runs, 25).outputs(20, whole)
     with pytest.raises(ValueError, match="attacks may spend 80% of 24 selection runs, got 20"):
         Exploration(runs, 24).outputs(20, whole)
+
+
+class Greedy:
+    """All that attacks may spend."""
+
+    name = "greedy"
+    automatic = True
+
+    def candidates(self, exploration):
+        exploration.outputs(int(0.8 * exploration.choosing) - exploration.spent, whole)
+        yield cell(0)
+
+
+def leaky_words(data, size, rng):
+    """Two columns of text: such a leak in numbers, and words."""
+    return [
+        (f"{value}%", str(word))
+        for (value, _), word in zip(leaky(data, size, rng), rng.choice([*"ab"], size), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("greedy", "size", "seed"),
+    [(True, 400, 1), pytest.param(False, 7000, 2, marks=pytest.mark.slow)],  # classifiers spend all by themselves
+)
+def test_an_attack_that_gets_no_runs_is_skipped_and_the_result_says_so(monkeypatch, greedy, size, seed):
+    monkeypatch.setattr("audit.attacks.protocol._registered", dict(_registered))
+    for attack in [Greedy(), Rounding()] if greedy else [Rounding()]:
+        register_attack(attack)
+    result = measure_loss(leaky_words, PAIR, PureDP(1.0), size=size, rng=seed)
+    assert "fractional_bits" not in result.tried
+    assert "the attack fractional_bits got no runs, as those before it spent them" in " ".join(result.notes)
+    without = Attack.without("greedy" if greedy else "trained")
+    assert measure_loss(leaky_words, PAIR, PureDP(1.0), attack=without, size=400, rng=seed).attack == "fractional_bits"
 
 
 @pytest.mark.parametrize("size", [27, 100])
