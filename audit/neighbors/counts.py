@@ -1,16 +1,32 @@
-"""Counts of people and arrays of records: what they may be, and how far apart two of them are."""
+"""Counts of people and arrays of records: what they may be, where one is added, and how far apart two of them are."""
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.arguments import LARGEST
+from audit.arguments import LARGEST, whole_number
 from audit.claims import Relation
 
-__all__ = ["check_counts", "check_records", "distance_of_counts", "distance_of_records", "frozen", "steps"]
+__all__ = [
+    "At",
+    "check_counts",
+    "check_records",
+    "distance_of_counts",
+    "distance_of_records",
+    "filled",
+    "frozen",
+    "inside",
+    "is_missing",
+    "place_of",
+    "steps",
+    "where",
+]
+
+At = int | Literal["last", "first", "random"]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -45,9 +61,51 @@ def check_records(data: Any) -> NDArray[Any]:
         raise TypeError("records must be numbers or text, got Python objects (use NeighborPair.declared for them)")
     if array.ndim == 0:
         raise ValueError("records must be one a row, got a single value")
-    if np.any(array != array):
-        raise ValueError("records must not hold NaN, which equals no other record (use NeighborPair.declared for them)")
+    if array.dtype.kind not in "fmM" and np.any(array != array):
+        raise ValueError("records must not hold NaN inside complex numbers or named fields (use NeighborPair.declared)")
     return frozen(array)
+
+
+def filled(record: Any, records: NDArray[Any]) -> NDArray[Any]:
+    """Return a record as an array, with what records of such a type have in the place of a missing value."""
+    array = np.asarray(record)
+    values = np.asarray(record, object).ravel().tolist()
+    if not any(map(is_missing, values)):
+        return array
+    kind = records.dtype.kind
+    gap = {"U": "", "S": b"", "m": "NaT", "M": "NaT"}.get(kind, np.nan)
+    values = [gap if is_missing(value) else value for value in values]
+    return np.array(values, records.dtype if kind in "mM" else None).reshape(array.shape)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is missing: None, NaN, and what pandas has for them."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return not getattr(value, "ndim", 0) and bool(value != value)
+
+
+def place_of(at: object, number: int) -> int:
+    """Return the place where something is added to so many others; `number` alone decides a random one."""
+    places = {"first": 0, "last": number, "random": int(random.Random(number).random() * (number + 1))}
+    if isinstance(at, str) and at in places:
+        return places[at]
+    if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at <= number:
+        raise ValueError(f'at must be "last", "first", "random" or an index from 0 to {number}, got {at!r}')
+    return int(at)
+
+
+def where(place: int, number: int) -> str:
+    """Return words on where something was added to so many others: none where it is the last."""
+    return "" if place == number else f" at index {place}" if place else " in front"
+
+
+def inside(cell: int | tuple[int, ...], counts: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the index of a cell of `counts`, or refuse it: negative indices do not count from the end."""
+    index = tuple(whole_number("cell", i, least=0) for i in (cell if isinstance(cell, tuple) else (cell,)))
+    if len(index) != counts.ndim or any(i >= n for i, n in zip(index, counts.shape, strict=True)):
+        raise ValueError(f"cell must be from {', '.join(f'0 to {n - 1}' for n in counts.shape)}, got {cell}")
+    return index
 
 
 def distance_of_counts(x: NDArray[np.int64], y: NDArray[np.int64], relation: Relation) -> int | None:
@@ -61,7 +119,10 @@ def distance_of_records(x: NDArray[Any], y: NDArray[Any], relation: Relation) ->
     """Return the steps between two multisets of records, or None where there is no such number."""
     if x.shape[1:] != y.shape[1:]:
         return None
-    _, which = np.unique(np.concatenate([x, y]), axis=0, return_inverse=True)
+    rows = np.concatenate([x, y])
+    if rows.dtype.kind in "fmM" and np.any(gaps := rows != rows):  # NaN, which equals nothing, itself included
+        rows = np.stack([np.where(gaps, np.zeros((), rows.dtype), rows), gaps.astype(rows.dtype)], axis=-1)
+    _, which = np.unique(rows, axis=0, return_inverse=True)
     difference = np.bincount(which, np.repeat([-1, 1], [len(x), len(y)]))
     return distance_of_counts(np.zeros_like(difference), difference, relation)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from audit.arguments import whole_number
 from audit.claims import Relation, check_relation
 from audit.io.html import as_facts
-from audit.neighbors.counts import check_counts, check_records, distance_of_counts, distance_of_records, frozen
-from audit.neighbors.tables import check_table, distance_of_tables, is_table, joined, replaced, units_of
+from audit.neighbors.counts import At, check_counts, check_records, filled, inside, place_of, where
+from audit.neighbors.tables import as_given, check_table, compared, distance_of_tables, joined, replaced, units_of
 
 __all__ = ["Adjacency", "NeighborPair", "Unit"]
 
@@ -81,7 +80,7 @@ class NeighborPair:
             ("distance", f"{'1 step' if self.distance == 1 else f'{self.distance:,} steps'}, {known}"),
             ("databases", f"{type(self.x).__name__} {getattr(self.x, 'shape', '')}"),
         ]
-        notes = ["CONFIDENTIAL: the databases are."] if self.confidential else []
+        notes = self.confidential * ["CONFIDENTIAL: the databases are."]
         return as_facts(self.label or "Neighboring databases", facts, notes=notes)
 
     def __post_init__(self) -> None:
@@ -91,19 +90,13 @@ class NeighborPair:
         if self.adjacency not in get_args(Adjacency):
             raise ValueError(f'adjacency must be "verified" or "declared", got {self.adjacency!r}')
         object.__setattr__(self, "distance", whole_number("distance", self.distance, least=1))
-        check: Callable[[Any], Any]
-        measure: Callable[[Any, Any, Relation], int | None] | None
-        if self.adjacency == "declared":
-            check, measure = _as_given, None
-        elif is_table(self.x) or is_table(self.y):
-            check, measure = check_table, partial(distance_of_tables, key=self.key)
-        elif self.unit == "record":
-            check, measure = check_records, distance_of_records
-        else:
-            check, measure = check_counts, distance_of_counts
-        for name in ("x", "y"):
-            object.__setattr__(self, name, check(getattr(self, name)))
-        steps = measure(self.x, self.y, self.relation) if measure else self.distance
+        x, y, steps = (
+            compared(self.x, self.y, self.relation, records=self.unit == "record", key=self.key)
+            if self.adjacency == "verified"
+            else (as_given(self.x), as_given(self.y), self.distance)
+        )
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
         if steps != self.distance:
             actual = "no number of steps" if steps is None else f"distance {steps}"
             raise ValueError(f"the databases must be at distance {self.distance} under {self.relation}, got {actual}")
@@ -135,7 +128,7 @@ class NeighborPair:
         x = check_counts(counts)
         people = whole_number("people", people, least=1)
         y = x.copy()
-        y[_inside(cell, x)] += people
+        y[inside(cell, x)] += people
         return cls(x, y, "add_remove", people, label=label or f"{_people(people)} added to cell {cell}")
 
     @classmethod
@@ -152,25 +145,19 @@ class NeighborPair:
 
         Parameters
         ----------
-        counts : array_like of int
-            People in each cell, of any shape: the database `x`.
+        counts, people, label
+            As in `add_people`.
         source, target : int or tuple of int
             Two different cells; `source` holds at least `people`.
-        people : int
-            How many: the distance of the pair.
-        label : str, optional
-            What the pair is, in words.
 
         Raises
         ------
         ValueError
-            If counts are negative or not whole, a cell does not exist or holds too few, or source and target are one.
-        TypeError
-            If counts or `people` are not numbers.
+            If a cell holds too few, source and target are one, or `add_people` would refuse something.
         """
         x = check_counts(counts)
         people = whole_number("people", people, least=1)
-        start, end = _inside(source, x), _inside(target, x)
+        start, end = inside(source, x), inside(target, x)
         if start == end:
             raise ValueError(f"source and target must differ, got {source} twice")
         if x[start] < people:
@@ -183,92 +170,70 @@ class NeighborPair:
         )
 
     @classmethod
-    def add_record(cls, records: ArrayLike, record: ArrayLike, *, label: str = "") -> NeighborPair:
-        """Add one record at the end: a pair under ``"add_remove"``, with unit ``"record"``.
+    def add_record(cls, records: ArrayLike, record: ArrayLike, *, at: At = "last", label: str = "") -> NeighborPair:
+        """Add one record: a pair under ``"add_remove"``, with unit ``"record"``.
 
         Parameters
         ----------
         records : array_like, shape (n, ...)
             One record per row: the database `x`. It may be empty if it has the columns, shape (0, ...).
         record : array_like, shape (...)
-            The additional record of `y`.
+            The additional record of `y`. None is NaN, NaT or empty text; whole numbers are then floats on both sides.
+        at : {"last", "first", "random"} or int
+            Where it stands: an index is from 0 to n, and the number of records alone decides a random one. The label
+            says where, unless it is the last.
         label : str, optional
             What the pair is, in words.
 
         Raises
         ------
         ValueError
-            If the record does not have the shape of a row, or a record holds NaN.
+            If the record does not have the shape of a row, or there is no such place.
         TypeError
             If the records are Python objects, which cannot be compared.
         """
         x = check_records(records)
-        row = np.asarray(record)
+        row, place = filled(record, x), place_of(at, len(x))
         if row.shape != x.shape[1:]:
             raise ValueError(f"a record must have the shape of a row, {x.shape[1:]}, got {row.shape}")
-        y = np.concatenate([x, row[None].astype(np.result_type(x, row))])
-        return cls(x.astype(y.dtype), y, "add_remove", unit="record", label=label or "1 record added")
+        x = x.astype(np.result_type(x, row))
+        y = np.concatenate([x[:place], row[None].astype(x.dtype), x[place:]])
+        return cls(x, y, "add_remove", unit="record", label=label or f"1 record added{where(place, len(x))}")
 
     @classmethod
-    def add_row(cls, table: Any, row: Mapping[Any, Any], *, unit: Unit = "person", label: str = "") -> NeighborPair:
+    def add_row(
+        cls, table: Any, row: Mapping[Any, Any], *, at: At = "last", unit: Unit = "person", label: str = ""
+    ) -> NeighborPair:
         """Add one row to a table, the data of one unit: a pair under ``"add_remove"``.
 
         Parameters
         ----------
         table : DataFrame of pandas or polars, or list of dict
-            The database `x`, which is copied. A pandas frame has the index 0, 1, ...
+            The database `x`, which is copied and compared: about 5 s for a million rows of ten columns. A pandas frame
+            has the index 0, 1, ...
         row : mapping
-            A value for every column, of the column's type; columns keep their types. In a list of dicts a column has
-            the types that its rows show.
+            A value for every column, of the column's type, or None, which becomes what the column has for a missing
+            value. If it has none yet, a pandas column of whole numbers or truths becomes one that can, on both sides;
+            other columns keep their types. In a list of dicts a column has the types that its rows show.
+        at : {"last", "first", "random"} or int
+            As in `add_record`.
         unit, label : str
             As in `NeighborPair`; use `add_group` where a unit has several rows.
 
         Raises
         ------
         ValueError
-            If the row lacks a column, has an unknown one, or has a value that does not fit its column.
+            If the row lacks a column, has an unknown one or a value that does not fit, or there is no such place.
         TypeError
             If the table is of another kind or holds cells that cannot be compared, or the row is not a mapping.
 
-        Notes
-        -----
-        Cost: plaudit compares all rows of both databases, about 5 s for a million rows of ten columns.
-
         Examples
         --------
-        >>> pair = NeighborPair.add_row([{"age": 31, "area": "A"}], {"age": 50, "area": "B"})
-        >>> pair.y
-        [{'age': 31, 'area': 'A'}, {'age': 50, 'area': 'B'}]
+        >>> pair = NeighborPair.add_row([{"age": 31, "area": "A"}], {"age": None, "area": "B"}, at="first")
+        >>> pair.y, pair.label
+        ([{'age': None, 'area': 'B'}, {'age': 31, 'area': 'A'}], '1 row added in front')
         """
-        return cls.add_group(table, [row], unit=unit, label=label)
-
-    @classmethod
-    def replace_row(
-        cls, table: Any, index: int, row: Mapping[Any, Any], *, unit: Unit = "person", label: str = ""
-    ) -> NeighborPair:
-        """Replace one row of a table, the data of one unit: a pair under ``"replace_one"``.
-
-        Parameters
-        ----------
-        table : DataFrame of pandas or polars, or list of dict
-            The database `x`, as `add_row` takes it.
-        index : int
-            Which row, the first being 0.
-        row : mapping
-            What `y` has in its place: another row, as `add_row` takes it.
-        unit, label : str
-            As in `NeighborPair`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such row, the new one is the same, or `add_row` would refuse it.
-        TypeError
-            If `index` is no integer, or the table or row is of the wrong kind.
-        """
-        x = check_table(table)
-        y = replaced(x, index, row)
-        return cls(x, y, "replace_one", unit=unit, label=label or f"row {index} replaced")
+        return cls.add_group(table, [row], at=at, unit=unit, label=label)
 
     @classmethod
     def add_group(
@@ -276,6 +241,7 @@ class NeighborPair:
         table: Any,
         rows: Sequence[Mapping[Any, Any]],
         *,
+        at: At = "last",
         key: str | None = None,
         unit: Unit = "person",
         label: str = "",
@@ -287,14 +253,12 @@ class NeighborPair:
 
         Parameters
         ----------
-        table : DataFrame of pandas or polars, or list of dict
-            The database `x`, as `add_row` takes it.
+        table, at, unit, label
+            As in `add_row`. The rows stand together.
         rows : sequence of mapping
             The additional rows of `y`, at least one, each as `add_row` takes it.
         key : str, optional
             Column that names the unit of each row: rows with the same name are one unit, not yet in `table`.
-        unit, label : str
-            As in `NeighborPair`.
 
         Raises
         ------
@@ -314,7 +278,8 @@ class NeighborPair:
         if not rows:
             raise ValueError("at least one row must be added, got none")
         x = check_table(table)
-        y = joined(x, rows)
+        place = place_of(at, len(x))
+        x, y = joined(x, rows, place)
         units = len(rows)
         if key is not None:
             before, after = units_of(x, key), units_of(y, key)
@@ -323,7 +288,67 @@ class NeighborPair:
                     raise ValueError(f"units that are added must not be in the table, got {key} {name}")
             units = len(after) - len(before)
         words = f"{len(rows)} row{'s' * (len(rows) > 1)}" + (f" of {units} {key}{'s' * (units > 1)}" if key else "")
-        return cls(x, y, "add_remove", units, unit, label=label or f"{words} added", key=key)
+        label = label or f"{words} added{where(place, len(x))}"
+        return cls(x, y, "add_remove", units, unit, label=label, key=key)
+
+    @classmethod
+    def replace_row(
+        cls, table: Any, index: int, row: Mapping[Any, Any], *, unit: Unit = "person", label: str = ""
+    ) -> NeighborPair:
+        """Replace one row of a table, the data of one unit: a pair under ``"replace_one"``.
+
+        Parameters
+        ----------
+        table, unit, label
+            As in `add_row`.
+        index : int
+            Which row, the first being 0.
+        row : mapping
+            What `y` has in its place: another row, as `add_row` takes it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such row, the new one is the same, or `add_row` would refuse it.
+        TypeError
+            If `index` is no integer, or the table or row is of the wrong kind.
+        """
+        x, y = replaced(check_table(table), [index], [row])
+        return cls(x, y, "replace_one", unit=unit, label=label or f"row {index} replaced")
+
+    @classmethod
+    def replace_group(
+        cls,
+        table: Any,
+        indices: Sequence[int],
+        rows: Sequence[Mapping[Any, Any]],
+        *,
+        key: str | None = None,
+        unit: Unit = "person",
+        label: str = "",
+    ) -> NeighborPair:
+        """Replace several rows of a table: those of a group of units, or of units that may have several rows.
+
+        The distance is the number of units that the replaced rows belong to, as in `add_group`.
+
+        Parameters
+        ----------
+        table, key, unit, label
+            As in `add_group`.
+        indices : sequence of int
+            Which rows, in order, the first being 0.
+        rows : sequence of mapping
+            What `y` has in their places, each as `add_row` takes it. Units may have other numbers of rows than before.
+
+        Raises
+        ------
+        ValueError
+            If units are not replaced by as many others, or `replace_row` would refuse an index or a row.
+        """
+        indices = list(indices)
+        x, y = replaced(check_table(table), indices, list(rows))
+        units = distance_of_tables(x, y, "replace_one", key) or 1  # which is then refused
+        return cls(x, y, "replace_one", units, unit, label=label or f"{len(indices)} rows replaced", key=key)
 
     @classmethod
     def declared(
@@ -335,17 +360,8 @@ class NeighborPair:
         ----------
         x, y : object
             Whatever the mechanism reads.
-        relation : {"add_remove", "replace_one"}
-            What one step between neighbors is.
-        distance : int
-            Steps from `x` to `y`.
-        unit, label : str
-            As in `NeighborPair`.
-
-        Raises
-        ------
-        ValueError
-            If relation, unit or distance is not allowed.
+        relation, distance, unit, label
+            As in `NeighborPair`, which refuses what is not allowed.
         """
         return cls(x, y, relation, distance, unit, "declared", label or "a declared pair")
 
@@ -378,22 +394,3 @@ class NeighborPair:
 
 def _people(number: int) -> str:
     return "1 person" if number == 1 else f"{number} people"
-
-
-def _as_given(data: Any) -> Any:
-    """Return arrays and lists of numbers as read-only arrays, and everything else, ragged lists included, untouched."""
-    if isinstance(data, list):
-        try:
-            array = np.asarray(data)
-        except ValueError:
-            return data
-        return frozen(array) if array.dtype.kind in "biufc" else data
-    return frozen(np.asarray(data)) if isinstance(data, np.ndarray) else data
-
-
-def _inside(cell: int | tuple[int, ...], counts: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the index of a cell of `counts`, or refuse it: negative indices do not count from the end."""
-    index = tuple(whole_number("cell", i, least=0) for i in (cell if isinstance(cell, tuple) else (cell,)))
-    if len(index) != counts.ndim or any(i >= n for i, n in zip(index, counts.shape, strict=True)):
-        raise ValueError(f"cell must be from {', '.join(f'0 to {n - 1}' for n in counts.shape)}, got {cell}")
-    return index

@@ -1,6 +1,6 @@
 """Tables of rows: data frames of pandas and polars, which are never imported here, and lists of dicts.
 
-All three are cut by slices and have columns; each joins pieces in a way of its own.
+All three are cut by slices and have columns; each joins pieces in a way of its own. Databases of any kind are compared.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import datetime
 import hashlib
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from typing import Any
 from uuid import UUID
 
@@ -20,24 +21,28 @@ import numpy as np
 
 from audit.arguments import LARGEST, whole_number
 from audit.claims import Relation
-from audit.neighbors.counts import steps
+from audit.neighbors.counts import (
+    check_counts,
+    check_records,
+    distance_of_counts,
+    distance_of_records,
+    frozen,
+    is_missing,
+    steps,
+)
 
-__all__ = ["check_table", "distance_of_tables", "is_table", "joined", "replaced", "units_of"]
+__all__ = ["as_given", "check_table", "compared", "distance_of_tables", "joined", "replaced", "units_of"]
 
 # Whose `repr` tells two values apart, 1 and 1.0 and True included; of subclasses nobody knows what theirs tells.
 TOLD_APART = {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, UUID}
 TOLD_APART |= {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 
 
-def is_table(data: Any) -> bool:
-    """Tell whether data are a frame or a list of dicts."""
-    return _library(data) is not None or (isinstance(data, list) and all(isinstance(row, Mapping) for row in data))
-
-
 def check_table(data: Any) -> Any:
     """Return a copy of a table, or say what is wrong with it."""
-    if not is_table(data):
+    if not _is_table(data):
         what = f"a list that holds {data!r:.40}" if isinstance(data, list) else type(data).__name__
+        what += " (use NeighborPair.declared for several tables)" if isinstance(data, Mapping) else ""
         raise TypeError(f"a table must be a DataFrame of pandas or polars or a list of dicts, got {what}")
     if isinstance(data, list):
         names = list(data[0]) if data else []
@@ -50,17 +55,55 @@ def check_table(data: Any) -> Any:
     return data.clone() if _library(data) == "polars" else data.copy()
 
 
-def joined(table: Any, rows: Sequence[Any]) -> Any:
-    """Return a table with rows at its end; each has a value for every column, of the type of that column."""
-    return _together(table, _like(table, rows))
+def joined(table: Any, rows: Sequence[Any], place: int) -> tuple[Any, Any]:
+    """Return a table, and the same with rows at a place; each has a value for every column, of the type of that column.
+
+    A column without gaps that gets one has a type that can hold it, in both tables.
+    """
+    table, new = _like(table, rows)
+    return table, _together(table[:place], new, table[place:])
 
 
-def replaced(table: Any, index: int, row: Any) -> Any:
-    """Return a table with another row in the place of one."""
-    index = whole_number("index", index, least=0)
-    if index >= len(table):
-        raise ValueError(f"index must be below the number of rows, {len(table)}, got {index}")
-    return _together(table[:index], _like(table, [row]), table[index + 1 :])
+def replaced(table: Any, indices: Sequence[int], rows: Sequence[Any]) -> tuple[Any, Any]:
+    """Return a table, and the same with other rows in the places of some; rows beyond these follow the last of them."""
+    places = [whole_number("index", index, least=0) for index in indices]
+    if not places or places != sorted(set(places)):
+        raise ValueError(f"indices must be at least one, each once and in order, got {places}")
+    if places[-1] >= len(table):
+        raise ValueError(f"index must be below the number of rows, {len(table)}, got {places[-1]}")
+    table, new = _like(table, rows)
+    pieces = [table[: places[0]]]
+    for number, (start, end) in enumerate(pairwise([*places, len(table)]), 1):
+        pieces += [new[number - 1 : number if number < len(places) else None], table[start + 1 : end]]
+    return table, _together(*pieces)
+
+
+def compared(x: Any, y: Any, relation: Relation, *, records: bool, key: str | None) -> tuple[Any, Any, int | None]:
+    """Return two databases, once they are what they may be, and the steps between them: None where there are none.
+
+    Arrays are of records or of counts.
+    """
+    check: Callable[[Any], Any]
+    measure: Callable[[Any, Any, Relation], int | None]
+    if _is_table(x) or _is_table(y):
+        check, measure = check_table, partial(distance_of_tables, key=key)
+    elif records:
+        check, measure = check_records, distance_of_records
+    else:
+        check, measure = check_counts, distance_of_counts
+    x, y = check(x), check(y)
+    return x, y, measure(x, y, relation)
+
+
+def as_given(data: Any) -> Any:
+    """Return arrays and lists of numbers as read-only arrays, and everything else, ragged lists included, untouched."""
+    if isinstance(data, list):
+        try:
+            array = np.asarray(data)
+        except ValueError:
+            return data
+        return frozen(array) if array.dtype.kind in "biufc" else data
+    return frozen(np.asarray(data)) if isinstance(data, np.ndarray) else data
 
 
 def distance_of_tables(x: Any, y: Any, relation: Relation, key: str | None) -> int | None:
@@ -89,10 +132,15 @@ def units_of(table: Any, key: str | None) -> dict[str, bytes]:
         raise ValueError(f"key must be a column of the table, got {key!r}")
     units: dict[str, list[bytes]] = defaultdict(list)
     for value, row in zip(columns[names.index(key)] if names else [], rows, strict=True):
-        if _missing(value):
+        if is_missing(value):
             raise ValueError(f"every row must name its unit, got {value!r} in column {key!r}")
         units[repr(value)].append(row)
     return {unit: b"".join(sorted(of_unit)) for unit, of_unit in units.items()}
+
+
+def _is_table(data: Any) -> bool:
+    """Tell whether data are a frame or a list of dicts."""
+    return _library(data) is not None or (isinstance(data, list) and all(isinstance(row, Mapping) for row in data))
 
 
 def _library(data: Any) -> str | None:
@@ -132,15 +180,21 @@ def _together(*pieces: Any) -> Any:
     return concat(pieces, ignore_index=True) if library == "pandas" else concat(pieces)
 
 
-def _like(table: Any, rows: Sequence[Any]) -> Any:
-    """Return rows as a table with the columns and types of another."""
-    names = _names(table) or (list(rows[0]) if isinstance(table, list) and isinstance(rows[0], Mapping) else [])
+def _like(table: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
+    """Return a table and rows as a table, with the same columns and types."""
+    first = rows[0] if isinstance(table, list) and rows else {}
+    names = _names(table) or (list(first) if isinstance(first, Mapping) else [])
     rows = [_ordered(row, names) for row in rows]
     if isinstance(table, list):
         present = {name: _column(table, name) for name in names}
         columns = {name: _of_column_types(present[name], [row[name] for row in rows], name) for name in names}
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return type(table)({name: _series(table[name], [row[name] for row in rows], name) for name in names})
+        return table, [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    series = {}
+    for name in names:
+        column, series[name] = _series(table[name], [row[name] for row in rows], name)
+        if column.dtype != table[name].dtype:  # of pandas, and of a copy
+            table[name] = column
+    return table, type(table)(series)
 
 
 def _ordered(row: Any, names: Sequence[Any]) -> dict[Any, Any]:
@@ -154,42 +208,63 @@ def _ordered(row: Any, names: Sequence[Any]) -> dict[Any, Any]:
 
 
 def _of_column_types(column: list[Any], values: list[Any], name: Any) -> list[Any]:
-    """Return values for a column of Python objects, whose types are those that were seen."""
-    kinds = set(map(type, column))
-    if float in kinds and int not in kinds:
-        values = [float(value) if type(value) is int and abs(value) < LARGEST else value for value in values]
+    """Return values for a column of Python objects, whose types are those that were seen, and gaps as it has them."""
+    kinds = {
+        kind
+        for kind in set(map(type, column))
+        if any(type(value) is kind and not is_missing(value) for value in column)
+    }
+    gaps = {type(value): value for value in column if is_missing(value)} if any(map(is_missing, values)) else {}
+    taken = []
     for value in values:
-        if kinds and type(value) not in kinds:
-            types = ", ".join(sorted("nothing" if kind is type(None) else kind.__name__ for kind in kinds))
-            raise ValueError(f"column {name!r} holds {types}, got {value!r}")
-    return values
+        if is_missing(value):
+            value = gaps.get(type(value), next(iter(gaps.values()), value))
+        elif float in kinds and int not in kinds and type(value) is int and abs(value) < LARGEST:
+            value = float(value)
+        elif kinds and type(value) not in kinds:
+            raise ValueError(f"column {name!r} holds {', '.join(sorted(k.__name__ for k in kinds))}, got {value!r}")
+        taken.append(value)
+    return taken
 
 
-def _series(column: Any, values: list[Any], name: Any) -> Any:
-    """Return values as a column of the same type, or refuse those that come out as others."""
+def _series(column: Any, values: list[Any], name: Any) -> tuple[Any, Any]:
+    """Return a column and values as one of the same type, which can hold a gap if they have one; or refuse them."""
     if column.dtype == object:
         values = _of_column_types(column.to_list(), values, name)
+    series = _fitting(column, values)
+    there = [value for value in values if not is_missing(value)]
+    if series is None and len(there) < len(values) and _fitting(column, there) is not None:
+        column = _with_gaps(column)
+        series = _fitting(column, [None if is_missing(value) else value for value in values])
+    if series is None:
+        raise ValueError(f"column {name!r} holds {column.dtype}, got {', '.join(map(repr, values))}")
+    return column, series
+
+
+def _fitting(column: Any, values: list[Any]) -> Any:
+    """Return values as a column of the same type, or None where some come out as others."""
     try:
         series = type(column)(values, dtype=column.dtype)
         fit = series.dtype == column.dtype and all(map(_same, series.to_list(), values))
     except Exception:  # each library has its own
-        fit = False
-    if not fit:
-        raise ValueError(f"column {name!r} holds {column.dtype}, got {', '.join(map(repr, values))}")
-    return series
+        return None
+    return series if fit else None
+
+
+def _with_gaps(column: Any) -> Any:
+    """Return a column of pandas as its readers make it where a value is missing; all others can hold a gap already."""
+    kind = getattr(column.dtype, "kind", None)
+    if kind in ("i", "u") and (column.astype(float).abs() < LARGEST).all():
+        return column.astype(float)
+    return column.astype(object) if kind == "b" else column
 
 
 def _same(kept: Any, value: Any) -> bool:
     """Tell whether a column keeps a value; a float may be rounded to fewer bits."""
-    if _missing(kept) or _missing(value):
-        return _missing(kept) and _missing(value)
+    if is_missing(kept) or is_missing(value):
+        return is_missing(kept) and is_missing(value)
     if isinstance(kept, bool | np.bool_) or isinstance(value, bool | np.bool_):
         return type(kept) is type(value) and bool(kept == value)
     if isinstance(kept, float) and isinstance(value, float | np.floating):
         return bool(np.isfinite(kept) == np.isfinite(value))
     return bool(kept == value)
-
-
-def _missing(value: Any) -> bool:
-    """Tell whether a cell is empty: None, NaN, and what pandas has for them."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
