@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ FILES = set(
 )
 FIGURE = "audits.png"  # of a folder
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
+FEWEST = 120  # runs of a search
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Question:
     pairs: int = 1  # of databases that share the confidence
     command: str = "audit"
     seed: int | None = None  # of a command that gives its audits seeds of their own
-    further: tuple[str, dict[str, Any]] | None = None  # command and options for pairs which may lose more
+    further: Sequence[tuple[str, dict[str, Any]]] = ()  # commands and options for pairs which may lose more
 
 
 def check_out(out: Path | None, figure: str = "") -> None:
@@ -91,9 +93,8 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
             provenance = {**result.provenance, "command": command, **source_of(question.target)}
             if question.pairs > 1:
                 provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
-            if question.further and result.verdict == "not refuted":
-                command, options = question.further
-                provenance["next"] = command_of(context, [command, question.target], options)
+            if result.verdict == "not refuted" and (further := _further(question, context)):
+                provenance["next"] = further
             results.append((question.name, replace(result, provenance=provenance)))
             if out is not None:
                 saved.append(save_result(results[-1][1], out, question.name))
@@ -109,6 +110,13 @@ def answer(questions: list[Question], out: Path | None, as_json: bool, context: 
         commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
         print("\nThe same runs again:", *commands, sep="\n")
     return exit_code(result.verdict for _, result in results)
+
+
+def _further(question: Question, context: typer.Context) -> list[str]:
+    """Return commands for pairs which may lose more: a search only where it has enough runs for the pairs it keeps."""
+    few = (context.params.get("size") or FEWEST) < FEWEST
+    commands = [one for one in question.further if not (few and one[0] == "search")]
+    return [command_of(context, [command, question.target], options) for command, options in commands]
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
@@ -233,10 +241,10 @@ def _next_steps(audits: Sequence[tuple[str, AuditResult]]) -> Iterator[tuple[str
     """Yield what to do after audits, what several share once, with the commands of each."""
     from audit.report.words import actions
 
-    steps: dict[str, dict[str, str]] = {}
+    steps: dict[str, dict[str, list[str]]] = {}
     for name, audit in audits:
-        for sentence, command in actions(audit, "--size"):
-            steps.setdefault(sentence, {})[name] = command
-    for sentence, commands in steps.items():
-        which = "" if len(commands) == len(audits) else f"{', '.join(commands)}: "
-        yield which + sentence, [command for command in dict.fromkeys(commands.values()) if command]
+        for sentence, commands in actions(audit, "--size"):
+            steps.setdefault(sentence, {})[name] = commands
+    for sentence, of in steps.items():
+        which = "" if len(of) == len(audits) else f"{', '.join(of)}: "
+        yield which + sentence, list(dict.fromkeys(chain.from_iterable(of.values())))

@@ -56,8 +56,8 @@ how long a run takes, what else it does    audit.replay, in Python
 """
 
 FROM_ELSEWHERE = (  # options that outputs from elsewhere have not
-    f"data {PERSONS} set cell cells people move_to add_row replace_row epsilon rho preset stage pair size jobs backend "
-    "early store one_run share"
+    f"data {PERSONS} set cell cells people move_to add_row at replace_row epsilon rho preset stage pair size jobs "
+    "backend early store one_run share"
 )
 OF_RUNS = (
     "cell cells move_to add_row replace_row size selection attack early jobs backend store"  # that one run has not

@@ -35,7 +35,7 @@ DIRECT, RESIDUAL = "direct", "residual"
 # Settings of estimates from residuals; what errors from elsewhere have not:
 OF_CURVES = "bandwidth percentile multiplier change"
 OF_CELLS = "cell cells people move_to"
-OF_RECORDS = "add_row replace_row"
+OF_RECORDS = "add_row at replace_row"
 OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} {OF_RECORDS} runs event jobs backend address"
 
 

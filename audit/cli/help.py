@@ -13,7 +13,7 @@ OTHERS = "Options of this command"  # all that would stand in a section alone
 SECTIONS = {
     "Everyday options": "data claim epsilon cell size runs confidence seed out as_json help",
     OTHERS: "",
-    "Neighboring databases": "cells people move_to add_row replace_row relation public_data",
+    "Neighboring databases": "cells people move_to add_row at replace_row relation public_data",
     "Systems of `plaudit list`": "set rho preset stage pair",
     "Files for systems": "areas count spec geo public groups units config derive recode",
     "Outputs of another program": "outputs_x outputs_y distance",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,8 +38,8 @@ class LookOptions:
 
     pairs: Annotated[
         int | None,
-        "Pairs to try: a person in cells from the emptiest to the fullest; or the given rows, and the same with larger "
-        "numbers. Default: 60, fewer if runs are few.",
+        "Pairs to try: a person in cells from the emptiest to the fullest; or the given rows, and the same elsewhere, "
+        "with larger, missing and unknown values, and beside one row fewer. Default: 60, fewer if runs are few.",
     ] = None
     keep: Annotated[int, "Pairs to measure at a joint confidence."] = 3
 
@@ -103,17 +103,13 @@ def search(
 
 def _family(target: Target, options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
     """Return pairs of the same counts or records; where databases are neither, all bundled pairs of the relation."""
-    from audit.cli.inputs.databases import pairs_of
+    from audit.cli.inputs.databases import varied
     from audit.measure.search import neighbors_of_counts
 
     first = target.pairs[0].pair
     system = target.system
     if databases.add_row or databases.replace_row:
-        family = [one.pair for one in target.pairs]
-        for one in target.pairs:
-            larger = pairs_of(options, replace(databases, **one.further[1]), None) if one.further else []
-            family += [replace(more.pair, label=f"{one.pair.label}, larger numbers") for more in larger]
-        return family[:most]
+        return varied(options, databases, most)
     if first.adjacency == "verified" and first.unit == "person":
         family = neighbors_of_counts(first, most)
         return [system.described(pair) for pair in family] if system else family

@@ -127,34 +127,38 @@ def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
     return f"No violation found, but {idle} of {every} had too few runs." if idle else f"No violation found in {every}."
 
 
-def actions(result: AuditResult, option: str = "") -> list[tuple[str, str]]:
-    """Return what to do after an audit: sentences, each with a command or none. `option` is as for `remedy`."""
+def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]]:
+    """Return what to do after an audit: sentences, each with its commands. `option` is as for `remedy`."""
+    advice: list[tuple[str, list[str]]]
     if result.verdict == "violated":
-        advice = [("Do not rely on the promise: stop releases by this algorithm until you know the cause.", "")]
+        advice = [("Do not rely on the promise: stop releases by this algorithm until you know the cause.", [])]
         if result.support is None and 1 - result.confidence > RARE:
             chance = f"up to 1 audit in {1 / (1 - result.confidence):.0f} of a sound algorithm accuses it by chance"
             sure = f"At {percent(result.confidence)} confidence {chance}."
-            advice.insert(0, (f"{sure} Audit again with fresh runs at 99.9999% confidence.", ""))
+            advice.insert(0, (f"{sure} Audit again with fresh runs at 99.9999% confidence.", []))
         if not result.redacted:
             advice.append(
-                ("Look at the event that was counted: it says which outputs tell the two databases apart.", "")
+                ("Look at the event that was counted: it says which outputs tell the two databases apart.", [])
             )
         if result.support is None:
             cells = row(result.summary())
             least = f"{result.claim.parameter} above {cells['measured']}, at {cells['confidence']} confidence"
             only = f"If the algorithm is as you intended, it can only promise {least}; no audit says how far above."
-            advice.append((only, ""))
+            advice.append((only, []))
         return advice
     if result.verdict == "no power":
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
-        return [(again, ""), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", "")]
-    command, share = result.provenance.get("next"), excess(result)
-    other = "Audit other neighboring databases, too: they may lose more."
-    advice = [(other, command if isinstance(command, str) else "")]
+        return [(again, []), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", [])]
+    following, share = result.provenance.get("next", []), excess(result)
+    following = (
+        [following] if isinstance(following, str) else following
+    )  # one, as results have it that were saved before
+    many = " A search tries many, also with one row fewer." if len(following) > 1 else ""
+    advice = [(f"Audit other neighboring databases, too: they may lose more.{many}", following)]
     if share < HALF:
         little = f"This audit proves {at_least(100 * share, 2)}% of the promise. "
-        advice.insert(0, (f"{little}More runs, or outputs of an earlier step, may prove more.", ""))
-    return [*advice, ("Do not take a pass for a proof, and audit again whenever the program changes.", "")]
+        advice.insert(0, (f"{little}More runs, or outputs of an earlier step, may prove more.", []))
+    return [*advice, ("Do not take a pass for a proof, and audit again whenever the program changes.", [])]
 
 
 def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection[str]) -> str:

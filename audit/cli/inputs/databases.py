@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.cli.inputs.options import DatabaseOptions, TargetOptions, meant
-from audit.cli.inputs.records import column_of, extreme_of, read_records, record_of
+from audit.cli.inputs.records import column_of, read_records
+from audit.cli.inputs.rows import Row, read_rows
 from audit.cli.inputs.tables import read_counts
 from audit.installed import offered
 from audit.io.text import SUMS, quoted
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import check_counts
 
-__all__ = ["BUNDLED", "Named", "Population", "bundled", "pairs_of", "population_of"]
+__all__ = ["BUNDLED", "Named", "Population", "bundled", "pairs_of", "population_of", "varied"]
 
 BUNDLED = "morocco"  # where no data are named
 WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
@@ -28,13 +30,13 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 class Named(NamedTuple):
     """A pair, what tells it from others in the name of a result, and options: those that ask for it alone, and others.
 
-    `further` is a command with options that audits pairs which may lose more: after a pass it is to be tried.
+    `further` are commands with options for pairs which may lose more: after a pass they are to be tried.
     """
 
     words: str
     pair: NeighborPair
     options: dict[str, Any]
-    further: tuple[str, dict[str, Any]] | None = None
+    further: Sequence[tuple[str, dict[str, Any]]] = ()
 
 
 class Population(NamedTuple):
@@ -51,14 +53,32 @@ def bundled() -> set[str]:
 
 
 def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Population | None) -> list[Named]:
-    """Return the pairs that options ask for, each once, of records if of no population; confidential unless public."""
-    data = options.data or BUNDLED
-    pairs = []
-    for named in _of_counts(population, options, databases) if population else _of_records(data, databases):
-        pair = named.pair.under(options.relation) if options.relation else named.pair  # type: ignore[arg-type]
-        public = data in bundled() or options.public_data
-        pairs.append(named._replace(pair=pair if public else pair.as_confidential()))
-    return pairs
+    """Return the pairs that options ask for, each once, of records if of no population."""
+    if population is None:
+        pairs = list(map(_of_row, read_rows(options.data or BUNDLED, databases)))
+    else:
+        pairs = _of_counts(population, options, databases)
+    return [named._replace(pair=_asked(named.pair, options)) for named in pairs]
+
+
+def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
+    """Return the pairs of records that options ask for, and then by turns others of rows like these."""
+    rows = read_rows(options.data or BUNDLED, databases)
+    turns = chain.from_iterable(zip_longest(*(row.alike() for row in rows)))
+    pairs = chain((_of_row(row).pair for row in rows), filter(None, turns))
+    return [_asked(pair, options) for pair in islice(pairs, most)]
+
+
+def _of_row(row: Row) -> Named:
+    pair = row.pair(row.text, row.place, row.records)
+    return Named(row.name, pair, {"add_row": [row.text]} if row.number else {}, row.further())
+
+
+def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
+    """Return a pair under the relation that is asked for, confidential unless the data are public."""
+    pair = pair.under(options.relation) if options.relation else pair  # type: ignore[arg-type]
+    public = (options.data or BUNDLED) in bundled() or options.public_data
+    return pair if public else pair.as_confidential()
 
 
 def _of_counts(population: Population, options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
@@ -85,7 +105,7 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
         pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}))
     if len(pairs) == 1 and target is None and not databases.cells and counts.any():
         extreme = {"cell": None, "cells": ",".join(WAYS if 0 in counts else WAYS[:2])}
-        pairs = [pairs[0]._replace(further=("audit", extreme))]
+        pairs = [pairs[0]._replace(further=[("audit", extreme)])]
     return pairs
 
 
@@ -143,25 +163,3 @@ def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[A
         area = tuple(map(str, codes))
         people[area] = people.get(area, 0) + number
     return offered("systems").Hierarchy.from_codes(*zip(*people, strict=True)), np.array(list(people.values()))
-
-
-def _of_records(data: str, databases: DatabaseOptions) -> Iterator[Named]:
-    """Yield records, and the same with one added or replaced, for every one that is asked for."""
-    if Path(data).suffix not in (".csv", ".parquet"):
-        raise ValueError(f"data must be a .csv or .parquet file of records for --add-row, got {data!r}")
-    if databases.add_row and databases.replace_row:
-        raise ValueError("--add-row and --replace-row exclude each other: a pair differs in one of them")
-    frame = read_records(Path(data))
-    several = len(databases.add_row or []) > 1
-    for number, text in enumerate(databases.add_row or [], 1):
-        record = record_of(frame, text)
-        larger = extreme_of(frame, record)
-        words, own_options = (f"added row {number}", {"add_row": [text]}) if several else ("added row", {})
-        pair = NeighborPair.add_row(frame, record, label=several * words)
-        yield Named(words, pair, own_options, ("audit", {"add_row": [larger]}) if larger else None)
-    if databases.replace_row is None:
-        return
-    index, text = databases.replace_row
-    record = record_of(frame, text)
-    pair, larger = NeighborPair.replace_row(frame, index, record), extreme_of(frame, record)
-    yield Named(f"replaced row {index}", pair, {}, ("audit", {"replace_row": (index, larger)}) if larger else None)

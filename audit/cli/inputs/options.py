@@ -187,8 +187,12 @@ class DatabaseOptions:
     move_to: Annotated[int | None, "Move the people to this area instead of adding them (replace_one)."] = None
     add_row: Annotated[
         list[str] | None,
-        "Record to add, as a JSON object or as values in the order of the columns. If repeated, each is a pair.",
+        "Record to add, as a JSON object or as values in the order of the columns. null is an empty field of the file. "
+        "If repeated, each is a pair.",
     ] = None
+    at: Annotated[
+        str, {"metavar": "PLACE"}, "Where --add-row puts the record: first, last, random, or an index from 0."
+    ] = "last"
     replace_row: Annotated[
         tuple[int, str] | None,
         {"metavar": "INDEX VALUES"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import glob
 import json
-import math
 import re
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 from audit.cli.inputs import HEADER
 from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_size, is_missing, is_numeric
 
-__all__ = ["column_of", "extreme_of", "read_records", "record_of"]
+__all__ = ["column_of", "read_records", "record_of"]
 
 COUNT = re.compile(r"\d{1,15}", re.ASCII)  # as `plaudit release` reads it
 CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
@@ -62,20 +61,6 @@ def record_of(records: Any, text: str) -> dict[str, Any]:
 def column_of(records: Any, name: str) -> list[Any]:
     """Return the values of a column, a row each."""
     return [row[name] for row in records] if isinstance(records, list) else list(records[name].tolist())
-
-
-def extreme_of(records: Any, record: dict[str, Any]) -> Any:
-    """Return a record in JSON whose numbers are ten times the largest of their columns, which shows missing clipping.
-
-    None where they are no smaller already.
-    """
-    larger: dict[str, Any] = {}
-    for name, value in record.items():
-        values = (*column_of(records, name), 1)
-        numbers = [abs(one) for one in values if type(one) in (int, float) and abs(one) < math.inf]
-        if type(value) in (int, float) and abs(value) < (most := 10 * max(numbers)):
-            larger[name] = -most if value < 0 else most
-    return json.dumps(record | larger) if larger else None
 
 
 def _value(records: Any, name: str, field: str) -> Any:

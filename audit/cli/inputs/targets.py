@@ -119,6 +119,8 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
         raise ValueError(f"every mechanism must be named once, got {', '.join(twice)} twice")
     if databases.add_row or databases.replace_row:
         refuse(context, "cell cells people move_to", "is for counts, and --add-row and --replace-row for records")
+    if not databases.add_row:
+        refuse(context, "at", "goes with --add-row")
     if own := [name for name in names if ":" in name]:
         if options.data is None:
             raise ValueError(f"{own[0]} needs --data: a file of counts or records, or the name of bundled counts")
@@ -165,10 +167,10 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
     relation = {"relation": pair.relation} if "relation" in system.settings else {}
     mechanism = _mechanism(system, options, values | relation)
     words = " ".join(filter(None, (options.preset, options.stage, options.pair)))
-    further: tuple[str, dict[str, Any]] | None = ("search", {})
+    further: list[tuple[str, dict[str, Any]]] = [("search", {})]
     if not (pair.adjacency == "verified" and pair.unit == "person"):  # the next pair of those it has
         later = [*system.pairs][[*system.pairs].index(chosen) + 1 :]
-        further = ("audit", {"pair": later[0], "relation": None}) if later else None
+        further = [("audit", {"pair": later[0], "relation": None})] if later else []
     return Target(system.name, mechanism, [Named(words, pair, {}, further)], system)
 
 

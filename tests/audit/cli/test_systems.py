@@ -75,7 +75,7 @@ def test_a_pass_on_databases_of_a_system_names_the_command_for_others(
     outcome = plaudit("audit", *arguments.split(), *shared.split(), "--json")
     assert outcome.code == WITHIN
     (result,) = results(outcome).values()
-    command = result.provenance.get("next", "")
+    (command,) = result.provenance.get("next", [""])
     assert command.startswith(f"plaudit {following}" if following else "")
     assert "--seed" not in command
     again = command.replace("60000", "600").split()[1:]

@@ -62,14 +62,16 @@ def test_words_follow_the_result():
     assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
     assert "does not refute the promised 1, and does not prove it" in meaning(audited())[2]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
-    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9,600 runs in all.", "")
+    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9,600 runs in all.", [])
     broken = actions(audited(verdict="violated", claim=PureDP(0.5)))
     assert "up to 1 audit in 20 of a sound algorithm accuses it by chance. Audit again" in broken[0][0]
     assert "can only promise epsilon above" in broken[3][0]
     assert len(actions(audited(verdict="violated", claim=PureDP(0.5), confidence=0.999999))) == 3
     assert len(actions(unbounded)) == 2  # no promise is large enough
     assert len(actions(unbounded.redact())) == 1  # which has no event to look at
-    assert actions(audited(provenance={"next": "plaudit audit a"}))[0][1] == "plaudit audit a"
+    assert actions(audited(provenance={"next": "plaudit audit a"}))[0][1] == ["plaudit audit a"]  # saved before
+    two = actions(audited(provenance={"next": ["plaudit search a", "plaudit audit a"]}))[0]
+    assert (two[1], "also with one row fewer" in two[0]) == (["plaudit search a", "plaudit audit a"], True)
     assert actions(audited(measured=PureDP(0.49)))[0][0].startswith("This audit proves 49% of the promise. More runs")
     assert actions(audited(measured=PureDP(0.5)))[0][0].startswith("Audit other neighboring databases")
     assert "A loss below" not in " ".join(unseen(audited(measured=PureDP(0.01))))  # of which nothing is announced

@@ -1,0 +1,158 @@
+"""Pairs of records: a row added to those of a file, or put in the place of one, and rows like it that may lose more."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any
+
+from audit.cli.inputs.options import DatabaseOptions
+from audit.cli.inputs.records import column_of, read_records, record_of
+from audit.neighbors import NeighborPair
+from audit.neighbors.counts import is_missing, place_of, where
+
+__all__ = ["Row", "read_rows"]
+
+CODES, LARGEST_CODE, REPEATS = 12, 20, 3  # of a column that seems to hold codes: how many at most, and rows of each
+MOST, SHOWN = 12, 4  # rows without a value, or with an unknown one, that a search tries, and that one command does
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row as it is written, which is added to the records of a file at a place, or put in the place of one."""
+
+    path: Path
+    records: Any
+    text: str
+    place: int
+    replaces: bool
+    number: str = ""  # among several
+
+    @property
+    def name(self) -> str:
+        """What tells the pair from others in the name of a result."""
+        there = where(self.place, len(self.records))
+        return f"replaced row {self.place}" if self.replaces else f"added row{self.number}{there}"
+
+    def pair(self, text: str, place: int, records: Any, words: str = "") -> NeighborPair:
+        """Return the pair of such a row and records; words are added to its label."""
+        record = self._record(text)
+        if self.replaces:
+            return NeighborPair.replace_row(records, place, record, label=f"row {place} replaced{words}")
+        added = f"added row{self.number}" if self.number else "1 row added"
+        return NeighborPair.add_row(records, record, at=place, label=f"{added}{where(place, len(records))}{words}")
+
+    def alike(self) -> Iterator[NeighborPair]:
+        """Yield pairs of the row elsewhere, beside one record fewer, and of rows with other values."""
+        rows, (larger, others) = len(self.records), self._variants()
+        places = [0] if self.replaces else [0, place_of("random", rows), rows]
+        elsewhere = [(self.text, one, self.records, "") for one in dict.fromkeys(places) if one != self.place]
+        fewer = [(self.text, min(self.place, rows - 1), self.records[:-1], ", one row fewer")] if rows > 1 else []
+        front = self.place if self.replaces else 0
+        both = [(words, text, place) for words, text in larger.items() for place in dict.fromkeys([front, self.place])]
+        changed = [*both, *((words, text, front) for words, text in others.items())]
+        values = [(text, place, self.records, f", {words}") for words, text, place in changed]
+        for one in (*elsewhere[:1], *fewer, *values, *elsewhere[1:]):
+            try:
+                yield self.pair(*one)
+            except ValueError:  # the row that would be replaced, or has gone
+                continue
+
+    def further(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return commands with options for pairs that may lose more, the most useful first: four at most."""
+        if self.number:  # with others
+            return [("search", {})]
+        larger, others = (list(rows.values()) for rows in self._variants())
+        if self.replaces:
+            return [("search", {}), *(("audit", {"replace_row": (self.place, one)}) for one in (*larger, *others)[:3])]
+        front = [("audit", {"at": "first"})] if self.place else []
+        return [("search", {}), *front, *(("audit", {"add_row": rows}) for rows in (larger, others[:SHOWN]) if rows)]
+
+    def _record(self, text: str) -> dict[str, Any]:
+        """Return a row with what an empty field is read to where it has none, which is empty text in words of CSV."""
+        record = record_of(self.records, text)
+        names = self.records[0] if isinstance(self.records, list) else self.records
+        gaps = [name for name in names if self.path.suffix == ".csv" and record.get(name, "") is None]
+        return record | {name: "" for name in gaps if type(column_of(self.records, name)[0]) is str}
+
+    def _variants(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return rows like this in JSON, by what is new in them: larger numbers, which may not be clipped, and others.
+
+        These have no value in a column, or one that the data lack in the place of one that they have. A column that
+        seems to hold codes has no larger numbers. What the command would refuse is left out.
+        """
+        record = self._record(self.text)
+        if any(type(value) is float and abs(value) == math.inf for value in record.values()):  # no value of JSON
+            return {}, {}
+        replaced: dict[str, Any] = {}
+        larger: dict[str, dict[str, Any]] = {"larger numbers": {}, "numbers far below 0": {}}
+        others: dict[str, dict[str, Any]] = {}
+        for name, value in sorted(record.items(), key=lambda item: type(item[1]) is str):  # numbers first
+            column, number = column_of(self.records, name), type(value) in (int, float)
+            known = set(column)
+            sizes = {abs(one) for one in known if number and type(one) in (int, float) and abs(one) < math.inf}
+            replaced |= {name: column[self.place]} if self.replaces else {}
+            others[f"no {name}"] = {name: None}
+            if type(value) is str or (number and _are_codes(sizes, len(column))):
+                new = next(one for one in _others(value) if one not in known)
+                others |= {f"an unknown {name}": {name: new}} if value in known else {}
+            elif number:
+                most = max(10 * max(sizes, default=1), 10, abs(value))
+                for sign, change in zip((1, -1), larger.values(), strict=True):
+                    change |= {name: sign * most} if self._fits(name, sign * most) else {}
+
+        def written(changes: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
+            for words, change in changes.items():
+                same = _plain(record | change) in (_plain(record), _plain(replaced))
+                if not same and all(self._fits(*one) for one in change.items()):
+                    yield words, json.dumps(record | change)
+
+        return dict(written(larger)), dict(islice(written(others), MOST))
+
+    def _fits(self, name: str, value: Any) -> bool:
+        """Tell whether JSON and a column can hold a value."""
+        one = [{name: self.records[0][name]}] if isinstance(self.records, list) else self.records[[name]][:1]
+        try:
+            return bool(json.dumps(value, allow_nan=False) and NeighborPair.add_row(one, {name: value}))
+        except ValueError:
+            return False
+
+
+def _are_codes(sizes: set[Any], rows: int) -> bool:
+    """Tell whether the numbers of a column seem to be codes: few whole ones, which come again."""
+    return 1 < len(sizes) <= CODES and rows >= REPEATS * len(sizes) and sizes <= set(range(LARGEST_CODE + 1))
+
+
+def _others(value: Any) -> Iterator[Any]:
+    """Yield values of the kind of one: whole numbers, digits, words."""
+    if type(value) is not str:
+        return count(1)
+    if value.isdecimal():
+        return (str(number).zfill(len(value)) for number in count(1))
+    return chain(["other"], (f"other {number}" for number in count(2)))
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row in which all that may be missing is None."""
+    return {name: None if value == "" or is_missing(value) else value for name, value in row.items()}
+
+
+def read_rows(data: str, databases: DatabaseOptions) -> list[Row]:
+    """Return the rows that options ask for."""
+    path = Path(data)
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"data must be a .csv or .parquet file of records for --add-row, got {data!r}")
+    if databases.add_row and databases.replace_row:
+        raise ValueError("--add-row and --replace-row exclude each other: a pair differs in one of them")
+    records = read_records(path)
+    if databases.replace_row is not None:
+        index, text = databases.replace_row
+        return [Row(path, records, text, index, True)]
+    place = place_of(int(databases.at) if databases.at.isdecimal() else databases.at, len(records))
+    texts = databases.add_row or []
+    numbers = [f" {number}" if len(texts) > 1 else "" for number in range(1, len(texts) + 1)]
+    return [Row(path, records, text, place, False, number) for text, number in zip(texts, numbers, strict=True)]
