@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain, count, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,8 @@ class Row:
         elsewhere = [(self.text, one, self.records, "") for one in dict.fromkeys(places) if one != self.place]
         fewer = [(self.text, min(self.place, rows - 1), self.records[:-1], ", one row fewer")] if rows > 1 else []
         front = self.place if self.replaces else 0
-        both = [(words, text, place) for words, text in larger.items() for place in dict.fromkeys([front, self.place])]
-        changed = [*both, *((words, text, front) for words, text in others.items())]
+        both = [(words, text, place) for words, text in larger for place in dict.fromkeys([front, self.place])]
+        changed = [*both, *((words, text, front) for words, text in islice(others, MOST))]
         values = [(text, place, self.records, f", {words}") for words, text, place in changed]
         for one in (*elsewhere[:1], *fewer, *values, *elsewhere[1:]):
             try:
@@ -66,11 +66,11 @@ class Row:
         """Return commands with options for pairs that may lose more, the most useful first: four at most."""
         if self.number:  # with others
             return [("search", {})]
-        larger, others = (list(rows.values()) for rows in self._variants())
+        larger, others = ([text for _, text in islice(rows, SHOWN)] for rows in self._variants())
         if self.replaces:
             return [("search", {}), *(("audit", {"replace_row": (self.place, one)}) for one in (*larger, *others)[:3])]
         front = [("audit", {"at": "first"})] if self.place else []
-        return [("search", {}), *front, *(("audit", {"add_row": rows}) for rows in (larger, others[:SHOWN]) if rows)]
+        return [("search", {}), *front, *(("audit", {"add_row": rows}) for rows in (larger, others) if rows)]
 
     def _record(self, text: str) -> dict[str, Any]:
         """Return a row with what an empty field is read to where it has none, which is empty text in words of CSV."""
@@ -79,47 +79,51 @@ class Row:
         gaps = [name for name in names if self.path.suffix == ".csv" and record.get(name, "") is None]
         return record | {name: "" for name in gaps if type(column_of(self.records, name)[0]) is str}
 
-    def _variants(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return rows like this in JSON, by what is new in them: larger numbers, which may not be clipped, and others.
+    def _variants(self) -> tuple[Iterator[tuple[str, str]], Iterator[tuple[str, str]]]:
+        """Return rows like this in JSON with what is new in them: larger numbers, which may not be clipped, and others.
 
         These have no value in a column, or one that the data lack in the place of one that they have. A column that
         seems to hold codes has no larger numbers. What the command would refuse is left out.
         """
         record = self._record(self.text)
-        if any(type(value) is float and abs(value) == math.inf for value in record.values()):  # no value of JSON
-            return {}, {}
-        replaced: dict[str, Any] = {}
-        larger: dict[str, dict[str, Any]] = {"larger numbers": {}, "numbers far below 0": {}}
-        others: dict[str, dict[str, Any]] = {}
+        larger: dict[str, Any] = {}
+        missing: dict[str, dict[str, Any]] = {}
+        unknown: dict[str, dict[str, Any]] = {}
         for name, value in sorted(record.items(), key=lambda item: type(item[1]) is str):  # numbers first
-            column, number = column_of(self.records, name), type(value) in (int, float)
-            known = set(column)
+            known, number = set(column_of(self.records, name)), type(value) in (int, float)
             sizes = {abs(one) for one in known if number and type(one) in (int, float) and abs(one) < math.inf}
-            replaced |= {name: column[self.place]} if self.replaces else {}
-            others[f"no {name}"] = {name: None}
-            if type(value) is str or (number and _are_codes(sizes, len(column))):
+            missing[f"no {name}"] = {name: None}
+            if type(value) is str or (number and _are_codes(sizes, len(self.records))):
                 new = next(one for one in _others(value) if one not in known)
-                others |= {f"an unknown {name}": {name: new}} if value in known else {}
+                unknown |= {f"an unknown {name}": {name: new}} if value in known else {}
             elif number:
-                most = max(10 * max(sizes, default=1), 10, abs(value))
-                for sign, change in zip((1, -1), larger.values(), strict=True):
-                    change |= {name: sign * most} if self._fits(name, sign * most) else {}
+                larger[name] = max(10 * max(sizes, default=1), 10, abs(value))
+        signs = (("larger numbers", 1), ("numbers far below 0", -1))
+        numbers = {words: {name: sign * most for name, most in larger.items()} for words, sign in signs}
+        others = filter(None, chain.from_iterable(zip_longest(missing.items(), unknown.items())))
+        return self._written(record, numbers.items()), self._written(record, others)
 
-        def written(changes: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
-            for words, change in changes.items():
-                same = _plain(record | change) in (_plain(record), _plain(replaced))
-                if not same and all(self._fits(*one) for one in change.items()):
-                    yield words, json.dumps(record | change)
+    def _written(
+        self, record: dict[str, Any], changes: Iterable[tuple[str, dict[str, Any]]]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield a record in JSON with other values, as far as these fit, unless it is the same or the one replaced."""
+        old = {name: column_of(self.records, name)[self.place] for name in record} if self.replaces else {}
+        for words, change in changes:
+            if not self._fits(record, change):
+                change = {name: one for name, one in change.items() if self._fits(record, {name: one})}
+            if _plain(record | change) not in (_plain(record), _plain(old)):
+                yield words, json.dumps(record | change)
 
-        return dict(written(larger)), dict(islice(written(others), MOST))
-
-    def _fits(self, name: str, value: Any) -> bool:
-        """Tell whether JSON and a column can hold a value."""
-        one = [{name: self.records[0][name]}] if isinstance(self.records, list) else self.records[[name]][:1]
+    def _fits(self, record: dict[str, Any], change: dict[str, Any]) -> bool:
+        """Tell whether JSON, and the columns, can hold other values of a record."""
+        whole = self.records
+        few = [{name: whole[0][name] for name in change}] if isinstance(whole, list) else whole[[*change]][:1]
         try:
-            return bool(json.dumps(value, allow_nan=False) and NeighborPair.add_row(one, {name: value}))
+            json.dumps(record | change, allow_nan=False)
+            NeighborPair.add_row(few, change)
         except ValueError:
             return False
+        return True
 
 
 def _are_codes(sizes: set[Any], rows: int) -> bool:

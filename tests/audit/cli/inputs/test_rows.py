@@ -72,7 +72,7 @@ def test_rows_like_one_are_suggested_the_most_useful_first(people):
     front, larger, others = suggested(people, ADDED)
     assert front == [{}]
     assert changed(larger) == [{"age": 700}, {"age": -700}]  # and no codes times ten
-    assert changed(others) == [{"age": None}, {"sex": None}, {"sex": 3}, {"name": None}]
+    assert changed(others) == [{"age": None}, {"sex": 3}, {"sex": None}, {"name": "other"}]
     assert [changed(rows) for rows in suggested(people, REPLACED)] == [[{"age": 700}], [{"age": -700}], [{"age": None}]]
     far = {"add_row": ['{"name": "x", "age": -800, "sex": null, "area": "C", "zip": ""}'], "at": "first"}
     assert [[row["age"] for row in rows] for rows in suggested(people, far)] == [[800], [None, -800, -800]]
@@ -106,9 +106,16 @@ def test_what_the_command_would_refuse_is_not_suggested(tmp_path):
     _, larger, others = suggested(path, {"add_row": [json.dumps(row)]})
     assert larger == [row | {"x": 25.0}, row | {"x": -25.0}]
     assert others == [row | {name: None} for name in ("n", "x", "old", "kind")]
+    (tmp_path / "words.csv").write_text("area,zip\nA,01\nother,02\n")
+    _, words = suggested(str(tmp_path / "words.csv"), {"add_row": ["A,01"]})
+    assert words == [{"area": a, "zip": b} for a, b in ((None, "01"), ("other 2", "01"), ("A", None), ("A", "03"))]
     (tmp_path / "x.csv").write_text("x\n1\n1e308\n")
-    assert suggested(str(tmp_path / "x.csv"), {"add_row": ["inf"]}) == [[{}]]
+    assert suggested(str(tmp_path / "x.csv"), {"add_row": ["inf"]}) == [[{}], [{"x": None}]]
     assert suggested(str(tmp_path / "x.csv"), {"add_row": ["2"]})[1:] == [[{"x": None}]]
     (tmp_path / "gap.csv").write_text("x,word\n1,a\n,b\n3,a\n")
     rows = suggested(str(tmp_path / "gap.csv"), {"replace_row": (1, "2,b")})
-    assert rows == [[{"x": 30.0, "word": "b"}], [{"x": -30.0, "word": "b"}], [{"x": 2.0, "word": None}]]  # not None, b
+    assert rows == [
+        [{"x": 30.0, "word": "b"}],
+        [{"x": -30.0, "word": "b"}],
+        [{"x": 2.0, "word": "other"}],
+    ]  # not None, b
