@@ -50,6 +50,8 @@ class Statistic:
         only one database can give.
     entry : tuple of int, optional
         The place of the score in an output, if the score is one entry of it.
+    written : bool
+        Whether the function takes outputs as they are written down, before their columns are read.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Statistic:
     proportional: bool = False
     exact: bool = False
     entry: tuple[int, ...] | None = None
+    written: bool = False
 
     def __call__(self, outputs: NDArray[Any]) -> Floats:
         """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite.

@@ -11,6 +11,7 @@ from audit.attacks.moments import SpreadAndPairs
 from audit.attacks.paths import Paths
 from audit.attacks.precision import Precision
 from audit.attacks.protocol import Exploration, Look, register_attack
+from audit.attacks.rows import Rows
 from audit.attacks.whole import Whole
 from audit.attacks.words import Words
 
@@ -23,5 +24,6 @@ register_attack(Words())
 register_attack(SpreadAndPairs())
 register_attack(Digits())
 register_attack(Whole())
+register_attack(Rows())
 register_attack(Precision())
 register_attack(Trained())

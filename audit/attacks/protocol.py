@@ -44,6 +44,8 @@ class Exploration:
         Selection runs in all.
     statistics_by_attack : dict
         Statistics of the attacks that have looked, by their names.
+    known : list of Event
+        Events that attacks know from the pair alone: they are counted, too, whatever the selection runs choose.
     shared : dict
         What one attack has computed and others may use.
     spent : int
@@ -61,6 +63,7 @@ class Exploration:
     runs: Runs
     choosing: int
     statistics_by_attack: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)
+    known: list[Event] = field(default_factory=list)
     shared: dict[str, Any] = field(default_factory=dict)
     spent: int = 0
     lent: int = 0
@@ -99,10 +102,11 @@ class Exploration:
         self.borrowed += borrowed
         return borrowed
 
-    def outputs(self, size: int, reduce: Reduce, *stream: int) -> list[Iterator[NDArray[Any]]]:
+    def outputs(self, size: int, reduce: Reduce, *stream: int, written: bool = False) -> list[Iterator[NDArray[Any]]]:
         """Spend `size` runs, half on each database; return what `reduce` keeps of the blocks on `x` and on `y`.
 
-        `reduce` takes a block of outputs, shape (runs, *output). By default the attack has its own random stream.
+        `reduce` takes a block of outputs, shape (runs, *output); if `written`, before their columns are read. By
+        default the attack has its own random stream.
 
         Raises
         ------
@@ -114,7 +118,8 @@ class Exploration:
                 f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent + size}"
             )
         self.spent += size
-        return self.runs.reduced(halves(size), reduce, *(stream or (Phase.LEARN, zlib.crc32(self.looking.encode()))))
+        phase = stream or (Phase.LEARN, zlib.crc32(self.looking.encode()))
+        return self.runs.reduced(halves(size), reduce, *phase, written=written)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -144,7 +149,7 @@ class Exploration:
     def counted(self, event: Event) -> Event:
         """Return an event for the mechanism's own outputs, with their columns and words by name."""
         reading, chosen = self.reading, event.statistic
-        if reading is None:
+        if reading is None or chosen.written:
             return event
         only = None if chosen.entry is None else chosen.entry[0]
         column = None if only is None else reading.columns[only]

@@ -115,6 +115,9 @@ def choose_event(
     if advice := exploration.advice(events[0].statistic):  # such events may hide a fault that shows without them, too
         ordinary = [column for column, one in enumerate(statistics) if exploration.advice(one) != advice]
         events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])
+    for known in exploration.known:
+        if events[0].statistic is not known.statistic:
+            events = [*(one for one in events if one.statistic is not known.statistic), known]
     selected, calls = [], exploration.runs.calls(sizes)
     for place in sorted({0, *(statistics.index(event.statistic) for event in events)}):
         check_calls(statistics[place].name, [x[:, place], y[:, place]], calls)

@@ -31,10 +31,11 @@ from audit.neighbors.counts import (
     steps,
 )
 
-__all__ = ["as_given", "check_table", "compared", "distance_of_tables", "joined", "replaced", "units_of"]
+__all__ = ["as_given", "check_table", "compared", "distance_of_tables", "joined", "replaced", "rows_apart", "units_of"]
 
 # Whose `repr` tells two values apart, 1 and 1.0 and True included; of subclasses nobody knows what theirs tells.
 TOLD_APART = {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, UUID}
+LONGEST, FEW = 2**17, 4  # rows of a database, and rows that differ, up to which they are looked for
 TOLD_APART |= {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 
 
@@ -112,6 +113,33 @@ def distance_of_tables(x: Any, y: Any, relation: Relation, key: str | None) -> i
         return None
     of_x, of_y = (Counter(units_of(table, key).values()) for table in (x, y))
     return steps((of_y - of_x).total(), (of_x - of_y).total(), relation)
+
+
+def rows_apart(x: Any, y: Any) -> list[tuple[Any, bool]]:
+    """Return the rows that one of two databases has more often, and whether that is `y`.
+
+    None of data that are no rows, of more than 2**17 rows, or where more than four differ.
+    """
+    sides = [_rows(data) for data in (x, y)]
+    if any(side is None or len(side) > LONGEST for side in sides):
+        return []
+    on_x, on_y = (Counter(map(repr, side or ())) for side in sides)
+    apart = {key: on_y[key] > on_x[key] for key in (on_y - on_x) | (on_x - on_y)}
+    rows = {key: row for side in sides for row in side or () if (key := repr(row)) in apart}
+    return [(rows[key], in_y) for key, in_y in apart.items()] if len(apart) <= FEW else []
+
+
+def _rows(data: Any) -> list[Any] | None:
+    """Return the rows of records or of a table, as mappings where columns have names; None of other data."""
+    if _is_table(data):
+        names = _names(data)
+        return [
+            dict(zip(names, row, strict=True)) for row in zip(*(_column(data, name) for name in names), strict=True)
+        ]
+    if isinstance(data, np.ndarray):
+        return data.tolist() if data.ndim == 2 else None
+    listed = isinstance(data, list) and all(isinstance(row, list | tuple) for row in data)
+    return data if listed else None
 
 
 def units_of(table: Any, key: str | None) -> dict[str, bytes]:

@@ -26,6 +26,9 @@ __all__ = [
     "worst_first",
 ]
 
+TABULATE = (
+    "Outputs are rows: tabulate them, and audit how often each one occurs, too. Drawn rows blur what counts show."
+)
 ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
@@ -155,6 +158,8 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
     )  # one, as results have it that were saved before
     many = " A search tries many, also with one row fewer." if len(following) > 1 else ""
     advice = [(f"Audit other neighboring databases, too: they may lose more.{many}", following)]
+    if "rows" in result.tried:
+        advice.append((TABULATE, ["return collections.Counter(map(str, rows))"]))
     if share < HALF:
         little = f"This audit proves {at_least(100 * share, 2)}% of the promise. "
         advice.insert(0, (f"{little}More runs, or outputs of an earlier step, may prove more.", []))

@@ -46,9 +46,14 @@ class MechanismRuns:
         """Of one output, or of what is read of it."""
         return self.read_shape if self.read or self.kind.shape is None else self.kind.shape
 
-    def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
-        """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come."""
-        read = self.read
+    def reduced(
+        self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
+    ) -> list[Iterator[NDArray[Any]]]:
+        """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come.
+
+        If `written`, it takes them before they are read.
+        """
+        read = None if written else self.read
 
         def keep(outputs: NDArray[Any]) -> NDArray[Any]:
             with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
@@ -109,29 +114,34 @@ class GivenRuns:
     pair: NeighborPair
     root: np.random.SeedSequence
     used: list[int] = field(default_factory=lambda: [0, 0])
+    read: Read | None = None
+    read_shape: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of one output, or of what is read of it."""
-        return self.outputs[0].shape[1:]
+        return self.read_shape if self.read else self.outputs[0].shape[1:]
 
     @property
     def written(self) -> bool:
         """Whether outputs are texts, which are to be read first."""
-        return self.outputs[0].dtype.kind == "O"
+        return self.outputs[0].dtype.kind == "O" and self.read is None
 
     @property
     def left(self) -> list[int]:
         """How many outputs on either database have not been used."""
         return [len(outputs) - used for outputs, used in zip(self.outputs, self.used, strict=True)]
 
-    def reduced(self, sizes: Sequence[int], reduce: Reduce, *phase: int) -> list[Iterator[NDArray[Any]]]:
-        """Return one block of what `reduce` keeps of the next outputs on `x` and on `y`."""
-        blocks = []
+    def reduced(
+        self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
+    ) -> list[Iterator[NDArray[Any]]]:
+        """Return one block of what `reduce` keeps of the next outputs on `x` and on `y`; see `MechanismRuns`."""
+        blocks, read = [], None if written else self.read
         for side, size in enumerate(sizes):
             start = self.used[side]
             self.used[side] += size
-            blocks.append(iter([reduce(self.outputs[side][start : start + size])] if size else []))
+            outputs = self.outputs[side][start : start + size]
+            blocks.append(iter([reduce(read(outputs) if read else outputs)] if size else []))
         return blocks
 
     def calls(self, sizes: Sequence[int]) -> None:
@@ -143,8 +153,7 @@ class GivenRuns:
 
     def read_by(self, read: Read, *shape: int) -> Self:
         """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
-        x, y = map(read, self.outputs)
-        return replace(self, outputs=(x, y))
+        return replace(self, read=read, read_shape=shape)
 
     def as_given(self) -> Self:
         """Return the same runs with outputs as a statistic of one's own gets them."""
@@ -157,9 +166,13 @@ Runs = MechanismRuns | GivenRuns  # outputs on both databases, each of them used
 def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *phase: int) -> list[Floats]:
     """Return the scores of fresh runs on `x` and on `y`, each of shape (runs, k): one column a statistic."""
     none = np.empty((0, len(statistics)))
-    blocks = runs.reduced(
-        sizes, lambda outputs: np.column_stack([_each(statistic, outputs) for statistic in statistics]), *phase
-    )
+    read = runs.read
+
+    def reduce(outputs: NDArray[Any]) -> Floats:
+        readable = outputs if read is None or all(one.written for one in statistics) else read(outputs)
+        return np.column_stack([_each(one, outputs if one.written else readable) for one in statistics])
+
+    blocks = runs.reduced(sizes, reduce, *phase, written=True)
     return [np.concatenate([none, *part]) for part in blocks]
 
 

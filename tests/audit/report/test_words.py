@@ -72,6 +72,7 @@ def test_words_follow_the_result():
     assert actions(audited(provenance={"next": "plaudit audit a"}))[0][1] == ["plaudit audit a"]  # saved before
     two = actions(audited(provenance={"next": ["plaudit search a", "plaudit audit a"]}))[0]
     assert (two[1], "also with one row fewer" in two[0]) == (["plaudit search a", "plaudit audit a"], True)
+    assert actions(audited(tried=("entries", "rows")))[1][1] == ["return collections.Counter(map(str, rows))"]
     assert actions(audited(measured=PureDP(0.49)))[0][0].startswith("This audit proves 49% of the promise. More runs")
     assert actions(audited(measured=PureDP(0.5)))[0][0].startswith("Audit other neighboring databases")
     assert "A loss below" not in " ".join(unseen(audited(measured=PureDP(0.01))))  # of which nothing is announced

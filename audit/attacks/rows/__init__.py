@@ -1,0 +1,192 @@
+"""The attack on tables as sets of rows: who is among synthetic records shows in no entry, as rows come in any order."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.movement import KNOWING, clearly, explore
+from audit.attacks.protocol import Exploration
+from audit.attacks.rows.split import COLUMNS, FEWEST, Differing, agreeing, differing_pairs, differing_rows, hashed, less
+from audit.attacks.rows.tables import NO_ROW, Codes, Layout, known_rows, layout_of
+from audit.events import Event, Statistic, ThresholdRule
+
+__all__ = ["Rows"]
+
+Floats = NDArray[np.float64]
+
+SHARE = 1 / 8  # of the selection runs that look at tables which are written down; others were explored before
+KNOWN = 1 / 2  # of the error probability, for the rows that are known: no run has to choose them
+LEAST, LARGER = 32, 1 / 5  # runs that do, unless rows are known, and the largest share that they may be
+HELD = 2**21  # values of either database that are looked at
+FEW = 64  # runs of which codes are made anew for each statistic
+LAST: dict[str, Any] = {}  # outputs that were coded last, for the statistics that come next
+
+
+class Rows:
+    """Rows that one database gives more often, in any order, and rows that are like them but for one column.
+
+    Which rows differ is known where the databases are records. A few runs find others: of all rows, and of all rows
+    less one column, those whose number in a table clearly differs.
+    """
+
+    name = "rows"
+    automatic = True
+
+    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
+        """Return statistics of the rows that differ, if outputs are tables, and how many different rows there are."""
+        layout = layout_of(exploration)
+        if layout is None or exploration.statistics_by_attack.keys() & KNOWING:
+            return
+        known = known_rows(exploration, layout)
+        sides = _looked_at(exploration, layout, few=bool(known))
+        teach = min(codes.shape[1] for codes in sides) >= FEWEST
+        found = differing_rows(sides) if teach else []
+        if not (known or found or exploration.reading or _in_any_order(exploration)):
+            return
+        yield Statistic("different rows", lambda outputs: _different(_coded(layout, outputs)), written=True)
+        for name, row, side in known:
+            equal, *others = _like(layout, name, row)
+            yield from (equal, *others)
+            rule = ThresholdRule(-math.inf, 1.0, side)
+            exploration.known.append(Event(equal, rule, share=KNOWN / len(known)))
+        for row in _nearest(found):
+            if not any(np.array_equal(row, one) for _, one, _ in known):
+                yield from _like(layout, layout.in_words(row), row)
+        for name, row, _ in known if teach and 1 < layout.width <= COLUMNS else ():
+            if (weights := differing_pairs(sides, row)).any():
+                yield _weighed_pairs(layout, name, row, weights)
+        kinds = {one.without for one in found[:1]}, {-1}, {one.without for one in found}
+        for columns in dict.fromkeys(map(frozenset, kinds)):
+            if some := [one for one in found if one.without in columns]:
+                yield _weighed_rows(layout, some)
+
+
+def _looked_at(exploration: Exploration, layout: Layout, *, few: bool) -> list[Codes]:
+    """Return the codes of some tables on either database, shape (columns, runs, rows)."""
+    if exploration.reading is None:
+        held = explore(exploration).first(HELD)
+        return [layout(side.reshape(len(side), *exploration.shape)) for side in held]
+    runs = int(exploration.choosing * SHARE)
+    runs = runs if few else min(max(runs, LEAST), int(exploration.choosing * LARGER))
+    runs = min(runs, 2 * HELD // len(exploration.reading.columns)) if runs >= 2 * FEWEST else 0
+    sides = [list(blocks) for blocks in exploration.outputs(runs, layout, written=True)]
+    rows = max((block.shape[2] for side in sides for block in side), default=0)
+    none = np.empty((layout.width, 0, rows), np.uint64)
+    return [np.concatenate([none, *(_padded(block, rows) for block in side)], axis=1) for side in sides]
+
+
+def _padded(codes: Codes, rows: int) -> Codes:
+    return np.pad(codes, ((0, 0), (0, 0), (0, rows - codes.shape[2])), constant_values=NO_ROW)
+
+
+def _in_any_order(exploration: Exploration) -> bool:
+    """Tell whether all rows of tables are alike on average, as those of records in any order are."""
+    explored = explore(exploration)
+    x, shape = explored.x, exploration.shape
+    means, errors = (explored.center + x.mean).reshape(shape), (x.sd / np.sqrt(x.runs)).reshape(shape)
+    apart = np.abs(means - means.mean(axis=0))
+    return bool((apart <= clearly(means.size) * errors).all())
+
+
+def _nearest(found: Sequence[Differing]) -> list[Codes]:
+    """Return the row that those which differ most clearly have in common: each may be it but for one column."""
+    rows = np.array([one.example for one in found for _ in range(2 if one.without < 0 else 1)])
+    near = rows[(rows == rows[:1]).sum(axis=1) >= rows.shape[1] - 2] if len(rows) else rows
+    values = [np.unique(column, return_counts=True) for column in near.T]
+    return [np.array([value[times.argmax()] for value, times in values])] if values else []
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Outputs in codes, shape (columns, runs, rows), and what several statistics ask of them one after the other."""
+
+    codes: Codes
+    matching: dict[bytes, NDArray[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def whole(self) -> Codes:
+        """Hash of every row, shape (runs, rows)."""
+        return hashed(self.codes)
+
+    def like(self, row: Codes) -> NDArray[Any]:
+        """Return in how many columns each row has the value of one, shape (runs, rows)."""
+        if (key := row.tobytes()) not in self.matching:
+            matching = np.zeros(self.codes.shape[1:], np.min_scalar_type(len(row)))
+            for column, value in zip(self.codes, row, strict=True):
+                matching += column == value
+            self.matching[key] = matching
+        return self.matching[key]
+
+
+def _coded(layout: Layout, outputs: NDArray[Any]) -> _Tables:
+    """Return outputs in codes: those that were coded last, if they are these."""
+    last = LAST.get("outputs")
+    if last is not None and last[0]() is outputs and last[1] == layout:
+        return cast(_Tables, last[2])
+    tables = _Tables(layout(outputs))
+    if len(outputs) > FEW:
+        LAST["outputs"] = weakref.ref(outputs, lambda _: LAST.clear()), layout, tables
+    return tables
+
+
+def _different(tables: _Tables) -> NDArray[np.intp]:
+    """Return how many different rows each table has, up to a constant: a written one has one more, which is no row."""
+    rows = np.sort(tables.whole, axis=1)
+    return np.asarray((rows[:, 1:] != rows[:, :-1]).sum(axis=1))
+
+
+def _like(layout: Layout, name: str, row: Codes) -> Iterator[Statistic]:
+    """Yield how many rows are equal to one, and equal but in one column; and how many columns of any row are."""
+
+    def at_least(columns: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
+        return lambda outputs: (_coded(layout, outputs).like(row) >= columns).sum(axis=1)
+
+    def most(outputs: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(_coded(layout, outputs).like(row).max(axis=1, initial=0))
+
+    yield Statistic(f"rows equal to {name}", at_least(row.size), written=True)
+    if row.size > 1:
+        yield Statistic(f"rows within one column of {name}", at_least(row.size - 1), written=True)
+        yield Statistic(f"columns of the row that is most like {name}", most, written=True)
+
+
+def _weighed_rows(layout: Layout, found: Sequence[Differing]) -> Statistic:
+    """Return the statistic that adds up what all rows of a table weigh that were found to differ."""
+    top = np.uint64(40)  # bits of a hash but the first, which say most often that a row need not be looked up
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        tables = _coded(layout, outputs)
+        total = np.zeros(len(outputs))
+        for one in found:
+            rows = less(tables.whole, tables.codes, one.without)
+            maybe = np.zeros(2**16, bool)
+            maybe[one.values >> top] = True
+            at = np.flatnonzero(maybe[rows >> top])
+            place = np.minimum(np.searchsorted(one.values, rows.flat[at]), one.values.size - 1)
+            weights = np.where(one.values[place] == rows.flat[at], one.weights[place], 0.0)
+            total += np.bincount(at // rows.shape[1], weights, len(rows))
+        return total
+
+    which = "" if found[0].without < 0 else f" less column {found[0].without}"
+    what = f"{sum(one.values.size for one in found):,} rows{which if len(found) == 1 else ', whole or less one column'}"
+    return Statistic(f"weighted sum of {what}", score, written=True)
+
+
+def _weighed_pairs(layout: Layout, name: str, row: Codes, weights: Floats) -> Statistic:
+    """Return the statistic that adds up what pairs of columns weigh in which rows agree with one."""
+    columns = np.flatnonzero(weights.any(axis=0) | weights.any(axis=1))
+    some = weights[np.ix_(columns, columns)]
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        alike = agreeing(_coded(layout, outputs).codes[columns], row[columns])
+        return np.asarray(((some @ alike) * alike).sum(axis=(1, 2)))
+
+    return Statistic(f"weighted pairs of columns in which rows agree with {name}", score, written=True)

@@ -1,0 +1,130 @@
+"""Outputs as tables of rows: a code of 64 bits for every value, alike for equal values in any row of a column."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.protocol import Exploration
+from audit.events import DECIMALS, Side, score_in_words
+from audit.neighbors.tables import rows_apart
+from audit.values import EXACT, FORM, MARK, plain, value_of
+
+__all__ = ["NO_ROW", "Codes", "Layout", "known_rows", "layout_of"]
+
+Codes = NDArray[np.uint64]
+
+NO_ROW = np.uint64(0x7FF8_0000_0000_0001)  # stands for each value of a row that a shorter table lacks: no value has it
+HALF = np.uint64(32)  # bits by which those of a float are folded, whose last ones are all 0 most often
+PART = re.compile(r'output\[("(?:[^"\\]|\\.)*"|\d+)\]\[("(?:[^"\\]|\\.)*"|\d+)\]')  # of a list of lists, or of mappings
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the columns of outputs are: under names, as they are written, or in their places."""
+
+    width: int
+    names: tuple[str, ...] = ()
+    words: dict[int, str] = field(default_factory=dict, compare=False)  # that outputs were seen to have, by their codes
+
+    def __call__(self, outputs: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes of tables, shape (columns, runs, rows); written ones, of any length, end in no rows."""
+        if outputs.dtype.kind != "O":
+            return _coded(np.moveaxis(outputs, 2, 0))
+        texts = [text.partition(FORM)[0] for text in outputs if not text.startswith(MARK)]
+        tables = iter([self._columns(value) for value in json.loads(f"[{','.join(texts)}]")])
+        several = [() if text.startswith(MARK) else next(tables) for text in outputs]
+        rows = np.array([len(table[0]) if table else 0 for table in several], np.intp)
+        codes = np.full((self.width, len(outputs), int(rows.max(initial=0)) + 1), NO_ROW)
+        there = np.arange(codes.shape[2]) < rows[:, None]
+        for place in range(self.width):
+            codes[place, there] = _codes_of(list(chain.from_iterable(table[place] for table in several if table)))
+        return codes
+
+    def in_words(self, row: Codes) -> str:
+        """Return the values of a row."""
+        whole, bits = row.view(np.int64), row ^ (row >> HALF)
+        numbers = np.where(np.abs(whole) <= EXACT, whole, bits.view(np.float64)).tolist()
+        values = [self.words.get(code) or score_in_words(one) for code, one in zip(row.tolist(), numbers, strict=True)]
+        return f"({', '.join(values)})"
+
+    def _columns(self, value: Any) -> Sequence[Sequence[Any]]:
+        """Return the columns of an output, all as long; nothing of one that is no table."""
+        if isinstance(value, dict):
+            columns = [value.get(name) or () for name in self.names]
+            return columns if all(isinstance(one, list) for one in columns) and len(set(map(len, columns))) == 1 else ()
+        rows = value if isinstance(value, list) else []
+        if self.names:
+            rows = [[row.get(name) for name in self.names] for row in rows if isinstance(row, dict)]
+        else:
+            rows = [(row + [None] * self.width)[: self.width] for row in rows if isinstance(row, list)]
+        return list(zip(*rows, strict=True))
+
+
+def layout_of(exploration: Exploration) -> Layout | None:
+    """Return how outputs are tables of rows; None if they are none."""
+    if exploration.reading is None:
+        shape = exploration.shape
+        return Layout(shape[1]) if len(shape) == 2 and shape[0] > 1 else None
+    columns = exploration.reading.columns
+    parts = [found.groups() for column in columns if (found := PART.fullmatch(column.source))]
+    if not parts:
+        return None
+    known = {word for column in columns if column.read is str for word in column.known or ()}
+    words = {int(code): repr(word) for word, code in zip(known, _codes_of(list(known)), strict=True)}
+    names = next((place for place in (0, 1) if all(part[place].startswith('"') for part in parts)), None)
+    if names is None:  # a list of lists
+        return Layout(1 + max(int(place) if place.isdigit() else 0 for _, place in parts), (), words)
+    keys = tuple(dict.fromkeys(part[names] for part in parts))
+    return Layout(len(keys), keys, words)
+
+
+def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Codes, Side]]:
+    """Return the rows that one database has more often, in words and codes, and which; none if outputs hold others."""
+    pair, rows = exploration.pair, list[tuple[str, Codes, Side]]()
+    if isinstance(pair.x, np.ndarray) and pair.unit != "record":  # counts, each of its own
+        return []
+    for row, in_y in rows_apart(pair.x, pair.y):
+        if isinstance(row, Mapping) and layout.names:
+            row = {json.dumps(str(name)): value for name, value in row.items()}
+            values = [row.get(name) for name in layout.names]
+        else:
+            values = list(row.values()) if isinstance(row, Mapping) else list(row)
+        if len(values) == layout.width:
+            rows.append((str(tuple(map(plain, values))), _codes_of([*map(plain, values)]), "y" if in_y else "x"))
+    return rows
+
+
+def _codes_of(values: list[Any]) -> Codes:
+    """Return the codes of values that JSON holds: of words, the same in every process."""
+    kinds = set(map(type, values))
+    if kinds <= {int, float, bool}:
+        return _coded(np.array(values, np.float64))
+    if kinds & {list, dict}:
+        values = [json.dumps(value) if isinstance(value, list | dict) else value for value in values]
+    distinct = list(set(values))
+    codes = _coded(np.array([0.0 if isinstance(value, str) else value_of(value) for value in distinct]))
+    for place, value in enumerate(distinct):
+        if isinstance(value, str):
+            codes[place] = np.frombuffer(blake2b(value.encode(), digest_size=8).digest(), np.uint64)[0]
+    of_value = dict(zip(distinct, codes, strict=True))
+    return np.array([of_value[value] for value in values], np.uint64)
+
+
+def _coded(numbers: NDArray[Any]) -> Codes:
+    """Return the codes of numbers, rounded as scores are: whole ones as they are, of others all bits."""
+    if numbers.dtype.kind in "biu":
+        return np.ascontiguousarray(numbers, np.int64).view(np.uint64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.round(numbers, DECIMALS) + 0.0
+        rounded = np.ascontiguousarray(np.where(np.isfinite(rounded), rounded, numbers))
+        whole, bits = rounded.astype(np.int64), rounded.view(np.uint64)
+    return np.where((whole == rounded) & (np.abs(rounded) <= EXACT), whole.view(np.uint64), bits ^ (bits >> HALF))

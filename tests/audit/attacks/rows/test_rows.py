@@ -1,0 +1,161 @@
+"""Rows in any order: copies of a person's row are found, whatever a table is, and nothing where laws are equal."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from audit.attacks import Attack
+from audit.attacks.attack import candidate_statistics
+from audit.attacks.rows import Rows
+from audit.claims import GaussianDP, PureDP
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.neighbors import NeighborPair
+from tests.audit.attacks.cases import exploration
+from tests.audit.sampling.cases import given_runs
+
+NONE_OR_ONE = NeighborPair.declared(np.array([0]), np.array([1]), "add_remove")
+RECORDS = [{"area": f"a{number % 7}", "age": number % 9} for number in range(12)]
+PERSON = {"area": "a6", "age": 3}
+WORDS = np.array([f"a{number}" for number in range(7)])
+
+
+def tables(rng, copied, rows=12, levels=(7, 9), person=(6, 3)):
+    """Rows of whole numbers, none of them the person's but copies at a random place, in some of the tables."""
+    cells = np.stack([rng.integers(0, level, (len(copied), rows)) for level in levels], axis=2)
+    cells[(cells == person).all(axis=2), 0] = 0
+    where = np.flatnonzero(copied)
+    cells[where, rng.integers(0, rows, where.size)] = person
+    return cells
+
+
+def synthetic(data, size, rng, *, on_x=0.0, on_y=1.0):
+    joined = data[0] == 1 if isinstance(data, np.ndarray) else len(data) > len(RECORDS)
+    return tables(rng, rng.random(size) < (on_y if joined else on_x))
+
+
+FORMS = {
+    "array": lambda table: table,
+    "tuples": lambda table: [(WORDS[area], int(age)) for area, age in table],
+    "mappings": lambda table: [{"area": WORDS[area], "age": int(age)} for area, age in table],
+    "columns": lambda table: {"area": WORDS[table[:, 0]].tolist(), "age": table[:, 1].tolist()},
+    "pandas": lambda table: pd.DataFrame({"area": WORDS[table[:, 0]], "age": table[:, 1]}),
+    "polars": lambda table: pl.DataFrame({"area": WORDS[table[:, 0]], "age": table[:, 1]}),
+    "varying": lambda table: [(WORDS[area], int(age)) for area, age in table[table[:, 1] < 7]],
+}
+
+
+def found(x, y, size=4, pair=NONE_OR_ONE):
+    """Statistics that the attack finds in outputs given on both databases."""
+    runs = given_runs(x, y, pair)
+    looked = candidate_statistics(runs, Attack(looks=("rows", "words")), size * len(x))
+    return {one.name: one for one in looked.statistics_by_attack.get("rows", ())}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_row_at_any_place_is_found_in_every_kind_of_table(form):
+    rng = np.random.default_rng(1)
+    x, y = (list(map(FORMS[form], tables(rng, np.full(240, copied)))) for copied in (False, True))
+    name = "(6, 3)" if form == "array" else "('a6', 3)"
+    x, y = (np.array(side) if form == "array" else side for side in (x, y))
+    assert {f"rows equal to {name}", f"rows within one column of {name}"} <= found(x, y).keys()
+
+
+@pytest.mark.parametrize("form", ["array", "varying"])
+def test_every_statistic_scores_each_table_by_itself(form):
+    rng = np.random.default_rng(2)
+    sides = [list(map(FORMS[form], tables(rng, rng.random(240) < copied))) for copied in (0, 1)]
+    x, y = (np.array(side) if form == "array" else side for side in sides)
+    runs = given_runs(x, y).outputs[1]
+    for statistic in found(x, y).values():
+        together, alone = statistic(runs), [statistic(runs[place : place + 1])[0] for place in range(40)]
+        assert together[:40].tolist() == alone
+
+
+def test_the_bound_meets_the_exact_loss_of_a_copied_row():
+    """Nothing but whether the row is there tells: once in ten tables on x, three times on y, the loss is ln 3."""
+    copied = partial(synthetic, on_x=0.1, on_y=0.3)
+    result = measure_loss(copied, NONE_OR_ONE, PureDP(0.5), size=8000, rng=1)
+    assert (result.verdict, result.attack) == ("violated", "rows")
+    assert 0.8 < result.measured.epsilon < np.log(3)
+
+
+def test_a_row_that_is_always_copied_proves_all_that_runs_can():
+    result = measure_loss(synthetic, NONE_OR_ONE, PureDP(1.0), size=4000, rng=2)
+    assert result.measured.epsilon > 5.8
+
+
+def test_a_row_with_one_value_changed_is_found():
+    rng = np.random.default_rng(3)
+    x, y = (tables(rng, np.full(400, which), levels=(9, 9, 9), person=(8, 8, 8)) for which in (False, True))
+    there, column = (y == 8).all(axis=2), rng.integers(0, 3, 400)
+    y[*np.nonzero(there), column[np.nonzero(there)[0]]] = rng.integers(0, 8, there.sum())
+    assert "rows within one column of (8, 8, 8)" in found(x, y)
+
+
+def test_rows_that_are_drawn_from_counts_are_weighed():
+    """Many rows differ a little: their sum tells more than any of them."""
+    rng = np.random.default_rng(4)
+    on_x, on_y = np.arange(10.0, 20.0), np.arange(20.0, 10.0, -1)
+    x, y = (np.stack([rng.choice(10, (2000, 30), p=p / p.sum())] * 2, axis=2) for p in (on_x, on_y))
+    several = found(x, y)
+    weighed = next(one for name, one in several.items() if name.startswith("weighted sum"))
+    scores = [weighed(side) for side in (x, y)]
+    best = np.log(on_y / on_x)
+    assert np.corrcoef(np.concatenate(scores), best[np.concatenate([x, y])[:, :, 0]].sum(axis=1))[0, 1] > 0.98
+
+
+@pytest.mark.parametrize("made", [pl.DataFrame, list])
+def test_the_row_that_differs_is_known_from_records(made):
+    """No run has to choose it: a copy in one of eight tables is found in as few runs as it takes to count it."""
+    pair = NeighborPair.add_row(made(RECORDS), PERSON)
+    drawn = partial(synthetic, on_y=0.125)
+
+    def written(data, size, rng):
+        return [FORMS["tuples"](table) for table in drawn(data, size, rng)]
+
+    result = measure_loss(written, pair, PureDP(1.0), size=800, rng=1)
+    assert (result.verdict, result.event) == ("violated", "y if rows equal to ('a6', 3) >= 1")
+
+
+def test_pairs_of_columns_are_weighed_where_the_rest_of_a_row_is_drawn_apart():
+    rng = np.random.default_rng(5)
+    person = np.full(6, 3)
+    pair = NeighborPair.add_record(rng.integers(0, 3, (9, 6)), person)
+    x, y = (rng.integers(0, 5, (800, 20, 6)) for _ in "xy")
+    at = np.flatnonzero(rng.random(800) < 0.6)
+    y[at, 0, 1], y[at, 0, 4] = 3, 3
+    name = f"weighted pairs of columns in which rows agree with {tuple(person.tolist())}"
+    assert name in found(x, y, pair=pair)
+    assert name not in found(x, x[::-1], pair=pair)
+
+
+@pytest.mark.parametrize("form", ["array", "tuples", "pandas"])
+def test_tables_of_equal_laws_show_no_row(form):
+    rng = np.random.default_rng(6)
+    x, y = (list(map(FORMS[form], tables(rng, rng.random(300) < 0.2))) for _ in "xy")
+    assert list(found(*(np.array(side) if form == "array" else side for side in (x, y)))) == ["different rows"]
+
+
+def test_other_outputs_are_left_alone():
+    rng = np.random.default_rng(7)
+    counts = np.arange(40).reshape(10, 4) + rng.laplace(size=(400, 10, 4))
+    for outputs in (counts, counts[:, :, 0], counts[:, None, :, 0], [{"a": 1.0}] * 400, ["a"] * 400):
+        assert list(Rows().candidates(exploration(outputs, outputs, "rows"))) == []
+
+
+def test_promises_of_another_kind_count_what_is_known_too():
+    pair = NeighborPair.add_row(RECORDS, PERSON)
+    result = measure_loss(synthetic, pair, GaussianDP(1.0), size=1200, stop="early", rng=1)
+    assert result.verdict == "violated"
+
+
+def test_given_tables_are_looked_at_too():
+    rng = np.random.default_rng(8)
+    x, y = (list(map(FORMS["tuples"], tables(rng, np.full(300, copied)))) for copied in (False, True))
+    result = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", rng=1)
+    assert (result.verdict, result.attack) == ("violated", "rows")
