@@ -35,11 +35,13 @@ HOLDS = 256  # entries of a list up to which its words are counted
 LENGTH, KEYS, WITHIN = "length of ", "number of keys of ", " within "
 FORMS = TYPES, SIGN, ORDER = "type of ", "sign of zero of ", "order of keys of "
 MANY = 64  # words of a column beyond which its words are looked into
-LOOKED_INTO = 4  # columns of so many words that are, at most
+LOOKED_INTO, NUMBERED = 4, 256  # columns of so many words that are, at most, and whose numbers are read
 INSIDE = 4  # numbers read inside a word
 SHOWN = 80  # letters of a word that reports show
 ENDS = (1, 2, 4, 8)  # letters of a word's beginning and end
-NUMBERS = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+THOUSANDS = ",' \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"  # what divides them
+NUMBERS = re.compile(rf"[-+]?(?:\d{{1,3}}(?:[{THOUSANDS}]\d{{3}})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+DIGITS = str.maketrans("", "", THOUSANDS)
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,10 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
     if not columns:  # every run that was seen raised, or gave an empty list
         columns.append(Column("output", "output", None, None))
     n_parts, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # of as many words the first
-    for name in [name for name in many if name not in constant][:LOOKED_INTO] if inside else ():
-        if len(words[name]) > min(MANY, words[name].total() / 2):  # few runs show few words, although none repeats
-            columns += _inside(name, words[name])
+    # Few runs show few words, although none repeats.
+    many = [name for name in many if name not in constant and len(words[name]) > min(MANY, words[name].total() / 2)]
+    for place, name in enumerate(many[:NUMBERED] if inside else ()):
+        columns += [*_numbers(name, words[name]), *(_inside(name, words[name]) if place < LOOKED_INTO else ())]
     dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen
     patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
     return Reading(tuple(columns), n_parts, frozenset(numbers - dropped), frozenset(patterns))
@@ -179,11 +182,15 @@ def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[s
     return Column(source, name, read, tuple(sorted(word for word, _ in frequencies.most_common(COLUMNS))))
 
 
-def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
-    """Yield what may be told inside words of many values: their numbers and the rest, length, beginning and end."""
+def _numbers(name: str, words: Iterable[str]) -> Iterator[Column]:
+    """Yield the numbers inside words of many values."""
     most = max(len(NUMBERS.findall(word)) for word in words)
     for place in range(min(INSIDE, most)):
         yield Column(name, f"number {place + 1} in {name}", _Number(place), None)
+
+
+def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
+    """Yield what else may be told inside such words: their length, their beginning and end, what is no number."""
     yield Column(name, f"length of {name}", len, None)
     yield _words(name, f"text around the numbers of {name}", _pattern, words)  # where it is new, no power is said
     for letters in ENDS:
@@ -200,7 +207,7 @@ class _Number:
 
     def __call__(self, word: str) -> Any:
         numbers = NUMBERS.findall(word)
-        return float(numbers[self.place]) if len(numbers) > self.place else ABSENT
+        return float(numbers[self.place].translate(DIGITS)) if len(numbers) > self.place else ABSENT
 
 
 def _pattern(word: str) -> str:

@@ -14,7 +14,7 @@ from audit.attacks.attack import Attack, candidate_statistics
 from audit.attacks.reading import COLUMNS, MANY, learn
 from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell
-from audit.measure.loss import measure_loss
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.outputs import Kind, read_outputs
 from audit.sampling import blocks
 from audit.sampling.runs import GivenRuns
@@ -219,6 +219,7 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     seen = columns_of(found, "a12:3.5e2 -> y", "b", 7)
     assert seen["number 1 in output"] == [12, ABSENT, NUMBER]
     assert seen["number 2 in output"] == [350, ABSENT, NUMBER]
+    assert columns_of(found, "a1,234:0 x")["number 1 in output"] == [1234]
     assert seen["length of output"] == [14, 1, NUMBER]
     assert seen[f"{around} in words"] == [1, ANOTHER, NUMBER]
     assert seen["last letter of output in words"] == [1, ANOTHER, NUMBER]
@@ -329,6 +330,20 @@ def test_what_is_inside_words_is_the_find_of_the_attack_on_words():
     assert "words" not in without.tried
     numbers = candidate_statistics(runs_of(), Attack(), 3000)
     assert "words" not in numbers.tried  # nothing to look at
+
+
+@pytest.mark.parametrize("form", ["{:.2f}%", "${:,.2f}"])
+def test_numbers_in_words_are_found_in_any_of_many_columns(form):
+    def tables(side, seed):
+        values = np.random.default_rng(seed).laplace(1000, 50, (400, 9))
+        values[:, 7] += 300 * side
+        return [tuple(map(form.format, row)) for row in values]
+
+    result = measure_loss_from_outputs(
+        tables(0, 1), tables(1, 2), PureDP(1.0), relation="add_remove", attack="words", rng=1
+    )
+    assert result.verdict == "violated"
+    assert "number 1 in output[7]" in result.event
 
 
 def many_words(data, size, rng):
