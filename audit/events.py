@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.values import LARGEST, NAMES, NAN, RAISED, TYPE, raised, value_of
 
-__all__ = ["CellRule", "Event", "Statistic", "ThresholdRule", "WeightRule", "cell"]
+__all__ = ["CellRule", "Event", "Rule", "Statistic", "ThresholdRule", "WeightRule", "cell"]
 
 Floats = NDArray[np.float64]
 Guesses = NDArray[np.int8]

@@ -54,6 +54,10 @@ class Mechanism(Protocol):
     ``runs_per_block``
         Most runs that it makes at a time: few for a slow mechanism, so that blocks finish often and all cores work. A
         different number gives a different result.
+    ``calls_per_side``
+        Calls in which the runs that count are made on either database: 256 by default, 32 at least. Fewer are for a
+        mechanism of which a call takes long by itself, such as one that starts a program. They show less of what the
+        runs of one call share, and the result says so. A different number gives a different result.
     ``threads``
         True if threads may share it, since it never writes into arrays of its own. Threads start faster than processes
         and copy neither data nor outputs.

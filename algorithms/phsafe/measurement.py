@@ -37,6 +37,7 @@ class PHSafe:
     only: Sequence[tuple[str, str]] | None = None
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
+    calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
 
     def __post_init__(self) -> None:
         if self.only is not None and not self.only:

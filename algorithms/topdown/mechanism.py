@@ -89,6 +89,7 @@ class TopDown(Plan):
     """
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
+    calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
 
     @property
     def claim(self) -> Claim:
@@ -277,6 +278,7 @@ class TableStage:
     relation: Relation  # to which the claim refers
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
+    calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):

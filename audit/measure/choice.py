@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,19 +12,53 @@ import numpy as np
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
 from audit.attacks.selection import distinct, never
-from audit.events import Event, Guesses, Statistic
+from audit.events import Event, Guesses, Rule, Statistic, WeightRule
+from audit.mechanism import mechanism_name
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
-from audit.sampling.independence import check_calls
-from audit.sampling.runs import GivenRuns, Runs, scores
+from audit.sampling.independence import Spread
+from audit.sampling.progress import progress_bar
+from audit.sampling.runs import MORE, GivenRuns, Runs, scores
 from audit.sampling.streams import Phase
 from audit.values import LARGEST, unlike_numbers
 
-__all__ = ["REGISTERED", "UNSEEN", "Choice", "Selected", "add_counts", "choose_event", "count", "count_all"]
+__all__ = [
+    "REGISTERED",
+    "UNSEEN",
+    "Choice",
+    "Counted",
+    "Selected",
+    "choose_event",
+    "compare_calls",
+    "count",
+    "count_all",
+]
 
 LENT = 1 / 3  # share of the counting runs that attacks may spend where they still learn
 ENOUGH = 10_000  # counting runs from which they may: of fewer, those left may not show twice the promise
 UNSEEN = 0.9  # share of counted runs unlike all that selection saw, above which they have no power
+SUSPICIOUS = 2.33  # standard errors by which calls of 1 audit in 100 differ more than independent runs make them
+SURE = 1e-7  # probability below which the runs that are then made are not believed to be independent
 REGISTERED = "registered"  # in the place of an attack's name, where an event was given
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What fresh runs give for one event; those of several sets of runs add up."""
+
+    counts: Counts = field(default_factory=lambda: {"x": {"runs": 0}, "y": {"runs": 0}})
+    spreads: tuple[Spread, ...] = (Spread(),)  # one for each way to group the runs
+
+    def __add__(self, other: Counted) -> Counted:
+        counts = {
+            name: {key: side.get(key, 0) + other.counts[name].get(key, 0) for key in side | other.counts[name]}
+            for name, side in self.counts.items()
+        }
+        return Counted(counts, tuple(one + two for one, two in zip(self.spreads, other.spreads, strict=True)))
+
+    @property
+    def inflation(self) -> float:
+        """How many times as much the counts vary as those of independent runs."""
+        return math.ceil(100 * max(spread.inflation for spread in self.spreads)) / 100
 
 
 @dataclass(frozen=True)
@@ -38,12 +73,17 @@ class Selected:
     expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
     counts: Counts = field(default_factory=dict)  # of fresh runs
     basis: Basis = field(default_factory=dict)  # what its bound reads besides
+    excess: float = 0.0  # standard errors by which counts vary more between calls than those of independent runs
 
-    def basis_for(self, method: Method, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+    def basis_for(
+        self, method: Method, counted: Counted, look: int = 0, expected: tuple[float, float] | None = None
+    ) -> Basis:
         """Return what its bound reads besides the counts."""
         basis = method.basis(self.event, look=look, expected=expected)
         if self.share < 1:
             basis["share"] = self.share
+        if counted.inflation > 1:
+            basis["inflation"] = counted.inflation
         return {**basis, "hits": self.event.hits, "rated": self.rated} if self.event.hits else basis
 
 
@@ -68,9 +108,12 @@ class Choice:
         """Return the share of counted runs that are unlike all that selection saw, where that is asked."""
         return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
 
-    def counted(self, known: Sequence[tuple[Counts, Basis]], *, size: int, selection: int) -> Choice:
+    def counted(self, counted: Sequence[Counted], bases: Sequence[Basis], *, size: int, selection: int) -> Choice:
         """Return the choice with counts and basis of each event; `selection` of the `size` runs chose events."""
-        events = [replace(one, counts=of, basis=basis) for one, (of, basis) in zip(self.events, known, strict=True)]
+        events = [
+            replace(one, counts=of.counts, basis=basis, excess=max(spread.excess for spread in of.spreads))
+            for one, of, basis in zip(self.events, counted, bases, strict=True)
+        ]
         return replace(self, events=tuple(events), size=size, selection=selection)
 
     def notes(self) -> list[str]:
@@ -118,9 +161,9 @@ def choose_event(
     for known in exploration.known:
         if events[0].statistic is not known.statistic:
             events = [*(one for one in events if one.statistic is not known.statistic), known]
-    selected, calls = [], exploration.runs.calls(sizes)
+    selected = []
     for place in sorted({0, *(statistics.index(event.statistic) for event in events)}):
-        check_calls(statistics[place].name, [x[:, place], y[:, place]], calls)
+        exploration.runs.check(statistics[place].name, [x[:, place], y[:, place]], sizes, Phase.SELECT)
     for number, event in enumerate(events):
         column = statistics.index(event.statistic)
         selected.append(
@@ -146,41 +189,62 @@ def choose_event(
     )
 
 
-def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counts]:
+def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
     """Count all events on the same fresh runs."""
     statistics = [selected.event.statistic for selected in chosen.events] + ([] if chosen.new is None else [chosen.new])
     x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT, *look)
     if chosen.new is not None:
         chosen.unlike[0] += len(x) + len(y)
         chosen.unlike[1] += float(x[:, -1].sum() + y[:, -1].sum())
-    counts = []
+    groups, counted = chosen.runs.groups(sizes, Phase.COUNT), []
     for column, selected in enumerate(chosen.events):
-        guesses = [selected.event.rule.guess(side[:, column]) for side in (x, y)]
-        check_calls("the guess", guesses, chosen.runs.calls(sizes))
-        chosen.guessed[column] = guesses
-        counts.append(count_event(selected.event, x[:, column], y[:, column]))
-    return counts
+        sides = x[:, column], y[:, column]
+        chosen.guessed[column] = [selected.event.rule.guess(side) for side in sides]
+        chosen.runs.check("the guess", chosen.guessed[column], sizes, Phase.COUNT)
+        points = _points(selected.event.rule, *sides)
+        spreads = tuple(Spread.of(points, each) for each in groups)
+        counted.append(Counted(count_event(selected.event, *sides), spreads))
+    return counted
+
+
+def _points(rule: Rule, x: Floats, y: Floats) -> list[Floats]:
+    """Return by how much each run speaks for a loss: its weight, or a right guess for it and a wrong one against it."""
+    if isinstance(rule, WeightRule):
+        return [rule.weights[rule.bins(side)] for side in (x, y)]
+    right = [-rule.guess(x), rule.guess(y)]
+    share = (sum(int(np.sum(side > 0)) for side in right) + 0.5) / (sum(map(np.count_nonzero, right)) + 1)
+    return [np.where(side > 0, 1 - share, share * side) for side in right]
 
 
 def count_all(chosen: Choice, method: Method, sizes: Sequence[int], size: int, selection: int) -> Choice:
     """Return a choice with its counts on `sizes` fresh runs; `size` runs are made, and `selection` of them choose."""
-    counts = count(chosen, sizes)
-    bases = [one.basis_for(method) | chosen.unseen() for one in chosen.events]
-    return chosen.counted(list(zip(counts, bases, strict=True)), size=size, selection=selection)
+    counted = count(chosen, sizes)
+    bases = [one.basis_for(method, of) | chosen.unseen() for one, of in zip(chosen.events, counted, strict=True)]
+    return chosen.counted(counted, bases, size=size, selection=selection)
+
+
+def compare_calls(chosen: Choice, *, visible: bool | None) -> list[str]:
+    """Refuse runs that depend on each other, by fresh ones, where the first event makes it likely; return a note."""
+    main = chosen.events[0]
+    if main.excess < SUSPICIOUS:
+        return []
+    sizes = [math.ceil(MORE * side["runs"]) for side in main.counts.values()]
+    what = f"{mechanism_name(chosen.runs.mechanism)}: calls are compared"
+    with progress_bar(what, sum(sizes), visible=visible) as advance:
+        runs = replace(chosen.runs, advance=advance)
+        sides = scores(runs, sizes, [main.event.statistic], Phase.COMPARE)
+    guesses = [main.event.rule.guess(side[:, 0]) for side in sides]
+    runs.check("the guess", guesses, sizes, Phase.COMPARE, error=SURE)
+    return [
+        "counts varied between calls as in 1 of 100 audits of independent runs: "
+        f"{sum(sizes):,} more runs were compared, and show no dependence"
+    ]
 
 
 def count_event(event: Event, scores_x: Floats, scores_y: Floats) -> Counts:
     """Count what an event says of scores, shape (runs,) on either database: all that a bound needs."""
     return {
         name: {"runs": scores.size, **event.rule.counts(scores)} for name, scores in (("x", scores_x), ("y", scores_y))
-    }
-
-
-def add_counts(first: Counts, second: Counts) -> Counts:
-    """Return the counts of two sets of runs together, of one event."""
-    return {
-        name: {key: first[name].get(key, 0) + second[name].get(key, 0) for key in first[name] | second[name]}
-        for name in first
     }
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.measure.choice import Choice, add_counts
+from audit.measure.choice import Choice, Counted
 from audit.measure.evaluation import detectable_loss
-from audit.methods.method import Counts, Method
+from audit.methods.method import Method
 
 __all__ = ["count_in_stages"]
 
@@ -25,7 +25,7 @@ SETTLED = 1.1  # of the promise: an audit that may stop early does so where it c
 def count_in_stages(
     method: Method,
     choose: Callable[[int, int, int], Choice],
-    count: Callable[[Choice, tuple[int, int], int], list[Counts]],
+    count: Callable[[Choice, tuple[int, int], int], list[Counted]],
     *,
     size: int,
     share: float,
@@ -45,27 +45,27 @@ def count_in_stages(
     looks = _looks([counting for _, counting in stages], method.between_looks, going_on=going_on)
     shared = {} if method.cumulative else {"looks": sum(map(len, looks))}
     expected: list[tuple[float, float] | None] = []
-    counts, look, runs_made, spent, selection = [_nothing()], 0, 0, 0, 0
+    counted, look, runs_made, spent, selection = [Counted()], 0, 0, 0, 0
     for stage, (choosing, counting) in enumerate(stages):
         chosen = choose(stage, choosing, counting)
         if share:
             chosen = _in_places(chosen)
         selection += choosing
         if stage == 0:
-            every, counts = sum(counting for _, counting in stages) / counting, [_nothing()] * len(chosen.events)
+            every, counted = sum(counting for _, counting in stages) / counting, [Counted()] * len(chosen.events)
             expected = [one.expected and (one.expected[0] * every, one.expected[1]) for one in chosen.events]
         if not going_on:
-            counts, runs_made = [_nothing()] * len(chosen.events), 0
+            counted, runs_made = [Counted()] * len(chosen.events), 0
         for upto in looks[stage]:
             look += 1
             fresh = count(chosen, method.sizes(upto - runs_made, coins), look)
-            counts = [add_counts(*both) for both in zip(counts, fresh, strict=True)]
+            counted = [before + now for before, now in zip(counted, fresh, strict=True)]
             runs_made, spent = upto, spent + upto - runs_made
             bases = [
-                {**one.basis_for(method, look, of), **shared, **chosen.unseen()}
-                for one, of in zip(chosen.events, expected, strict=True)
+                {**one.basis_for(method, of, look, guesses), **shared, **chosen.unseen()}
+                for one, of, guesses in zip(chosen.events, counted, expected, strict=True)
             ]
-            known = list(zip(counts, bases, strict=True))
+            known = [(of.counts, basis) for of, basis in zip(counted, bases, strict=True)]
             # What the best event could detect takes less time to tell than what a chosen one could.
             able = detectable_loss(method, known[:1], 0)[0] <= limit
             if not going_on:
@@ -73,8 +73,8 @@ def count_in_stages(
                     basis["choosing"] = choosing
                 able = able and detectable_loss(method, known[:1], selection)[0] <= limit
             if able or any(method.lower(*one) > method.claim.budget for one in known):
-                return chosen.counted(known, size=selection + spent, selection=selection)
-    return chosen.counted(known, size=selection + spent, selection=selection)
+                return chosen.counted(counted, bases, size=selection + spent, selection=selection)
+    return chosen.counted(counted, bases, size=selection + spent, selection=selection)
 
 
 def _in_places(chosen: Choice) -> Choice:
@@ -83,10 +83,6 @@ def _in_places(chosen: Choice) -> Choice:
     filled = (main, *others, *[main] * (PLACES - len(chosen.events)))[:PLACES]
     shares = (1 - SHARE * (PLACES - 1), *[SHARE] * (PLACES - 1))
     return replace(chosen, events=tuple(replace(one, share=share) for one, share in zip(filled, shares, strict=True)))
-
-
-def _nothing() -> Counts:
-    return {"x": {"runs": 0}, "y": {"runs": 0}}
 
 
 def _stages(size: int, share: float) -> Iterator[tuple[int, int]]:

@@ -43,6 +43,7 @@ Role = Literal["fixed", "early", "few", "one_run", "delta"]
 POWER = 0.8  # with which a minimum detectable loss is called a violation
 FEW = 50  # given runs on either database, below which the method for few runs shows more
 CLOSE = 0.004  # relative error of a size, or of an excess over the promise, where power is simulated
+LEAST_ERROR = 1e-13  # probability that confidences leave where counts vary much: a float tells no less from none
 LEAST_EXCESS = 1e-9  # over the promise, as a share of it
 NO_PLANS = "plans are not known for {}: its method has no power"
 WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
@@ -137,9 +138,15 @@ class Method(ABC):
         return {**event.rule.parameters(), "look": look}
 
     def confidence_at(self, basis: Basis) -> float:
-        """Return the confidence of an event at a look: all events and looks together have that of the method."""
+        """Return the confidence of an event at a look: all events and looks together have that of the method.
+
+        Runs that depend on each other count as fewer, by the factor by which their counts vary more than those of
+        independent runs. The logarithm of an error shrinks as runs do, so that the error is raised to that power.
+        """
         confidence = 1 - (1 - self.confidence) * basis.get("share", 1.0)
-        return look_confidence(basis["look"], confidence, basis.get("looks")) if basis.get("look") else confidence
+        confidence = look_confidence(basis["look"], confidence, basis.get("looks")) if basis.get("look") else confidence
+        inflation = max(1.0, basis.get("inflation", 1.0))
+        return confidence if inflation == 1 else max(confidence, 1 - max(LEAST_ERROR, (1 - confidence) ** inflation))
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
         """Return how often a mechanism is called violated that loses `truth` in one step, shape (m,).

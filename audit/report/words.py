@@ -281,9 +281,16 @@ def assumptions(result: AuditResult) -> list[str]:
     if result.design == "one_run":
         runs = "Fair coins, independent and secret until the guesses were made, decided who was in the one run."
     elif result.design == "outputs":
-        runs = "The runs were made elsewhere and are taken to be independent: only exact copies would be noticed."
+        runs = (
+            "The runs were made elsewhere and are taken to be independent: only copies, and what shows in their order, "
+            "would be noticed."
+        )
     else:
         runs = "The runs are independent: no random stream served two blocks of runs, or both databases."
+    if inflation := result.basis.get("inflation"):
+        runs += (
+            f" The counts vary {inflation:.3g} times as much as those of independent runs, and the bound allows for it."
+        )
     return [
         f"Neighboring databases differ by {_step(result)}. These two are {steps} apart, which was {known}. Every loss "
         f"is for one step{', as group privacy allows' if result.distance > 1 else ''}.",

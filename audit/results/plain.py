@@ -94,6 +94,7 @@ class Basis(TypedDict, total=False):
     look: int
     looks: int | None
     choosing: int
+    inflation: int | float
     unseen: int | float
     expected: list[int | float] | None
     shortfalls: list[int | float]

@@ -17,13 +17,14 @@ from audit.sampling.checkpoint import BlockStore
 from audit.sampling.copies import CHANCE, chance_of_repeat
 from audit.sampling.streams import stream
 
-__all__ = ["CELLS", "Reduce", "block_runs", "call_runs", "draw", "workers_on"]
+__all__ = ["CALLS", "CELLS", "COUNTING", "Reduce", "block_runs", "call_runs", "counting_calls", "draw", "workers_on"]
 
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 CELLS = 2**21  # numbers that one block holds: 16 MiB of float64, which malloc keeps for the next block
 TEXT = 256  # numbers that an output which is written as a short text takes as much memory as
 CALLS = 32  # of a mechanism on either database, at least
+COUNTING = 256  # and of the runs that count: what runs of one call share says little then
 WAVE = 4  # blocks a worker may have finished before anyone has taken them
 
 
@@ -39,13 +40,14 @@ def draw(
     advance: Callable[[int], None] | None = None,
     store: BlockStore | None = None,
     repeats: bool = True,
+    calls: int = CALLS,
     least: int = 1,
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
     Runs come in blocks of ``max(1, 2**21 // cells)``, with as many cells as the data or one output has entries, and of
-    ``mechanism.runs_per_block`` at most, where it has one. A block is made in as many calls as leave none with more
-    than a thirty-second of the runs, or more than `least`. Each call has a random stream of its own and each block is
+    ``mechanism.runs_per_block`` at most, where it has one. All are made in so many `calls` at least, unless these
+    had fewer runs than `least`. Each call has a random stream of its own and each block is
     reduced before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
     backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
     Blocks at work at the same time get processes of their own, or threads where the mechanism says that it is made for
@@ -54,9 +56,9 @@ def draw(
     Raises ValueError if blocks under different streams are identical, OSError if a finished block cannot be kept or a
     worker process was killed twice over the same runs, and what `audit.outputs.run` does.
     """
-    each = call_runs(size, data, kind, mechanism, least)
-    calls = block_runs(data, kind, mechanism) // each
-    runs = calls * each
+    each = call_runs(size, data, kind, mechanism, calls, least)
+    together = block_runs(data, kind, mechanism) // each
+    runs = together * each
     blocks = -(-size // runs)
 
     def call(number: int) -> NDArray[Any]:
@@ -64,7 +66,7 @@ def draw(
         return run(mechanism, data, min(each, size - number * each), rng, kind)
 
     def block(number: int) -> NDArray[np.float64]:
-        first, *others = range(number * calls, min((number + 1) * calls, -(-size // each)))
+        first, *others = range(number * together, min((number + 1) * together, -(-size // each)))
         outputs = call(first)
         if others:  # copies: they may be the mechanism's own array
             outputs = np.concatenate([outputs.copy(), *(call(one).copy() for one in others)])
@@ -124,9 +126,14 @@ def block_runs(data: Any, kind: Kind, mechanism: Mechanism | None = None) -> int
     return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))
 
 
-def call_runs(size: int, data: Any, kind: Kind, mechanism: Mechanism, least: int = 1) -> int:
-    """Return the runs of one call, of `size` runs on a database: a thirty-second or `least`, and no more than a block.
+def call_runs(size: int, data: Any, kind: Kind, mechanism: Mechanism, calls: int = CALLS, least: int = 1) -> int:
+    """Return the runs of one call, of `size` runs on a database in so many calls: `least`, and no more than a block.
 
     What is drawn once a call instead of once a run is then told by comparing calls.
     """
-    return min(block_runs(data, kind, mechanism), max(least, -(-size // CALLS)))
+    return min(block_runs(data, kind, mechanism), max(least, -(-size // calls)))
+
+
+def counting_calls(mechanism: Mechanism) -> int:
+    """Return in how many calls the runs that count are made on either database."""
+    return whole_number("calls_per_side", getattr(mechanism, "calls_per_side", COUNTING), least=CALLS)

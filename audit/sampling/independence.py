@@ -1,7 +1,8 @@
 """Whether runs are independent: compared between calls, along their sequence and at every lag.
 
 Each comparison here refuses independent runs with probability below `DEPENDENT`. An audit makes a few dozen, which
-together refuse a sound mechanism, or sound outputs, with probability below 1e-9.
+together refuse a sound mechanism, or sound outputs, with probability below 1e-9. What is too little to be refused still
+makes counts vary more than those of independent runs: `Spread` measures it, and bounds allow for it.
 """
 
 from __future__ import annotations
@@ -9,25 +10,28 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 
 from audit.events import cell
-from audit.sampling.blocks import CALLS
+from audit.sampling.blocks import CALLS, COUNTING
 
-__all__ = ["DEPENDENT", "UNSTEADY", "check_calls", "check_file", "check_order", "order_of"]
+__all__ = ["DEPENDENT", "UNSTEADY", "Spread", "check_calls", "check_file", "check_order", "order_of"]
 
 DEPENDENT = 1e-11  # probability below which independent runs are not believed to be independent, each time
 ENTRIES = 8  # of an output that are looked at
-PARTS = 8  # of a call
-GROUPS = (4, CALLS, CALLS * PARTS)  # of successive runs that are compared, or as many as there are parts of calls
+PARTS = 8  # of a call, unless there are many calls
+STRETCHES = 4  # of successive runs that are compared, as calls and their parts are
 CUTS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # quantiles between kinds of scores
 HEAD = 64  # rows of a file that most often show that they are in no order
-EXCESS = np.array([[1.5], [5], [50]])  # times chance's that counts of groups may vary, among others
+EXCESS = (1.2, 1.5, 5, 50)  # times chance's that counts of groups may vary, among others
+CLOSEST = 0.9  # correlation of the runs of a group, at most
+CLEAR = 1.0  # standard errors by which counts vary more than chance makes them, from which on bounds allow for it
 FAULT = "outputs must be independent and in the order in which they were made"
 UNSTEADY = (
     "runs must be independent: later ones differ from the first, as if the mechanism counted them or spent a budget: "
@@ -35,16 +39,54 @@ UNSTEADY = (
 )
 
 
-def check_calls(name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]] | None) -> None:
+@dataclass(frozen=True)
+class Spread:
+    """By how much what an event counts varies between calls, against what it does if all runs are independent.
+
+    All are variances of a sum over the runs; those of several sets of runs add up.
+    """
+
+    between: float = 0.0  # by what calls differ
+    within: float = 0.0  # by what runs differ
+    chance: float = 0.0  # of `between` itself
+
+    @classmethod
+    def of(cls, sides: Sequence[NDArray[np.float64]], calls: Sequence[NDArray[np.intp]]) -> Spread:
+        """Return the spread of points of successive runs on either database, made in calls of these sizes."""
+        spread = cls()
+        for points, sizes in zip(sides, calls, strict=True):
+            runs, number = len(points), len(sizes)
+            if number > 1:
+                apart = points - points.mean()
+                squares = np.add.reduceat(apart, np.cumsum(sizes) - sizes) ** 2 / sizes * (runs / (number - 1))
+                within = float(np.sum(apart**2)) * runs / (runs - 1)
+                spread += cls(float(squares.sum()), within, float(np.sum((squares - squares.mean()) ** 2)))
+        return spread
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(self.between + other.between, self.within + other.within, self.chance + other.chance)
+
+    @property
+    def excess(self) -> float:
+        """By how many standard errors calls differ more than independent runs make them."""
+        return (self.between - self.within) / math.sqrt(self.chance) if self.chance else 0.0
+
+    @property
+    def inflation(self) -> float:
+        """How many times as much counts vary as those of independent runs; 1 if that may well be chance."""
+        return self.between / self.within if self.excess > CLEAR else 1.0
+
+
+def check_calls(
+    name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT
+) -> None:
     """Refuse a mechanism whose runs depend on each other, by what each gave.
 
     `sides` are scores, or guesses as int8, of successive runs on either database, and `calls` the sizes of the calls
-    that made them; None where runs are in random order, which tells nothing.
+    that made them. Calls that differ are refused where chance makes them so with probability below `error`.
     """
-    if calls is None:
-        return
     sides = [_kinds(side) for side in sides]
-    if fault := _uneven(sides, calls):
+    if fault := _uneven(sides, calls, error):
         raise ValueError(
             (
                 UNSTEADY,
@@ -103,8 +145,9 @@ def check_order(name: str, sides: Sequence[NDArray[Any]]) -> None:
     for side in sides:
         if lag := _lag(side, padded=True):
             raise ValueError(f"{fault} of a row {_correlates(*lag)}")
-    if _uneven(sides, [np.diff(np.arange(CALLS + 1) * len(side) // CALLS) for side in sides]):
-        raise ValueError(f"{fault} changes from the first rows to the last")
+    if where := _uneven(sides, [np.diff(np.arange(COUNTING + 1) * len(side) // COUNTING) for side in sides]):
+        alike = "is more alike in rows that follow each other than in others"
+        raise ValueError(f"{fault} {'changes from the first rows to the last' if where == 1 else alike}")
 
 
 def _correlates(correlation: float, lag: int) -> str:
@@ -119,30 +162,35 @@ def _kinds(scores: NDArray[Any]) -> NDArray[np.intp]:
     return np.searchsorted(cuts, scores)
 
 
-def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]]) -> int:
+def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT) -> int:
     """Return 0 if runs are alike, else over which stretches they are not: 1 for long ones, 2 for calls, 3 for parts.
 
     Runs are counted by kind of score in each of some groups of successive runs. Given the totals, the counts of
     independent runs are hypergeometric whatever their law is. So the ratio of any other probability of them to that one
     has mean 1, and is 1 / p or more with probability p at most (Markov). That holds for rare kinds as for others.
     """
-    counted = [_counts(kinds, sizes) for kinds, sizes in zip(sides, calls, strict=True)]
-    parts = max(side.shape[1] for side in counted)
-    table = np.concatenate([np.pad(side, ((0, 0), (0, parts - side.shape[1]), (0, 0))) for side in counted], axis=2)
-    excesses = [_excess(table, groups) for groups in GROUPS] if parts else [0.0]
-    if np.logaddexp.reduce(excesses) - math.log(len(excesses)) <= -math.log(DEPENDENT):
+    if not (number := max(map(len, calls))):
         return 0
-    return next(place for place, evidence in enumerate(excesses, 1) if evidence > max(excesses) / 2)
+    each = max(1, min(PARTS, COUNTING // number))
+    counted = [_counts(kinds, sizes, each) for kinds, sizes in zip(sides, calls, strict=True)]
+    parts = number * each
+    table = np.concatenate([np.pad(side, ((0, 0), (0, parts - side.shape[1]), (0, 0))) for side in counted], axis=2)
+    groups = sorted({min(STRETCHES, number), min(CALLS, number), number, parts})
+    excesses = [_excess(table, each) for each in groups]
+    if np.logaddexp.reduce(excesses) - math.log(len(excesses)) <= -math.log(error):
+        return 0
+    largest = next(each for each, evidence in zip(groups, excesses, strict=True) if evidence > max(excesses) / 2)
+    return 3 if largest > number else 2 if largest == number else 1
 
 
-def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp]) -> NDArray[np.intp]:
+def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDArray[np.intp]:
     """Return how many runs of each part of a call are of each kind, and of it or a later one: shape (2, parts, kinds).
 
-    Those of the last kind are what the others leave, and are left out.
+    Each call has so many parts. Those of the last kind are what the others leave, and are left out.
     """
     most = int(kinds.max(initial=0)) + 1
     ends = np.cumsum(calls)
-    starts = ((ends - calls)[:, None] + calls[:, None] * np.arange(PARTS) // PARTS).ravel()
+    starts = ((ends - calls)[:, None] + calls[:, None] * np.arange(each) // each).ravel()
     numbers = np.repeat(np.arange(len(starts)) * most, np.diff(starts, append=len(kinds))) + kinds
     table = np.bincount(numbers, minlength=len(starts) * most).reshape(len(starts), most)
     return np.stack([table[:, :-1], np.cumsum(table[:, ::-1], axis=1)[:, :0:-1]])
@@ -151,21 +199,25 @@ def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp]) -> NDArray[np.intp
 def _excess(table: NDArray[np.intp], groups: int) -> float:
     """Return how much likelier counts are, in groups of successive parts, under laws that vary between groups, in nats.
 
-    Each kind of run is counted among those that are of no kind before. The other laws are Polya's urns, each as likely;
-    all together are as likely as the even law itself, so that kinds that are even cost little.
+    Each kind of run is counted among those that are of no kind before. The other laws are beta-binomial, group after
+    group, about the share that the totals leave for those to come, each as likely; all together are as likely as the
+    even law itself, so that kinds that are even cost little.
     """
     parts = table.shape[1]
     hits, runs = np.add.reduceat(table, np.unique(parts * np.arange(groups) // groups), axis=1)
-    size = runs.sum(axis=0)
-    hits = np.where(2 * hits.sum(axis=0) > size, runs - hits, hits)
-    total = hits.sum(axis=0)
-    balls = np.maximum(total - EXCESS, 1) / (EXCESS - 1)  # shape (laws, kinds)
-    shares = np.maximum(balls[:, None] * (runs / np.maximum(size, 1)), 1e-300)  # none of a group without runs
-    urns = (gammaln(shares + hits) - gammaln(shares)).sum(axis=1) + gammaln(balls) - gammaln(balls + total)
-    # Binomial coefficients of the hypergeometric law, less the factorials that the urns have too.
-    even = (gammaln(runs + 1) - gammaln(runs - hits + 1)).sum(axis=0) - gammaln(size + 1) + gammaln(size - total + 1)
-    evidence = np.logaddexp.reduce(urns - even) - math.log(len(EXCESS))
-    return float((np.logaddexp(0.0, np.where(total > EXCESS[0], evidence, -math.inf)) - math.log(2)).sum())
+    size, total = runs.sum(axis=0), hits.sum(axis=0)
+    left, due = (np.cumsum(counted[::-1], axis=0)[::-1] for counted in (runs, hits))
+    share = (due + 0.5) / (left + 1)
+    # Binomial coefficients of the groups are in both laws.
+    even = gammaln(total + 1) + gammaln(size - total + 1) - gammaln(size + 1)
+    laws = []
+    for excess in EXCESS:
+        alike = np.minimum((excess - 1) / np.maximum(size / len(runs) - 1, 1e-9), CLOSEST)  # in a group
+        of_hits, of_others = (1 / alike - 1) * share, (1 / alike - 1) * (1 - share)
+        laws.append((betaln(of_hits + hits, of_others + runs - hits) - betaln(of_hits, of_others)).sum(axis=0) - even)
+    evidence = np.logaddexp.reduce(laws) - math.log(len(laws))
+    varies = np.minimum(total, size - total) > 1
+    return float((np.logaddexp(0.0, np.where(varies, evidence, -math.inf)) - math.log(2)).sum())
 
 
 def _lag(kinds: NDArray[np.intp], *, padded: bool = False) -> tuple[float, int] | None:

@@ -13,15 +13,18 @@ from audit.events import Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_given
-from audit.sampling.blocks import Reduce, call_runs, draw
+from audit.sampling.blocks import CALLS, Reduce, call_runs, counting_calls, draw
 from audit.sampling.checkpoint import BlockStore
+from audit.sampling.independence import DEPENDENT, check_calls
 from audit.sampling.streams import Phase, halves, stream
 
-__all__ = ["GivenRuns", "MechanismRuns", "Runs", "scores"]
+__all__ = ["MORE", "GivenRuns", "MechanismRuns", "Runs", "scores"]
 
 Floats = NDArray[np.float64]
 FEW = 64  # runs of a block that are scored apart from the others too
 CLOSE = 1e-6  # to which their scores must agree: sums of many numbers are rounded otherwise
+MORE = 2.5  # times the counting runs, and their calls, that compare calls
+PIECES = (32, 256)  # of a file that are compared: how many runs may depend on each other is not known
 Read = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -71,18 +74,31 @@ class MechanismRuns:
                 advance=self.advance,
                 store=self.store,
                 repeats=self.repeats,
-                least=1 if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,)) else self.explored,
+                calls=self._number(*phase),
+                least=1 if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,), (Phase.COMPARE,)) else self.explored,
             )
             for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
         ]
 
-    def calls(self, sizes: Sequence[int]) -> list[NDArray[np.intp]]:
-        """Return the sizes of the calls that make so many runs on `x` and on `y`."""
+    def _number(self, *phase: int) -> int:
+        """Return how many calls make the runs of a phase on either database: of more runs there are more of them."""
+        if phase[:1] not in ((Phase.COUNT,), (Phase.COMPARE,)):
+            return CALLS
+        return round(counting_calls(self.mechanism) * (MORE if phase[0] == Phase.COMPARE else 1))
+
+    def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
+        """Return the sizes of groups of successive runs that may depend on each other, on `x` and on `y`: of calls."""
         calls = []
         for data, size in zip((self.pair.x, self.pair.y), sizes, strict=True):
-            each = call_runs(size, data, self.kind, self.mechanism)
+            each = call_runs(size, data, self.kind, self.mechanism, self._number(*phase))
             calls.append(np.diff(np.arange(0, size + each, each).clip(max=size)))
-        return calls
+        return [calls]
+
+    def check(
+        self, name: str, sides: Sequence[NDArray[Any]], sizes: Sequence[int], *phase: int, error: float = DEPENDENT
+    ) -> None:
+        """Refuse runs that depend on each other, by scores or guesses of a phase."""
+        check_calls(name, sides, self.groups(sizes, *phase)[0], error)
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
@@ -108,9 +124,10 @@ class MechanismRuns:
 
 @dataclass(frozen=True)
 class GivenRuns:
-    """Outputs that exist already, in random order."""
+    """Outputs that exist already, which are used in random orders."""
 
     outputs: tuple[NDArray[Any], NDArray[Any]]
+    orders: Sequence[NDArray[np.intp]]
     pair: NeighborPair
     root: np.random.SeedSequence
     used: list[int] = field(default_factory=lambda: [0, 0])
@@ -135,17 +152,30 @@ class GivenRuns:
     def reduced(
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
     ) -> list[Iterator[NDArray[Any]]]:
-        """Return one block of what `reduce` keeps of the next outputs on `x` and on `y`; see `MechanismRuns`."""
+        """Return one block of what `reduce` keeps of the next outputs on `x` and on `y`; see `MechanismRuns`.
+
+        Those that count are in the order in which they were given.
+        """
         blocks, read = [], None if written else self.read
         for side, size in enumerate(sizes):
             start = self.used[side]
             self.used[side] += size
-            outputs = self.outputs[side][start : start + size]
+            places = self.orders[side][start : start + size]
+            places = np.sort(places) if phase[:1] == (Phase.COUNT,) else places
+            outputs = self.outputs[side][places]
             blocks.append(iter([reduce(read(outputs) if read else outputs)] if size else []))
         return blocks
 
-    def calls(self, sizes: Sequence[int]) -> None:
-        """Return None: the order tells nothing."""
+    def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
+        """Return the sizes of groups of successive runs that may depend on each other: pieces of what was given."""
+        numbers = [[max(1, min(pieces, size // 2)) for size in sizes] for pieces in PIECES]
+        return [
+            [np.diff(np.arange(one + 1) * size // one) for one, size in zip(number, sizes, strict=True)]
+            for number in numbers
+        ]
+
+    def check(self, name: str, sides: Sequence[NDArray[Any]], sizes: Sequence[int], *phase: int) -> None:
+        """Refuse nothing: all that was given is compared when it has been counted."""
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share what is left of so many runs: as many are spent on `x` then as on `y`, or both would count fewer."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure import stages
-from audit.measure.choice import Choice, Selected
+from audit.measure.choice import Choice, Counted, Selected
 from audit.measure.loss import measure_loss
 from audit.measure.stages import count_in_stages
 from audit.methods.method import method_for
@@ -73,7 +73,7 @@ def ended(claim, *, size=10_000, share=0.3, rate=0.5, early_rate=0.5):
             name: {"runs": side, "guessed_x": 0, "guessed_y": seen}
             for name, side, seen in zip("xy", sizes, met, strict=True)
         }
-        return [counts] * len(chosen.events)
+        return [Counted(counts)] * len(chosen.events)
 
     return count_in_stages(method, choose, count, size=size, share=share, coins=np.random.default_rng(1)), made
 

@@ -65,6 +65,8 @@ class Event:
         self.error = self.all_error * basis.get("share", 1.0) / max(1.0, shares)  # all have one error together
         if look := basis.get("look"):
             self.error /= basis.get("looks") or look * (look + 1)
+        if (inflation := basis.get("inflation", 1.0)) > 1:  # runs that depend on each other count as fewer
+            self.error = min(self.error, max(self.error**inflation, 1e-13))
         x, y = counts["x"], counts["y"]
         self.runs = x["runs"] + y["runs"]
         self.right = x.get("guessed_x", 0) + y.get("guessed_y", 0)

@@ -34,7 +34,8 @@ def texts(*outputs):
 def learned(*outputs, inside=True):
     """What there is to read of some outputs, all of which selection sees."""
     given = np.tile(texts(*outputs), 2)
-    return learn(GivenRuns((given, given), THREE, ROOT), 20 * len(given), inside=inside)[0]
+    runs = GivenRuns((given, given), [np.arange(len(given))] * 2, THREE, ROOT)
+    return learn(runs, 20 * len(given), inside=inside)[0]
 
 
 def columns_of(found, *outputs):

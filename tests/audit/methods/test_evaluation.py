@@ -15,7 +15,7 @@ from audit.attacks import Attack, attack_names
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import CellRule, Event, cell
 from audit.exact import LossDistribution, loss_distribution
-from audit.measure.choice import UNSEEN, add_counts, count_event, expected_guesses
+from audit.measure.choice import UNSEEN, Counted, count_event, expected_guesses
 from audit.measure.evaluation import check_question, detectable_loss, evaluate, support_witness
 from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
 from audit.neighbors import NeighborPair
@@ -59,8 +59,8 @@ def test_counts_of_two_sets_of_runs_add_up(x, y, cut):
             for part in (slice(cut), slice(cut, None))
         ]
         together = count_event(event, np.array(x, float), np.array(y, float))
-        assert add_counts(*parts) == together
-        assert add_counts({"x": {"runs": 0}, "y": {"runs": 0}}, together) == together
+        assert (Counted(parts[0]) + Counted(parts[1])).counts == together
+        assert (Counted() + Counted(together)).counts == together
 
 
 def test_how_many_guesses_to_expect():

@@ -125,4 +125,5 @@ def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, told=None):
 
 def given_runs(x, y, pair=THREE):
     kind = kind_of((x, y))
-    return GivenRuns((read_outputs(x, kind), read_outputs(y, kind)), pair, ROOT)
+    outputs = read_outputs(x, kind), read_outputs(y, kind)
+    return GivenRuns(outputs, [np.arange(len(side)) for side in outputs], pair, ROOT)

@@ -187,7 +187,6 @@ def test_mirrored_guesses_are_refused():
 def test_few_runs_or_one_value_prove_nothing(few):
     check_calls("a", [few, few], [calls_of(len(few), min(len(few), 32))] * 2 if len(few) else [np.empty(0, int)] * 2)
     check_order("a", [few, few])
-    check_calls("a", [few, few], None)
 
 
 # Audits
@@ -212,9 +211,9 @@ FAULTS = {  # per run each keeps its promise
         ONCE_A_CALL,
     ),
     "lag": (
-        lambda d, n, r, k: (d[0] + autoregressive(n, n if k > 1 else 150, r)).round(6),
+        lambda d, n, r, k: (d[0] + autoregressive(n, n if k > 1 else 120, r)).round(6),
         GaussianDP(1.0),
-        "with that 150 later$",
+        "with that 120 later$",
     ),
 }
 
@@ -238,16 +237,21 @@ def test_runs_of_a_registered_event_are_compared_too(stop):
     measure_loss(lambda d, n, r: d[0] + r.laplace(size=n), D, PureDP(0.3), **asked)
 
 
-def test_no_call_of_an_audit_makes_more_than_a_thirty_second_of_its_side():
+@pytest.mark.parametrize(("asked", "calls"), [(None, 256), (40, 40)])
+def test_an_audit_counts_in_many_calls_unless_the_mechanism_asks_for_fewer(asked, calls):
     sizes = []
 
     def noting(data, size, rng):
         sizes.append(size)
         return data + rng.laplace(size=(size, 1))
 
-    measure_loss(noting, D, PureDP(1.0), size=20_000, rng=1)
-    assert max(sizes) <= 10_000 / 32
-    assert len(sizes) > 2 * 2 * 31  # for those that choose and those that count
+    if asked:
+        noting.calls_per_side = asked
+    result = measure_loss(noting, D, PureDP(1.0), size=20_000, attack="entries", rng=1)
+    counting = -(-7_100 // calls)
+    assert sum(size == -(-3000 // 32) for size in sizes) == 2 * 31  # of those that choose
+    assert sum(-(-6_900 // calls) <= size <= counting for size in sizes) >= 2 * (calls - 10)
+    assert (f"{asked} calls a database count instead of 256" in str(result.notes)) == (asked is not None)
 
 
 # Given outputs
@@ -365,7 +369,7 @@ def test_runs_of_sound_mechanisms_are_not_refused(kind, audits):
     for audit in range(audits):
         sizes = (np.array([30, 30]), np.array([900, 1000]))[audit % 2]
         runs = runs_of(SOUND[kind], D, None, root=np.random.SeedSequence(audit))
-        calls = runs.calls(sizes)
+        (calls,) = runs.groups(sizes, Phase.COUNT)
         codes = [np.array([hash(text) % 1009 for text in side], float) for side in texts(runs, sizes)]
         check_calls("a", codes, calls)
         for share in (10, 300):

@@ -115,14 +115,24 @@ def test_calls_are_those_that_are_made():
         asked = []
         runs = replace(runs_of(noting(asked)), explored=7)
         made = []
-        for side, calls in zip(runs.reduced(sizes, whole, Phase.COUNT), runs.calls(sizes), strict=True):
+        (groups,) = runs.groups(sizes, Phase.COUNT)
+        for side, calls in zip(runs.reduced(sizes, whole, Phase.COUNT), groups, strict=True):
             assert [len(block) for block in side] == ([calls.sum()] if calls.size else [])
             made += calls.tolist()
         assert made == asked
         asked.clear()
         joined(replace(runs).reduced((30, 20), whole, Phase.LEARN, 3))  # which neither chooses nor counts
         assert asked == [7, 7, 7, 7, 2, 7, 7, 6]
-    assert given_runs(np.zeros((1, 3)), np.zeros((1, 3))).calls((1, 1)) is None
+
+
+def test_given_outputs_that_count_are_in_order_and_compared_in_pieces():
+    runs = given_runs(np.arange(30.0).reshape(10, 3), np.zeros((100, 3)))
+    runs = replace(runs, orders=[np.arange(10)[::-1], np.arange(100)])
+    in_turn = [joined(runs.reduced((2, 1), whole, phase))[0][:, 0] for phase in (Phase.SELECT, Phase.COUNT)]
+    assert np.array_equal(in_turn, [[27, 24], [18, 21]])
+    few, many = runs.groups((10, 100), Phase.COUNT)
+    assert [side.tolist() for side in few] == [[2] * 5, np.diff(np.arange(33) * 100 // 32).tolist()]
+    assert [side.tolist() for side in many] == [[2] * 5, [2] * 50]
 
 
 SEED = np.random.SeedSequence(2020)
@@ -168,7 +178,7 @@ def test_a_stream_is_the_child_of_its_number_whatever_was_spawned():
 def test_streams_and_phases_are_distinct():
     keys = [key for length in range(4) for key in itertools.product(range(4), repeat=length)]
     assert len({state(stream(SEED, *key)) for key in keys}) == len(keys) == 85
-    assert len({int(phase) for phase in Phase}) == len(Phase) == 9
+    assert len({int(phase) for phase in Phase}) == len(Phase) == 10
 
 
 def test_a_seed_is_known_by_one_number():
