@@ -15,7 +15,7 @@ from audit.attacks.selection import distinct, never
 from audit.events import Event, Guesses, Rule, Statistic, WeightRule
 from audit.mechanism import mechanism_name
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
-from audit.sampling.independence import Spread
+from audit.sampling.independence import Spread, check_calls
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import MORE, GivenRuns, Runs, scores
 from audit.sampling.streams import Phase
@@ -162,8 +162,9 @@ def choose_event(
         if events[0].statistic is not known.statistic:
             events = [*(one for one in events if one.statistic is not known.statistic), known]
     selected = []
-    for place in sorted({0, *(statistics.index(event.statistic) for event in events)}):
-        exploration.runs.check(statistics[place].name, [x[:, place], y[:, place]], sizes, Phase.SELECT)
+    looked_at = {0, *(statistics.index(event.statistic) for event in events)}
+    for place in () if isinstance(runs, GivenRuns) else sorted(looked_at):
+        check_calls(statistics[place].name, [x[:, place], y[:, place]], exploration.runs.groups(sizes, Phase.SELECT)[0])
     for number, event in enumerate(events):
         column = statistics.index(event.statistic)
         selected.append(
@@ -200,7 +201,8 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
     for column, selected in enumerate(chosen.events):
         sides = x[:, column], y[:, column]
         chosen.guessed[column] = [selected.event.rule.guess(side) for side in sides]
-        chosen.runs.check("the guess", chosen.guessed[column], sizes, Phase.COUNT)
+        if not isinstance(chosen.runs, GivenRuns):  # all that was given is compared when it has been counted
+            check_calls("the guess", chosen.guessed[column], groups[0])
         points = _points(selected.event.rule, *sides)
         spreads = tuple(Spread.of(points, each) for each in groups)
         counted.append(Counted(count_event(selected.event, *sides), spreads))
@@ -234,7 +236,7 @@ def compare_calls(chosen: Choice, *, visible: bool | None) -> list[str]:
         runs = replace(chosen.runs, advance=advance)
         sides = scores(runs, sizes, [main.event.statistic], Phase.COMPARE)
     guesses = [main.event.rule.guess(side[:, 0]) for side in sides]
-    runs.check("the guess", guesses, sizes, Phase.COMPARE, error=SURE)
+    check_calls("the guess", guesses, runs.groups(sizes, Phase.COMPARE)[0], SURE)
     return [
         "counts varied between calls as in 1 of 100 audits of independent runs: "
         f"{sum(sizes):,} more runs were compared, and show no dependence"

@@ -155,7 +155,7 @@ def measure_loss(
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
     if stop not in ("fixed", "early"):
         raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
-    choosing = 0 if event is not None else _choosing_runs(size, selection)
+    calls, choosing = counting_calls(mechanism), 0 if event is not None else _choosing_runs(size, selection)
     if size - choosing < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
     question = ""
@@ -196,7 +196,7 @@ def measure_loss(
     with collected(*databases) as last:
         compared = compare_calls(chosen, visible=progress)
     notes = in_words(warnings + later + last) + compared
-    if (calls := counting_calls(mechanism)) < COUNTING:
+    if calls < COUNTING:
         notes.append(
             f"{calls} calls a database count instead of {COUNTING}: what the runs of one call share shows less"
         )

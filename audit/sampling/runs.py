@@ -15,7 +15,6 @@ from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_given
 from audit.sampling.blocks import CALLS, Reduce, call_runs, counting_calls, draw
 from audit.sampling.checkpoint import BlockStore
-from audit.sampling.independence import DEPENDENT, check_calls
 from audit.sampling.streams import Phase, halves, stream
 
 __all__ = ["MORE", "GivenRuns", "MechanismRuns", "Runs", "scores"]
@@ -94,12 +93,6 @@ class MechanismRuns:
             calls.append(np.diff(np.arange(0, size + each, each).clip(max=size)))
         return [calls]
 
-    def check(
-        self, name: str, sides: Sequence[NDArray[Any]], sizes: Sequence[int], *phase: int, error: float = DEPENDENT
-    ) -> None:
-        """Refuse runs that depend on each other, by scores or guesses of a phase."""
-        check_calls(name, sides, self.groups(sizes, *phase)[0], error)
-
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
         return halves(runs - spent)
@@ -173,9 +166,6 @@ class GivenRuns:
             [np.diff(np.arange(one + 1) * size // one) for one, size in zip(number, sizes, strict=True)]
             for number in numbers
         ]
-
-    def check(self, name: str, sides: Sequence[NDArray[Any]], sizes: Sequence[int], *phase: int) -> None:
-        """Refuse nothing: all that was given is compared when it has been counted."""
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share what is left of so many runs: as many are spent on `x` then as on `y`, or both would count fewer."""

@@ -252,6 +252,9 @@ def test_an_audit_counts_in_many_calls_unless_the_mechanism_asks_for_fewer(asked
     assert sum(size == -(-3000 // 32) for size in sizes) == 2 * 31  # of those that choose
     assert sum(-(-6_900 // calls) <= size <= counting for size in sizes) >= 2 * (calls - 10)
     assert (f"{asked} calls a database count instead of 256" in str(result.notes)) == (asked is not None)
+    noting.calls_per_side = 31
+    with refused_like(ValueError, "^calls_per_side must be at least 32, got 31$"):
+        measure_loss(noting, D, PureDP(1.0), size=20_000, rng=1)
 
 
 # Given outputs
