@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from audit.io.text import printable
 from audit.values import LARGEST, NAMES, NAN, RAISED, TYPE, raised, value_of
 
 __all__ = ["CellRule", "Event", "Rule", "Statistic", "ThresholdRule", "WeightRule", "cell"]
@@ -68,13 +69,18 @@ class Statistic:
         Raises
         ------
         ValueError
-            If the statistic reads an entry that outputs do not have, or does not give one number per run.
+            If the statistic raises, reads an entry that outputs do not have, or does not give one number per run.
         """
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
                 values = np.asarray(self.function(outputs))
-        except IndexError:
-            raise ValueError(f"{self.name} must be inside outputs, got outputs of shape {outputs.shape[1:]}") from None
+        except MemoryError:
+            raise
+        except Exception as error:
+            if self.entry is not None:
+                got = f"got outputs of shape {outputs.shape[1:]}"
+                raise ValueError(f"{self.name} must be inside outputs, {got}") from None
+            raise ValueError(f"{self.name} raises {type(error).__name__}: {printable(str(error))}") from error
         if values.dtype.kind == "U":
             raise ValueError(f"{self.name} must be a number, got {str(values.flat[0])!r}: words need an own Statistic")
         if values.dtype.kind == "O":  # a column of rows

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from audit.values import EXACT, NUMBERS, is_frame
 
-__all__ = ["classes_of", "columns_of", "stacked"]
+__all__ = ["classes_of", "names_of", "stacked", "titles"]
 
 
-def columns_of(batch: Any) -> str:
-    """Return the names of columns, which a table says once of all its runs and no audit looks at."""
+def names_of(batch: Any) -> list[Any]:
+    """Return the names of columns, which a table says once of all its runs and no event looks at."""
     names = batch.columns if is_frame(batch) else getattr(getattr(batch, "dtype", None), "names", None)
-    return ", ".join(map(repr, names)) if names is not None else ""
+    return [] if names is None else list(names)
+
+
+def titles(names: Iterable[Any]) -> tuple[str, ...]:
+    """Return columns as reports name them, like the entries of a mapping with these keys."""
+    return tuple(f"output[{json.dumps(name, ensure_ascii=False, default=str)}]" for name in names)
 
 
 def classes_of(output: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.frames import classes_of, columns_of, stacked
+from audit.frames import classes_of, names_of, stacked, titles
 from audit.io.text import printable
 from audit.mechanism import WRAPPED, Mechanism, in_this_process
 from audit.values import (
@@ -70,6 +70,7 @@ class Kind:
     letters: int = 1  # of such a text, about: the next power of four
     form: tuple[Any, ...] = ()  # types in an output of a sequence, where each run has its own; empty: of an array
     types: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # that a batch may have
+    columns: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # as reports name them, if they have names
     # Word of the exception that needs no class, as the first runs raised no other; None: all need none.
     raises: str | None = dataclasses.field(default=None, compare=False)
     # Types and exceptions, until they are settled.
@@ -84,11 +85,12 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     batches = list(batches)
     for batch in batches:
         _check_sequence(batch)
-    for what, of in (("columns", columns_of), ("type", _spelling)):
-        if len(statements := {text for batch in batches if (text := of(batch))}) > 1:
-            raise ValueError(
-                f"outputs must have the same {what} on both databases, got {' and '.join(sorted(statements))}"
-            )
+    names = [names_of(batch) for batch in batches]
+    said = {"columns": {", ".join(map(repr, one)) for one in names}, "type": set(map(_spelling, batches))}
+    for what, texts in said.items():
+        if len(texts - {""}) > 1:
+            got = " and ".join(sorted(texts - {""}))
+            raise ValueError(f"outputs must have the same {what} on both databases, got {got}")
     arrays = [as_numbers(batch) for batch in batches]
     shapes = {None if array is None else array.shape[1:] for array in arrays}
     sizes = {-1 if shape is None else math.prod(shape) for shape in shapes}
@@ -97,13 +99,13 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     types = sorted({type_of(batch) for batch in batches if len(batch) > 1})
     if len(types) > len(shapes) == 1:  # of a single run, what numpy takes for its type may be another by chance
         raise ValueError(f"outputs must have the same type on both databases, got {' and '.join(types)}")
-    rows = (
-        [output for batch in batches if isinstance(batch, list | tuple) for output in batch] if len(shapes) == 1 else []
-    )
+    rows = [output for batch in batches if isinstance(batch, list | tuple) and len(shapes) == 1 for output in batch]
     like = next((output for output in rows if "output" in types_in(output)), None)  # no NaN
     form = () if like is None else (classes_of(like), types_in(like))
     mixed = bool(form) and _others(rows, form).any()
-    return Kind(None if mixed or len(shapes) > 1 else shapes.pop(), form=form)
+    shape = None if mixed or len(shapes) > 1 else shapes.pop()
+    names += [] if shape is None else map(names_of, rows[:1])  # else those are part of each output
+    return Kind(shape, form=form, columns=titles(next(filter(None, names), [])))
 
 
 def settle(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:

@@ -221,11 +221,31 @@ def _digits(match: re.Match[str]) -> str:
     return str(int(match[1], 16))
 
 
+def _again(text: str) -> Any:
+    """Return what was written, with keys as they were: tuples and sets, too."""
+    return json.loads(LONG_WORD.sub(_digits, text), object_pairs_hook=_with_keys)
+
+
+def _with_keys(pairs: list[tuple[str, Any]]) -> dict[Any, Any]:
+    return {_key_again(key): value for key, value in pairs}
+
+
+@functools.lru_cache(maxsize=2**10)
+def _key_again(text: str) -> Any:
+    return _hashable(_again(text))
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    if isinstance(value, dict):  # a set is written as a mapping to 1
+        return frozenset(key if one == 1 else (key, _hashable(one)) for key, one in value.items())
+    return value
+
+
 def as_given(texts: NDArray[Any]) -> NDArray[Any]:
     """Return written outputs as a statistic of one's own gets them: words, or rows of values, or whatever they are."""
-    outputs = [
-        text if text.startswith(MARK) else json.loads(LONG_WORD.sub(_digits, text.partition(FORM)[0])) for text in texts
-    ]
+    outputs = [text if text.startswith(MARK) else _again(text.partition(FORM)[0]) for text in texts]
     if all(isinstance(output, str) for output in outputs):
         return np.array(outputs, str)
     width = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from audit.attacks.reading import Reading
+from audit.attacks.reading import Reading, with_columns
 from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
@@ -144,16 +144,19 @@ class Exploration:
 
     def name_of(self, statistic: Statistic) -> str:
         """Return the name of a statistic, with columns in words if it is about columns."""
-        return statistic.name if self.reading is None else self.reading.named(statistic.name)
+        name = statistic.name if self.reading is None else self.reading.named(statistic.name)
+        return with_columns(name, self.runs.columns)
 
     def counted(self, event: Event) -> Event:
         """Return an event for the mechanism's own outputs, with their columns and words by name."""
-        reading, chosen = self.reading, event.statistic
-        if reading is None or chosen.written:
+        if event.statistic.written:
             return event
+        reading, chosen = self.reading, replace(event.statistic, name=self.name_of(event.statistic))
+        if reading is None:
+            return replace(event, statistic=chosen)
         only = None if chosen.entry is None else chosen.entry[0]
         column = None if only is None else reading.columns[only]
-        statistic = replace(chosen, name=self.name_of(chosen), function=lambda texts: chosen(reading(texts, only)))
+        statistic = replace(chosen, function=lambda texts: chosen(reading(texts, only)))
         return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise, repeat
 from operator import itemgetter
@@ -128,12 +128,16 @@ class Reading:
 
 
 def with_columns(words: str, names: Sequence[str]) -> str:
-    """Return words of a report with the names of columns where they speak of entries of an output."""
+    """Return words of a report with the names of columns where they speak of entries of an output, or of its rows."""
+
+    def title(entry: str) -> str:
+        *rows, column = entry.split(", ")
+        return names[int(column)] + "".join(f"[{row}]" for row in rows) if int(column) < len(names) else entry
 
     def titles(match: re.Match[str]) -> str:
-        return ", ".join(names[int(number)] for number in re.findall(r"\d+", match[0]))
+        return ", ".join(map(title, re.findall(r"\[([\d, ]+)\]", match[0])))
 
-    return re.sub(r"output(?:\[\d+\](?:, )?)+(?<!, )", titles, words)
+    return re.sub(r"output\[\d+(?:, \d+)*\](?:, \[\d+(?:, \d+)*\])*", titles, words) if names else words
 
 
 def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
@@ -173,7 +177,16 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         columns += [*_numbers(name, words[name]), *(_inside(name, words[name]) if place < LOOKED_INTO else ())]
     dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen
     patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
-    return Reading(tuple(columns), n_parts, frozenset(numbers - dropped), frozenset(patterns))
+    return Reading(tuple(map(_lettered, columns)), n_parts, frozenset(numbers - dropped), frozenset(patterns))
+
+
+def _lettered(column: Column) -> Column:
+    """Return a column with its name in letters of all alphabets, which JSON writes in ASCII."""
+
+    def letter(code: re.Match[str]) -> str:
+        return known if (known := chr(int(code[1], 16))).isprintable() else code[0]
+
+    return replace(column, name=re.sub(r"\\u([0-9a-f]{4})", letter, column.name))
 
 
 def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[str]) -> Column:

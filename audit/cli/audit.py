@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -172,7 +172,6 @@ def audit(
 
 
 def _of_outputs(name: str, x: Path, y: Path, options: TargetOptions, common: dict[str, Any]) -> Question:
-    from audit.attacks.reading import with_columns
     from audit.claims import parse_claim
     from audit.cli.inputs.tables import read_outputs
     from audit.measure.loss import measure_loss_from_outputs
@@ -184,20 +183,8 @@ def _of_outputs(name: str, x: Path, y: Path, options: TargetOptions, common: dic
     relation: Any = options.relation
     promise = parse_claim(options.claim, relation)
     outputs, columns = read_outputs(x, y)
-    common |= {"relation": relation, "label": f"outputs in {x.name} and {y.name}"}
-
-    def named(words: str) -> str:
-        return with_columns(words, list(map(repr, columns))) if columns else words
-
-    def measured() -> AuditResult:
-        try:
-            result = measure_loss_from_outputs(outputs[0], outputs[1], promise, **common)
-        except ValueError as error:
-            raise ValueError(named(str(error))) from error
-        others = tuple({**other, "event": named(other["event"])} for other in result.others)
-        return replace(result, event=named(result.event), others=others, notes=tuple(map(named, result.notes)))
-
-    return Question(name, measured)
+    common |= {"relation": relation, "label": f"outputs in {x.name} and {y.name}", "columns": columns}
+    return Question(name, partial(measure_loss_from_outputs, outputs[0], outputs[1], promise, **common))
 
 
 def _of_target(target: Target, label: str, promised: Claim, common: dict[str, Any]) -> Iterator[Question]:

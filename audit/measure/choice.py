@@ -164,7 +164,11 @@ def choose_event(
     selected = []
     looked_at = {0, *(statistics.index(event.statistic) for event in events)}
     for place in () if isinstance(runs, GivenRuns) else sorted(looked_at):
-        check_calls(statistics[place].name, [x[:, place], y[:, place]], exploration.runs.groups(sizes, Phase.SELECT)[0])
+        check_calls(
+            exploration.name_of(statistics[place]),
+            [x[:, place], y[:, place]],
+            exploration.runs.groups(sizes, Phase.SELECT)[0],
+        )
     for number, event in enumerate(events):
         column = statistics.index(event.statistic)
         selected.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +13,10 @@ from numpy.typing import ArrayLike
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
+from audit.attacks.reading import with_columns
 from audit.claims import Claim, Relation
 from audit.events import Event
+from audit.frames import titles
 from audit.measure.again import as_before, check_again
 from audit.measure.choice import Choice, Selected, choose_event, compare_calls, count, count_all
 from audit.measure.evaluation import check_question, evaluate, support_witness
@@ -180,7 +183,7 @@ def measure_loss(
 
         def choose(stage: int, choosing: int, counting: int) -> Choice:
             if event is not None:
-                return Choice((Selected(event),), runs.as_given())
+                return Choice((Selected(_named(event, probed.kind.columns)),), runs.as_given())
             fresh = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
             return choose_event(fresh, method, attack, choosing, counting, lending=stop == "fixed")
 
@@ -225,6 +228,7 @@ def measure_loss_from_outputs(
     rng: Seed = None,
     label: str = "outputs given for two databases",
     confidential: bool = False,
+    columns: Sequence[str] = (),
 ) -> AuditResult:
     """Report the largest privacy loss that outputs prove, for a mechanism that runs elsewhere.
 
@@ -251,6 +255,8 @@ def measure_loss_from_outputs(
         What the two databases are, in words.
     confidential : bool
         Whether the databases are confidential: the result then says that it is confidential, too.
+    columns : sequence of str
+        Names of the columns of an output, for events. Default: those of data frames and structured arrays.
 
     Returns
     -------
@@ -303,9 +309,10 @@ def measure_loss_from_outputs(
         np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))
         for side, outputs in enumerate(batches)
     ]
-    runs = GivenRuns((x, y), orders, pair, root)
+    named = titles(columns) or kind.columns
+    runs = GivenRuns((x, y), orders, pair, root, columns=named)
     if event is not None:
-        chosen, choosing = Choice((Selected(event),), runs.as_given()), 0
+        chosen, choosing = Choice((Selected(_named(event, named)),), runs.as_given()), 0
         runs = chosen.runs
     else:
         fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
@@ -318,12 +325,17 @@ def measure_loss_from_outputs(
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
     chosen = count_all(chosen, method, sizes, len(x) + len(y), choosing)
-    check_file(batches)
+    check_file(batches, lambda name: with_columns(name, named))
     for one in chosen.events:
         check_order("the guess", [one.event.guess(side) for side in chosen.runs.outputs])
     parameters = {"runs_x": len(x), "runs_y": len(y), "selection": selection}
     result = evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters))
     return check_again(result, chosen, root)
+
+
+def _named(event: Event, columns: Sequence[str]) -> Event:
+    """Return an event that says columns by name."""
+    return replace(event, statistic=replace(event.statistic, name=with_columns(event.statistic.name, columns)))
 
 
 def _choosing_runs(size: int, selection: float) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,14 +124,14 @@ def order_of(values: NDArray[Any]) -> str:
     return "repeats" if 2 * rows.size <= kinds.size else "rises" if kinds[0] < kinds[-1] else "falls"
 
 
-def check_file(outputs: Sequence[NDArray[Any]]) -> None:
-    """Refuse outputs that depend on each other, in the order in which they were given on either database."""
+def check_file(outputs: Sequence[NDArray[Any]], named: Callable[[str], str] = str) -> None:
+    """Refuse outputs that depend on each other, in the order in which they were given, entries by their names."""
     if outputs[0].dtype.kind == "O":
         codes = [np.array([zlib.crc32(text.encode()) for text in side], np.float64) for side in outputs]
         return check_order("the output", codes)
     flat = [side.reshape(len(side), -1) for side in outputs]
     for entry in np.unique(np.linspace(0, flat[0].shape[1] - 1, ENTRIES).astype(np.intp)):
-        name = cell(*map(int, np.unravel_index(entry, outputs[0].shape[1:]))).name
+        name = named(cell(*map(int, np.unravel_index(entry, outputs[0].shape[1:]))).name)
         for side in flat:
             if side.shape[1] > 1 and (order := order_of(side[:, entry])):
                 raise ValueError(f"{FAULT}: {name} {order} from row to row: leave it out if it numbers the runs")

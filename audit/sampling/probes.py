@@ -48,7 +48,7 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
     first = _first_outputs(mechanism, databases, stream(seed, 0))
     kind = kind_of(first)
     if kind.shape is None:
-        kind = _of_texts(first)
+        kind = _of_texts(kind, first)
 
     noted: list[set[tuple[str, str]]] = [set(), set()]  # on either database
 
@@ -60,7 +60,7 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
 
     calls = short_calls()
     if any(call.mixed for side in calls for call in side):  # numbers, and something else as well: written down
-        kind = _of_texts(first)
+        kind = _of_texts(kind, first)
         calls = short_calls()
     for side in calls:
         _check_uses_rng(side)
@@ -102,10 +102,10 @@ def _scores_of(calls: Sequence[_Call], entry: int) -> NDArray[np.float64]:
     return np.concatenate([call.entries[:, entry] for call in calls]) / 4
 
 
-def _of_texts(first: Sequence[Any]) -> Kind:
+def _of_texts(kind: Kind, first: Sequence[Any]) -> Kind:
     """Return the kind of outputs that are written, and about how long these are."""
     longest = max(len(text) for batch in first for text in read_outputs(batch, Kind(None)))
-    return Kind(None, 4 ** math.ceil(math.log(longest, 4)))
+    return Kind(None, 4 ** math.ceil(math.log(longest, 4)), columns=kind.columns)
 
 
 def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> list[Any]:

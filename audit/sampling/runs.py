@@ -44,6 +44,11 @@ class MechanismRuns:
     read_shape: tuple[int, ...] = ()
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of an output, where a table says them once of all runs."""
+        return self.kind.columns
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Of one output, or of what is read of it."""
         return self.read_shape if self.read or self.kind.shape is None else self.kind.shape
@@ -126,6 +131,7 @@ class GivenRuns:
     used: list[int] = field(default_factory=lambda: [0, 0])
     read: Read | None = None
     read_shape: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

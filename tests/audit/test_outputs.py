@@ -434,13 +434,17 @@ def test_a_batch_that_can_be_read_once_is_kept(give):
 
 # As a statistic of one's own gets them
 
+KEYS = [("a", "x"), (("a", 1), None), frozenset("ab"), frozenset([(1, "a"), 2]), 1, 2.5, None, 2**60 + 1, "2", "Zürich"]
+
 
 @pytest.mark.parametrize(
     ("batch", "shape", "given"),
     [
         (["b", "a"], (2,), ["b", "a"]),
         ([("a", 1.5), ("b", None), RAISED], (3, 2), [["a", 1.5], ["b", None], [RAISED_WORD] * 2]),
-        ([{"a": 1}, [1, 2], 3.0], (3,), [{'"a"': 1}, [1, 2], 3.0]),
+        ([{"a": 1}, [1, 2], 3.0], (3,), [{"a": 1}, [1, 2], 3.0]),
+        *(([{key: {"n": 2.0}}, 1.0], (2,), [{key: {"n": 2.0}}, 1.0]) for key in KEYS),  # as they were
+        ([pd.DataFrame({"area": ["West"]}), 1.0], (2,), [{"area": ["West"]}, 1.0]),
         ([[1], [1, 2]], (2,), [[1], [1, 2]]),
         ([[[1, 2], 3]], (1, 2), [[[1, 2], 3]]),
         ([(2**63 - 1, "a"), (-(2**63), "b")], (2, 2), [[2**63 - 1, "a"], [-(2**63), "b"]]),
@@ -450,7 +454,7 @@ def test_written_outputs_are_given_as_words_or_rows_or_as_they_are(batch, shape,
     texts = [RAISED_WORD if one is RAISED else written(one) for one in batch]
     found = as_given(np.array(texts, object))
     assert (found.shape, found.tolist()) == (shape, given)
-    assert found.dtype.kind == ("U" if batch[0] == "b" else "O")
+    assert found.dtype.kind == ("U" if given == ["b", "a"] else "O")
 
 
 def test_exceptions_have_the_word_and_the_value_of_their_class():

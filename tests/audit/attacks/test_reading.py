@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -331,6 +333,37 @@ def test_what_is_inside_words_is_the_find_of_the_attack_on_words():
     assert "words" not in without.tried
     numbers = candidate_statistics(runs_of(), Attack(), 3000)
     assert "words" not in numbers.tried  # nothing to look at
+
+
+NAMES = ["Zürich", "ill=no", 2020]
+LEVELS = pd.MultiIndex.from_product([["a"], NAMES])
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda values: pd.DataFrame(values, columns=NAMES), 'output["ill=no"]'),
+        (lambda values: pd.DataFrame(values, columns=NAMES).assign(word="a"), 'output["ill=no"]'),
+        (lambda values: pl.DataFrame(values, schema=[*map(str, NAMES)]), 'output["ill=no"]'),
+        (
+            lambda values: pd.DataFrame(values, columns=pd.MultiIndex.from_product([["a"], NAMES])),
+            'output[["a", "ill=no"]]',
+        ),
+        (lambda values: [pd.DataFrame([row, row], columns=NAMES) for row in values], 'output["ill=no"][0]'),
+        (lambda values: np.array([*map(tuple, values)], [(str(name), float) for name in NAMES]), 'output["ill=no"]'),
+        (lambda values: [dict(zip(["a", "Zürich"], row.tolist(), strict=False)) for row in values], 'output["Zürich"]'),
+    ],
+    ids=["pandas", "words", "polars", "levels", "tables", "structured", "mappings"],
+)
+def test_columns_have_their_names_in_events(make, name):
+    def mechanism(data, size, rng):
+        return make(rng.laplace([0, 4 * (data[1] - 40), 0], size=(size, 3)).round(3))
+
+    result = measure_loss(mechanism, THREE, PureDP(1.0), attack="entries", size=600, rng=1)
+    assert result.event.startswith(f"y if {name} >= ")
+    assert "output[1" not in result.searched
+    given = [mechanism(data, 300, np.random.default_rng(data[1])) for data in (THREE.x, THREE.y)]
+    assert name in measure_loss_from_outputs(*given, PureDP(1.0), relation="add_remove", attack="entries", rng=1).event
 
 
 @pytest.mark.parametrize("form", ["{:.2f}%", "${:,.2f}"])

@@ -173,11 +173,12 @@ def test_columns_of_a_file_are_named_in_events_and_refusals(plaudit: Command) ->
         Path(f"{name}.csv").write_text(f"count,ill=no\n{Path(f'{name}.csv').read_text()}")
     files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", *ELSEWHERE, "--attack", "entries")
     (result,) = results(plaudit(*files, "--json")).values()
-    assert result.event.startswith("y if 'ill=no' ")
+    assert result.event.startswith('y if output["ill=no"] ')
+    assert "output[1]" not in result.searched
     walk = np.random.default_rng(2).normal(size=(2000, 2)).round(6)
     walk[:, 0] = walk[:, 0].cumsum().round(6)
     np.savetxt("y.csv", walk, delimiter=",", header="count,ill=no", comments="")
-    assert refused(plaudit(*files), "in the order in which they were made: 'count' of a row correlates by")
+    assert refused(plaudit(*files), 'in the order in which they were made: output["count"] of a row correlates by')
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs pipes with a name")
