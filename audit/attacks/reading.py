@@ -182,11 +182,8 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
 
 def _lettered(column: Column) -> Column:
     """Return a column with its name in letters of all alphabets, which JSON writes in ASCII."""
-
-    def letter(code: re.Match[str]) -> str:
-        return known if (known := chr(int(code[1], 16))).isprintable() else code[0]
-
-    return replace(column, name=re.sub(r"\\u([0-9a-f]{4})", letter, column.name))
+    name = re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), column.name)
+    return replace(column, name=name) if name.isprintable() else column
 
 
 def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[str]) -> Column:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import KNOWING, clearly, explore, is_number, largest
 from audit.attacks.protocol import Exploration
+from audit.attacks.reading import Reading
 from audit.attacks.statistics import added
 from audit.attacks.whole.scales import search_scales
 from audit.events import Statistic
@@ -48,55 +49,49 @@ class Whole:
         sides = explored.first(GLIMPSE)
         if min(map(len, sides)) < RUNS:
             return
-        for read, value, overall in _readings(exploration):
+        for read, value, overall in _readings(exploration.reading):
             x, y = map(read, sides)
             for name, function in overall.items():
-                statistic = Statistic(name, _scoring(read, function))
                 on_x, on_y = (np.sort(function(side)) for side in (x, y))
                 both = np.concatenate([on_x, on_y])
                 apart = np.searchsorted(on_x, both, "right") / len(x) - np.searchsorted(on_y, both, "right") / len(y)
                 if np.abs(apart).max() * np.sqrt(len(x) * len(y) / len(both)) >= CLEARLY:
-                    yield statistic
+                    yield _statistic(name, read, function)
             for held in _held_values(x, y):
-                yield Statistic(f"entries that are {value(held)}", _scoring(read, partial(_holding, held)))
+                yield _statistic(f"entries that are {value(held)}", read, partial(_holding, held))
 
 
-def _scoring(read: Function, function: Function) -> Function:
-    return lambda outputs: function(read(outputs.reshape(len(outputs), -1)))
+def _statistic(name: str, read: Function, function: Function) -> Statistic:
+    return Statistic(name, lambda outputs: function(read(outputs.reshape(len(outputs), -1))))
 
 
-def _readings(exploration: Exploration) -> Iterator[tuple[Function, Callable[[float], str], dict[str, Function]]]:
+def _readings(reading: Reading | None) -> Iterator[tuple[Function, Callable[[float], str], dict[str, Function]]]:
     """Yield what reads numbers of outputs, and what reads words, how to write a value, and statistics of all of them.
 
     What is no number, or no word that was seen, is NaN. Words are numbered alike in all entries.
     """
-    numbers: Any = slice(None)
-    words: dict[int, tuple[str, ...]] = {}
-    if exploration.reading is not None:
-        parts = list(enumerate(exploration.reading.columns[: exploration.reading.n_parts]))
-        entries = [(place, column.known) for place, column in parts if column.source.startswith("output")]
-        numbers = [place for place, known in entries if known is None]
-        words = {place: known for place, known in entries if known is not None}
-    if exploration.reading is None or len(numbers) >= FEWEST:
+    if reading is None:
+        yield lambda flat: np.where(is_number(flat), flat, np.nan), "{:.10g}".format, OF_NUMBERS
+        return
+    parts = enumerate(reading.columns[: reading.n_parts])
+    entries = [(place, column.known) for place, column in parts if column.source.startswith("output")]
+    numbers = [place for place, known in entries if known is None]
+    if len(numbers) >= FEWEST:
         yield lambda flat: np.where(is_number(flat[:, numbers]), flat[:, numbers], np.nan), "{:.10g}".format, OF_NUMBERS
-    places, longest = list(words), max(map(len, words.values()), default=0)
-    if FEWEST <= len(places) <= GLIMPSE // max(1, longest):
-        named = sorted(set().union(*words.values()))
-        number_of = {word: number for number, word in enumerate(named)}
-        table = np.full((len(places), longest + 1), np.nan)
+    words = {place: known for place, known in entries if known is not None}
+    longest = max(map(len, words.values()), default=0)
+    if FEWEST <= len(words) <= GLIMPSE // max(1, longest):
+        every = sorted(set().union(*words.values()))
+        number_of = {word: number for number, word in enumerate(every)}
+        places, table = list(words), np.full((len(words), longest + 1), np.nan)
         for row, known in enumerate(words.values()):
             table[row, : len(known)] = [number_of[word] for word in known]
 
         def numbered(flat: Floats) -> Floats:
-            place = flat[:, places]
-            place = np.where((place >= 0) & (place < longest), place, longest)
+            place = np.where(flat[:, places] >= 0, flat[:, places], longest)
             return np.asarray(table[np.arange(len(places)), place.astype(np.intp)])
 
-        yield numbered, lambda number: repr(named[int(number)]), {"different words": _different}
-
-
-def _added(entries: Floats) -> Floats:
-    return added(np.nan_to_num(entries, nan=0.0))
+        yield numbered, lambda number: repr(every[int(number)]), {"different words": _different}
 
 
 def _different(entries: Floats) -> Floats:
@@ -104,7 +99,7 @@ def _different(entries: Floats) -> Floats:
 
 
 OF_NUMBERS: dict[str, Function] = {
-    "sum of all entries": _added,
+    "sum of all entries": lambda entries: added(np.nan_to_num(entries, nan=0.0)),
     "largest of all entries": lambda entries: np.fmax.reduce(entries, axis=1, initial=-np.inf),
     "smallest of all entries": lambda entries: np.fmin.reduce(entries, axis=1, initial=np.inf),
     "different values": _different,
