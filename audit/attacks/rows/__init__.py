@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -63,7 +63,8 @@ class Rows:
         for name, row, _ in known if teach and 1 < layout.width <= COLUMNS else ():
             if (weights := differing_pairs(sides, row)).any():
                 yield _weighed_pairs(layout, name, row, weights)
-        kinds = {one.without for one in found[:1]}, {-1}, {one.without for one in found}
+        more = any(one.values.size > 1 for one in found)  # or the clearest row, and those like it, tell as much
+        kinds = {one.without for one in found[:1]}, {-1}, {one.without for one in found if more}
         for columns in dict.fromkeys(map(frozenset, kinds)):
             if some := [one for one in found if one.without in columns]:
                 yield _weighed_rows(layout, some)
@@ -76,15 +77,18 @@ def _looked_at(exploration: Exploration, layout: Layout, *, few: bool) -> list[C
         return [layout(side.reshape(len(side), *exploration.shape)) for side in held]
     runs = int(exploration.choosing * SHARE)
     runs = runs if few else min(max(runs, LEAST), int(exploration.choosing * LARGER))
-    runs = min(runs, 2 * HELD // len(exploration.reading.columns)) if runs >= 2 * FEWEST else 0
-    sides = [list(blocks) for blocks in exploration.outputs(runs, layout, written=True)]
-    rows = max((block.shape[2] for side in sides for block in side), default=0)
-    none = np.empty((layout.width, 0, rows), np.uint64)
-    return [np.concatenate([none, *(_padded(block, rows) for block in side)], axis=1) for side in sides]
+    sides = exploration.outputs(runs if runs >= 2 * FEWEST else 0, layout, written=True)
+    return [_held(blocks, layout.width) for blocks in sides]
 
 
-def _padded(codes: Codes, rows: int) -> Codes:
-    return np.pad(codes, ((0, 0), (0, 0), (0, rows - codes.shape[2])), constant_values=NO_ROW)
+def _held(blocks: Iterator[Codes], width: int) -> Codes:
+    """Return the first tables in one array."""
+    held = [np.empty((width, 0, 1), np.uint64)]
+    for codes in blocks:
+        held += [codes] if sum(one.size for one in held) < HELD else []
+    rows = max(codes.shape[2] for codes in held)
+    padding = [((0, 0), (0, 0), (0, rows - codes.shape[2])) for codes in held]
+    return np.concatenate([np.pad(*one, constant_values=NO_ROW) for one in zip(held, padding, strict=True)], axis=1)
 
 
 def _in_any_order(exploration: Exploration) -> bool:
@@ -144,17 +148,18 @@ def _different(tables: _Tables) -> NDArray[np.intp]:
 
 
 def _like(layout: Layout, name: str, row: Codes) -> Iterator[Statistic]:
-    """Yield how many rows are equal to one, and equal but in one column; and how many columns of any row are."""
+    """Yield how many rows are equal to one; whether any is, but in one column; and how many columns of any row are."""
 
-    def at_least(columns: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
-        return lambda outputs: (_coded(layout, outputs).like(row) >= columns).sum(axis=1)
+    def equal(outputs: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((_coded(layout, outputs).like(row) == row.size).sum(axis=1))
 
     def most(outputs: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(_coded(layout, outputs).like(row).max(axis=1, initial=0))
 
-    yield Statistic(f"rows equal to {name}", at_least(row.size), written=True)
+    yield Statistic(f"rows equal to {name}", equal, written=True)
     if row.size > 1:
-        yield Statistic(f"rows within one column of {name}", at_least(row.size - 1), written=True)
+        near = f"any row within one column of {name}"
+        yield Statistic(near, lambda outputs: most(outputs) >= row.size - 1, written=True)
         yield Statistic(f"columns of the row that is most like {name}", most, written=True)
 
 

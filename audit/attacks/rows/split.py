@@ -30,6 +30,7 @@ FEWEST = 8  # tables that hold a row from which it is compared
 COLUMNS = 64  # up to which rows less one column are looked at, and pairs of columns
 HASHED = np.uint64(8)  # bits of a hash that are not looked at: the others tell rows apart
 REPEATS = 127  # of a row in one table that are told apart
+PAIRED = 2**22  # numbers of pairs that are held in memory
 FINE = 2.0**20  # of which weights are fractions, so that sums are exact in any order
 
 
@@ -116,7 +117,8 @@ def agreeing(codes: Codes, row: Codes) -> Floats:
 
 def differing_pairs(sides: Sequence[Codes], row: Codes) -> Floats:
     """Return what pairs of columns weigh, by how many rows have the values of one in both: 0 if that hardly differs."""
-    counts = [np.triu(part @ np.swapaxes(part, 1, 2)) for part in (agreeing(codes, row) for codes in sides)]
+    few = [agreeing(codes[:, : PAIRED // row.size**2], row) for codes in sides]
+    counts = [np.triu(part @ np.swapaxes(part, 1, 2)) for part in few]
     x, y = (part.sum(axis=0) for part in counts)
     squares = sum((part**2).sum(axis=0) for part in counts)
     weights, by = _compared(x, y, squares, *map(len, counts))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from audit.attacks.protocol import Exploration
 from audit.events import DECIMALS, Side, score_in_words
 from audit.neighbors.tables import rows_apart
-from audit.values import EXACT, FORM, MARK, plain, value_of
+from audit.values import EXACT, FORM, MARK, NAN, plain, value_of
 
 __all__ = ["NO_ROW", "Codes", "Layout", "known_rows", "layout_of"]
 
@@ -93,11 +93,10 @@ def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Code
     if isinstance(pair.x, np.ndarray) and pair.unit != "record":  # counts, each of its own
         return []
     for row, in_y in rows_apart(pair.x, pair.y):
+        values = list(row.values()) if isinstance(row, Mapping) else list(row)
         if isinstance(row, Mapping) and layout.names:
-            row = {json.dumps(str(name)): value for name, value in row.items()}
-            values = [row.get(name) for name in layout.names]
-        else:
-            values = list(row.values()) if isinstance(row, Mapping) else list(row)
+            named = {json.dumps(str(name)): value for name, value in row.items()}
+            values = [named[name] for name in layout.names if name in named]
         if len(values) == layout.width:
             rows.append((str(tuple(map(plain, values))), _codes_of([*map(plain, values)]), "y" if in_y else "x"))
     return rows
@@ -107,7 +106,7 @@ def _codes_of(values: list[Any]) -> Codes:
     """Return the codes of values that JSON holds: of words, the same in every process."""
     kinds = set(map(type, values))
     if kinds <= {int, float, bool}:
-        return _coded(np.array(values, np.float64))
+        return _coded(np.nan_to_num(np.array(values, np.float64), nan=NAN, posinf=np.inf, neginf=-np.inf))
     if kinds & {list, dict}:
         values = [json.dumps(value) if isinstance(value, list | dict) else value for value in values]
     distinct = list(set(values))
@@ -115,8 +114,8 @@ def _codes_of(values: list[Any]) -> Codes:
     for place, value in enumerate(distinct):
         if isinstance(value, str):
             codes[place] = np.frombuffer(blake2b(value.encode(), digest_size=8).digest(), np.uint64)[0]
-    of_value = dict(zip(distinct, codes, strict=True))
-    return np.array([of_value[value] for value in values], np.uint64)
+    places = {value: place for place, value in enumerate(distinct)}
+    return codes[np.fromiter(map(places.__getitem__, values), np.intp, len(values))]
 
 
 def _coded(numbers: NDArray[Any]) -> Codes:
