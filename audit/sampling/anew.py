@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle  # noqa: TID251  of this very program, for processes that run its code anyway
 import signal
@@ -53,9 +54,7 @@ def runs_anew(
     finally:
         if len(answers) < times:  # whatever ended it
             _server.cache_clear()
-            connection.close()
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
+            _end(os.getpid(), connection, server)
     return answers if len(answers) == times else []
 
 
@@ -65,9 +64,20 @@ def _server(process: int) -> tuple[Connection, subprocess.Popen[bytes]]:
     here, there = Pipe()
     command, none = [sys.executable, "-P", "-c", PROGRAM, str(there.fileno()), *sys.path], subprocess.DEVNULL
     with there:
-        return here, subprocess.Popen(
+        server = subprocess.Popen(
             command, stdin=none, stdout=none, stderr=none, start_new_session=True, pass_fds=[there.fileno()]
         )
+    atexit.register(_end, process, here, server)
+    return here, server
+
+
+def _end(process: int, connection: Connection, server: subprocess.Popen[bytes]) -> None:
+    """End a process that copies are made of, and whatever it has started."""
+    connection.close()
+    if os.getpid() == process and server.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
 
 
 def answer(file: int) -> None:
