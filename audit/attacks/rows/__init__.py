@@ -6,7 +6,6 @@ import math
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from audit.attacks.movement import KNOWING, clearly, explore
 from audit.attacks.protocol import Exploration
-from audit.attacks.rows.split import COLUMNS, FEWEST, Differing, agreeing, differing_pairs, differing_rows, hashed, less
+from audit.attacks.rows.split import COLUMNS, FEWEST, Differing, agreeing, differing_pairs, differing_rows, hashed
 from audit.attacks.rows.tables import NO_ROW, Codes, Layout, known_rows, layout_of
 from audit.events import Event, Statistic, ThresholdRule
 
@@ -115,11 +114,6 @@ class _Tables:
     codes: Codes
     matching: dict[bytes, NDArray[Any]] = field(default_factory=dict)
 
-    @cached_property
-    def whole(self) -> Codes:
-        """Hash of every row, shape (runs, rows)."""
-        return hashed(self.codes)
-
     def like(self, row: Codes) -> NDArray[Any]:
         """Return in how many columns each row has the value of one, shape (runs, rows)."""
         if (key := row.tobytes()) not in self.matching:
@@ -143,7 +137,7 @@ def _coded(layout: Layout, outputs: NDArray[Any]) -> _Tables:
 
 def _different(tables: _Tables) -> NDArray[np.intp]:
     """Return how many different rows each table has, up to a constant: a written one has one more, which is no row."""
-    rows = np.sort(tables.whole, axis=1)
+    rows = np.sort(next(hashed(tables.codes)), axis=1)
     return np.asarray((rows[:, 1:] != rows[:, :-1]).sum(axis=1))
 
 
@@ -168,10 +162,9 @@ def _weighed_rows(layout: Layout, found: Sequence[Differing]) -> Statistic:
     top = np.uint64(40)  # bits of a hash but the first, which say most often that a row need not be looked up
 
     def score(outputs: NDArray[Any]) -> Floats:
-        tables = _coded(layout, outputs)
+        codes = _coded(layout, outputs).codes
         total = np.zeros(len(outputs))
-        for one in found:
-            rows = less(tables.whole, tables.codes, one.without)
+        for one, rows in zip(found, hashed(codes, [one.without for one in found]), strict=True):
             maybe = np.zeros(2**16, bool)
             maybe[one.values >> top] = True
             at = np.flatnonzero(maybe[rows >> top])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,17 +11,7 @@ from scipy import special
 
 from audit.attacks.rows.tables import NO_ROW, Codes
 
-__all__ = [
-    "COLUMNS",
-    "FEWEST",
-    "HASHED",
-    "Differing",
-    "agreeing",
-    "differing_pairs",
-    "differing_rows",
-    "hashed",
-    "less",
-]
+__all__ = ["COLUMNS", "FEWEST", "Differing", "agreeing", "differing_pairs", "differing_rows", "hashed"]
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +20,7 @@ FEWEST = 8  # tables that hold a row from which it is compared
 COLUMNS = 64  # up to which rows less one column are looked at, and pairs of columns
 HASHED = np.uint64(8)  # bits of a hash that are not looked at: the others tell rows apart
 REPEATS = 127  # of a row in one table that are told apart
+LESS = 2**19  # values of either database that are looked at less one column
 PAIRED = 2**22  # numbers of pairs that are held in memory
 FINE = 2.0**20  # of which weights are fractions, so that sums are exact in any order
 
@@ -44,39 +35,34 @@ class Differing(NamedTuple):
     example: Codes  # of those that differ most clearly
 
 
-def hashed(codes: Codes) -> Codes:
-    """Return a hash of every row, shape (runs, rows): a sum, from which a column can be taken."""
+def hashed(codes: Codes, without: Sequence[int] = (-1,)) -> Iterator[Codes]:
+    """Yield hashes of all rows, shape (runs, rows), less one column or less none (-1): sums of a part of each."""
+    factors = np.random.default_rng(0).integers(2**63, size=len(codes), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     total = np.zeros(codes.shape[1:], np.uint64)
-    for column, factor in zip(codes, _factors(codes), strict=True):
+    for column, factor in zip(codes, factors, strict=True):
         total += column * factor
-    return total
-
-
-def less(hashes: Codes, codes: Codes, without: int) -> Codes:
-    """Return the hashes of rows less one column, or less none, as far as they are looked at."""
-    return (hashes if without < 0 else hashes - codes[without] * _factors(codes)[without]) >> HASHED
-
-
-def _factors(codes: Codes) -> Codes:
-    """Return an odd number for each column, always the same."""
-    return np.random.default_rng(0).integers(2**63, size=len(codes), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    for place in without:
+        yield (total if place < 0 else total - codes[place] * factors[place]) >> HASHED
 
 
 def differing_rows(sides: Sequence[Codes]) -> list[Differing]:
-    """Return the rows, whole and less one column, whose number in a table clearly differs; most clearly first."""
-    width, whole = len(sides[0]), [hashed(codes) for codes in sides]
-    tallies = {}
-    for without in range(-1, width if 1 < width <= COLUMNS else 0):
-        none = less(hashed(no_row := np.full((width, 1, 1), NO_ROW)), no_row, without)[0, 0]
-        tallies[without] = _tally([less(*of, without) for of in zip(whole, sides, strict=True)], none)
-    clearly = -special.ndtri(CHANCE / 2 / max(sum(by.size for _, _, by in tallies.values()), 1))
-    differing = []
-    for without, (values, weights, by) in tallies.items():
-        if (far := np.abs(by) > clearly).any():
-            of_most = values[np.abs(by).argmax()]
-            rows = [codes[:, less(of, codes, without) == of_most] for of, codes in zip(whole, sides, strict=True)]
-            example = np.concatenate(rows, axis=1)[:, 0]
-            differing.append(Differing(without, values[far], weights[far], by[far], example))
+    """Return the rows, whole and less one column, whose number in a table clearly differs; most clearly first.
+
+    Each column that may be left out, and none, has its share of the chance that any row differs as clearly.
+    """
+    differing, width = [], len(sides[0])
+    some = [codes[:, : max(FEWEST, LESS * codes.shape[1] // codes.size)] for codes in sides]
+    shorter = range(width if 1 < width <= COLUMNS else 0)
+    for of, looked in ((range(-1, 0), sides), (shorter, some)):
+        for without, none, *hashes in zip(
+            of, *(hashed(codes, of) for codes in (np.full((width, 1, 1), NO_ROW), *looked)), strict=True
+        ):
+            values, weights, by = _tally(hashes, none[0, 0])
+            clearly = -special.ndtri(CHANCE / 2 / (1 + len(shorter)) / max(values.size, 1))
+            if (far := np.abs(by) > clearly).any():
+                clearest = values[np.abs(by).argmax()]
+                rows = [codes[:, of_rows == clearest] for codes, of_rows in zip(looked, hashes, strict=True)]
+                differing.append(Differing(without, values[far], weights[far], by[far], np.hstack(rows)[:, 0]))
     return sorted(differing, key=lambda one: -np.abs(one.by).max())
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ Codes = NDArray[np.uint64]
 
 NO_ROW = np.uint64(0x7FF8_0000_0000_0001)  # stands for each value of a row that a shorter table lacks: no value has it
 HALF = np.uint64(32)  # bits by which those of a float are folded, whose last ones are all 0 most often
+SHOWN = 80  # letters of a row that reports show
 PART = re.compile(r'output\[("(?:[^"\\]|\\.)*"|\d+)\]\[("(?:[^"\\]|\\.)*"|\d+)\]')  # of a list of lists, or of mappings
 
 
@@ -54,7 +56,7 @@ class Layout:
         whole, bits = row.view(np.int64), row ^ (row >> HALF)
         numbers = np.where(np.abs(whole) <= EXACT, whole, bits.view(np.float64)).tolist()
         values = [self.words.get(code) or score_in_words(one) for code, one in zip(row.tolist(), numbers, strict=True)]
-        return f"({', '.join(values)})"
+        return shorten(f"({', '.join(values)})", SHOWN)
 
     def _columns(self, value: Any) -> Sequence[Sequence[Any]]:
         """Return the columns of an output, all as long; nothing of one that is no table."""
@@ -98,7 +100,9 @@ def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Code
             named = {json.dumps(str(name)): value for name, value in row.items()}
             values = [named[name] for name in layout.names if name in named]
         if len(values) == layout.width:
-            rows.append((str(tuple(map(plain, values))), _codes_of([*map(plain, values)]), "y" if in_y else "x"))
+            rows.append(
+                (shorten(str(tuple(map(plain, values))), SHOWN), _codes_of([*map(plain, values)]), "y" if in_y else "x")
+            )
     return rows
 
 
