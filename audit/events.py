@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -42,17 +42,17 @@ class Statistic:
     function : callable
         Takes outputs, shape (runs, *output), and returns scores, shape (runs,).
     log_ratio : bool
-        Whether scores are log-likelihood ratios of `y` over `x`: the choice of a rule then relies on them, unless runs
-        contradict them.
+        Whether scores are log-likelihood ratios of `y` over `x`: rules rely on them, unless runs contradict them.
     proportional : bool
         Whether scores are log-likelihood ratios up to a factor, which the audit estimates from runs.
     exact : bool
-        Whether scores are log-likelihood ratios by the mechanism's own law: an infinite score then marks an output that
-        only one database can give.
+        Whether scores are log-likelihood ratios by the mechanism's own law: infinite ones are of one database alone.
     entry : tuple of int, optional
         The place of the score in an output, if the score is one entry of it.
     written : bool
         Whether the function takes outputs as they are written down, before their columns are read.
+    labels : mapping, optional
+        What each score stands for, in words, if scores only number it: then no thresholds are tried.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Statistic:
     exact: bool = False
     entry: tuple[int, ...] | None = None
     written: bool = False
+    labels: Mapping[float, str] | None = None
 
     def __call__(self, outputs: NDArray[Any]) -> Floats:
         """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite.
@@ -317,7 +318,8 @@ class Event:
         return self.rule.guess(self.statistic(outputs))
 
     def __str__(self) -> str:
-        return self.rule.describe(self.statistic.name, self.value) or "never a guess"
+        value = self.statistic.labels.__getitem__ if self.statistic.labels else self.value
+        return self.rule.describe(self.statistic.name, value) or "never a guess"
 
 
 def _rounded(values: ArrayLike) -> Floats:

@@ -8,6 +8,7 @@ from audit.attacks.digits import Digits
 from audit.attacks.entries import Entries
 from audit.attacks.likelihood_ratio import LikelihoodRatio
 from audit.attacks.moments import SpreadAndPairs
+from audit.attacks.novelty import Novelty
 from audit.attacks.paths import Paths
 from audit.attacks.precision import Precision
 from audit.attacks.protocol import Exploration, Look, register_attack
@@ -27,3 +28,4 @@ register_attack(Whole())
 register_attack(Rows())
 register_attack(Precision())
 register_attack(Trained())
+register_attack(Novelty())

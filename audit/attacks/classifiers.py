@@ -26,6 +26,7 @@ Score = Callable[[Floats], Floats]
 
 SHARE = 1 / 4  # of the selection runs that teaches classifiers
 FEWEST, MOST = 400, 20_000  # runs that do
+WHOLE = 2**21  # numbers of outputs up to which other attacks may learn from all of them, too
 MOST_MORE = 400_000  # runs that teach besides, where more still teach more
 FEW_VALUES, FEW_RUNS = 8, 20  # of an entry that are looked at one by one, and of a value that tell something
 MOVING = 2.5  # standard errors from which an entry may move
@@ -65,7 +66,12 @@ class Trained:
             blocks = exploration.outputs(runs, lambda outputs: pick(outputs, features.entries), Phase.LEARN, *part)
             return [np.concatenate(list(side)) for side in blocks]
 
-        sides = taught(learning)
+        if learning * math.prod(exploration.shape) <= WHOLE:
+            blocks = exploration.outputs(learning, lambda outputs: outputs.reshape(len(outputs), -1), Phase.LEARN)
+            exploration.shared["taught"] = [list(side) for side in blocks]
+            sides = [pick(np.concatenate(side), features.entries) for side in exploration.shared["taught"]]
+        else:
+            sides = taught(learning)
         seed = int(stream(exploration.runs.root, Phase.LEARN).generate_state(1)[0])
         scores = fitted(sides[0][:, own], sides[1][:, own], seed=seed)
         statistics = scoring(scores, entries)

@@ -144,14 +144,17 @@ class Exploration:
 
     def name_of(self, statistic: Statistic) -> str:
         """Return the name of a statistic, with columns in words if it is about columns."""
-        name = statistic.name if self.reading is None else self.reading.named(statistic.name)
-        return with_columns(name, self.runs.columns)
+        return self._in_words(statistic.name)
+
+    def _in_words(self, text: str) -> str:
+        return with_columns(text if self.reading is None else self.reading.named(text), self.runs.columns)
 
     def counted(self, event: Event) -> Event:
         """Return an event for the mechanism's own outputs, with their columns and words by name."""
         if event.statistic.written:
             return event
-        reading, chosen = self.reading, replace(event.statistic, name=self.name_of(event.statistic))
+        labels = event.statistic.labels and {at: self._in_words(words) for at, words in event.statistic.labels.items()}
+        reading, chosen = self.reading, replace(event.statistic, name=self.name_of(event.statistic), labels=labels)
         if reading is None:
             return replace(event, statistic=chosen)
         only = None if chosen.entry is None else chosen.entry[0]

@@ -34,7 +34,7 @@ COLUMNS = 4096  # columns, and words of a column, that are told apart; all other
 HOLDS = 256  # entries of a list up to which its words are counted
 LENGTH, KEYS, WITHIN = "length of ", "number of keys of ", " within "
 FORMS = TYPES, SIGN, ORDER = "type of ", "sign of zero of ", "order of keys of "
-MANY = 64  # words of a column beyond which its words are looked into
+FEW, MANY = 4, 64  # words of a column beyond which its words are looked into, and their ends, too
 LOOKED_INTO, NUMBERED = 4, 256  # columns of so many words that are, at most, and whose numbers are read
 INSIDE = 4  # numbers read inside a word
 SHOWN = 80  # letters of a word that reports show
@@ -172,7 +172,7 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         columns.append(Column("output", "output", None, None))
     n_parts, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # of as many words the first
     # Few runs show few words, although none repeats.
-    many = [name for name in many if name not in constant and len(words[name]) > min(MANY, words[name].total() / 2)]
+    many = [name for name in many if name not in constant and len(words[name]) > min(FEW, words[name].total() / 2)]
     for place, name in enumerate(many[:NUMBERED] if inside else ()):
         columns += [*_numbers(name, words[name]), *(_inside(name, words[name]) if place < LOOKED_INTO else ())]
     dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen
@@ -202,8 +202,9 @@ def _numbers(name: str, words: Iterable[str]) -> Iterator[Column]:
 def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
     """Yield what else may be told inside such words: their length, their beginning and end, what is no number."""
     yield Column(name, f"length of {name}", len, None)
-    yield _words(name, f"text around the numbers of {name}", _pattern, words)  # where it is new, no power is said
-    for letters in ENDS:
+    if len(set(map(_pattern, words))) < len(words):
+        yield _words(name, f"text around the numbers of {name}", _pattern, words)  # where it is new, no power is said
+    for letters in ENDS if len(words) > min(MANY, words.total() / 2) else ():
         several = "letter" if letters == 1 else f"{letters} letters"
         yield _words(name, f"first {several} of {name}", itemgetter(slice(letters)), words)
         yield _words(name, f"last {several} of {name}", itemgetter(slice(-letters, None)), words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from audit.attacks.protocol import WORDS, Exploration
-from audit.attacks.reading import FORMS
+from audit.attacks.reading import FORMS, MANY
 from audit.events import Statistic, cell
 
 __all__ = ["Words"]
@@ -21,6 +21,7 @@ class Words:
             return ()
         columns = exploration.reading.columns
         inside = range(exploration.reading.n_parts, len(columns))
-        words = sorted(exploration.words)
-        forms = [number for number in words if columns[number].source.startswith(FORMS) and number not in inside]
-        return tuple(cell(number) for number in ([*inside, *forms] if inside else words))
+        own = [number for number in sorted(exploration.words) if number not in inside]
+        if inside:
+            own = [n for n in own if columns[n].source.startswith(FORMS) or len(columns[n].known or ()) <= MANY]
+        return tuple(cell(number) for number in (*inside, *own))

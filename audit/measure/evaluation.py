@@ -136,10 +136,10 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
 
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
-    """Return how rare an outcome of only one database may be: once in this many runs is detected with power 0.8.
+    """Return how rare one value of only one database may be: once in this many runs is detected with power 0.8.
 
-    Enough selection runs must meet it to choose it, and enough counting runs to prove it. Infinity means that no
-    outcome is frequent enough, or that nobody chose the events.
+    It is always the same and in the same place. Enough selection runs must meet it to choose it, and enough counting
+    runs to prove it. Infinity means that none is frequent enough, or that nobody chose the events.
     """
     # Each search has one such event. The one with most of the error probability stands for all, whatever their order.
     searched = [one for one in known if "hits" in one[1]]

@@ -131,8 +131,9 @@ def measure_loss(
     changes, singly and jointly, and those whose mean moves although the pair leaves them alone; paths of a tree with
     raking undone, if the mechanism has ``areas``; the exact likelihood ratio, if it has ``log_likelihood``, else the
     scores of trained classifiers; spread and products of entries; digits and residues; sum, extremes and repeats of all
-    entries; tables as sets of rows; the last bits of floats; and what is inside words. Apart from those bits it does
-    not see differences beyond the ninth decimal: give an `Attack` with statistics of your own.
+    entries; tables as sets of rows; the last bits of floats; numbers that only one database gives; and what is inside
+    words. Apart from those bits it does not see differences beyond the ninth decimal: give an `Attack` with statistics
+    of your own.
 
     References
     ----------

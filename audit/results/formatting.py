@@ -200,7 +200,7 @@ def power(detectable: float, where: str, share: float | None, rare: float, most:
     """Return what a promise that was not refuted could have hidden, in sentences.
 
     `where` names the event of the minimum detectable loss, `share` is the bound's of the promise where it is far below
-    it, and an outcome of one database alone may come once in `rare` runs. `most` is the largest bound that runs can
+    it, and one value of one database alone may come once in `rare` runs. `most` is the largest bound that runs can
     prove, where they cannot refute the promise.
     """
     sentences = [f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in {where}"]
@@ -216,8 +216,9 @@ def power(detectable: float, where: str, share: float | None, rare: float, most:
         ]
     if math.isfinite(rare):
         sentences.append(
-            "an outcome that only one database can give would have been found, 4 times in 5, had it come once in "
-            f"{math.floor(rare):,} runs"
+            "one value, word or failure that only one database gives, always the same and in the same place, would "
+            f"have been found, 4 times in 5, had it come once in {math.floor(rare):,} runs; values scattered among "
+            "others, new each time, of another type or in changing places may come oftener unseen"
         )
     return sentences
 

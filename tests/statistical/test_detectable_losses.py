@@ -16,7 +16,6 @@ from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.loss import measure_loss
 from audit.methods import Game, Gaussian, Rectangle, Renyi
-from audit.neighbors import NeighborPair
 from tests.audit.audits import COIN, PAIR, as_planned
 from tests.audit.methods.cases import BOTH, ONE, WEIGHTS, binned, named
 from tests.helpers import in_full
@@ -206,27 +205,3 @@ def test_twice_the_promise_that_is_often_missed_is_no_pass(times, more):
     claim, size = ZCDP(0.05), 14_670
     assert {result.verdict for result in audits(claim, 0.1, size, times)} == {"violated", "no power"}
     assert {result.verdict for result in audits(claim, 0.05, 10 * size, more)} == {"not refuted"}
-
-
-def rare(rate):
-    """Return an honest count beside a mark that only the larger database gives, so seldom."""
-
-    def mechanism(data, size, rng):
-        noise = np.subtract(*rng.geometric(-np.expm1(-0.5), (2, size)))
-        return np.stack([data + noise, (rng.random(size) < rate * data) * 3], axis=1)
-
-    return mechanism
-
-
-@pytest.mark.slow
-def test_outcomes_of_one_database_alone_are_found_as_often_as_is_said():
-    """In four of five audits. Of 40 fewer than 21 are with probability 3e-5, if 0.8 are (binomial)."""
-    pair, claim = NeighborPair.declared(0, 1, "add_remove"), PureDP(1.0)
-
-    def audited(rate, seed):
-        return measure_loss(rare(rate), pair, claim, size=20_000, rng=seed)
-
-    runs = float(np.median([audited(0.0, seed).rare for seed in range(5)]))
-    assert sum(audited(1 / runs, 100 + seed).verdict == "violated" for seed in range(40)) >= 21
-    # Negative control: one that comes once in ten times as many runs.
-    assert sum(audited(0.1 / runs, 200 + seed).verdict == "violated" for seed in range(10)) <= 3

@@ -22,7 +22,7 @@ __all__ = ["WAYS", "Proposal", "Rated", "Rating", "distinct", "proposals", "sele
 Floats = NDArray[np.float64]
 
 LARGER = 0.25  # share of the error probability for a rare event where no other promises a loss
-LEAST_HITS = 4  # of an outcome that is no matter of chance
+LEAST_HITS = 9  # of an outcome that is no matter of chance
 CLEARLY = 0.5  # standard errors by which a later choice must be better than one before it
 BOLDLY = 1.0  # the same of a less cautious one
 
@@ -117,7 +117,7 @@ def select_events(candidates: Sequence[Proposal], rating: Rating) -> list[Event]
     if not best:
         return []
     main, *others = [proposal.event(rating) for proposal in best]
-    main = replace(main, hits=_hits(best[1], rating))
+    main = replace(main, hits=_hits(best[1], [one.table for one in candidates], rating))
     if best[0].promise <= 0 < best[1].promise:  # the first will hardly prove anything
         others[0] = replace(others[0], share=LARGER)
     return distinct([main, *others])
@@ -129,16 +129,19 @@ def distinct(events: Sequence[Event]) -> list[Event]:
     return [event for place, event in enumerate(events) if names[place] not in names[:place]]
 
 
-def _hits(rival: Proposal, rating: Rating) -> int:
+def _hits(rival: Proposal, tables: Sequence[Table], rating: Rating) -> int:
     """Return the fewest runs of an outcome that one database alone gives which promise clearly more than a rival.
 
-    Three of four folds have to choose it.
+    Three of four folds have to choose it, whatever the rival's table is. Of an entry of many values it is one among
+    many, and a part of the runs counts it: all of the runs then need more.
     """
-    limit, runs = rival.promise + CLEARLY * rival.error, rival.table.runs
+    plain = max(tables, key=lambda table: table.runs)
+    entries = [table.runs for table in tables if table.family == "cell" and table.statistic.entry is not None]
+    limit, runs = rival.promise + CLEARLY * rival.error, plain.runs
     for hits in np.unique(np.geomspace(LEAST_HITS, max(runs / 2, LEAST_HITS), 64).astype(int)).tolist():
-        if rating.promised(rating.rare(0.75 * hits, runs), rival.table, rare=True)[0] > limit:
+        if rating.promised(rating.rare(0.75 * hits, runs), replace(plain, stated=None), rare=True)[0] > limit:
             break
-    return int(hits)
+    return math.ceil(int(hits) * math.sqrt(runs / min(entries, default=runs)))
 
 
 def best_of(candidates: Sequence[Proposal]) -> Proposal | None:

@@ -66,7 +66,10 @@ class Guessing:
         if table.cells is not None:  # which lean to `y` as they rise
             rating[:, lower.size :] = -np.inf
         if way.sides == 1:
-            rating[:, np.tile((lower > 0) & (upper < table.values.size), 2)] = -np.inf
+            several = (lower > 0) & (upper < table.values.size)
+            if isinstance(table.cells, np.ndarray):  # and of single values one: what chance adds to it is no better
+                several = lower + table.values.size - upper > 1
+            rating[:, np.tile(several, 2)] = -np.inf
         every = np.hstack([guesses, guesses])
         return Rated(rating, (np.hstack([right, guesses - right]), every))
 

@@ -25,6 +25,7 @@ PARTS = 16  # of the runs, which draws and folds leave out or repeat
 LEVELS = 96  # thresholds tried on a score
 OUTER = 64  # values at either end, between which a gap is looked for
 PAIR = 2  # times that chance may make one of many scores repeat
+ATOMS = 16  # values that repeat, of a score of which hardly any do
 VALUES = 4096  # distinct scores up to which each single value may be an event
 STEEPEST = 30.0  # log-likelihood ratio from which no run is wrong
 DOUBT = 5.0  # standard errors by which runs must contradict a stated log-likelihood ratio
@@ -121,7 +122,8 @@ def tabulated(
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
         if min(x.size, y.size) and (np.any(x != x[0]) or np.any(y != x[0])):
-            own = [table for family in families if (table := MADE[family](statistic, x, y)) is not None]
+            kinds = families if statistic.labels is None else set(families) - {"threshold"}
+            own = [table for family in kinds if (table := MADE[family](statistic, x, y)) is not None]
             tables += own[:1] if own and own[0].stated is not None else own  # a ratio's order is known
     return tables
 
@@ -160,9 +162,11 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
     Then half of the runs say how they lean, and the other half are counted.
     """
     values, times = np.unique(np.concatenate([x, y]), return_counts=True)
-    if values.size > VALUES:
+    if values.size > VALUES or np.sum(times > PAIR) <= ATOMS < LEVELS < values.size:
         values = values[times > PAIR]  # a continuous score may still have atoms
-    if 1 <= values.size <= LEVELS:
+    if values.size == 0:
+        return None
+    if values.size <= LEVELS:
         parts = [_parts(side) for side in (x, y)]
         in_values = [np.isin(side, values) for side in (x, y)]
         on_x, on_y = (

@@ -18,7 +18,10 @@ from tests.audit.attacks.cases import exploration, names
 from tests.audit.sampling.cases import THREE, given_runs, runs_of
 from tests.helpers import noisy, refused_like
 
-BUNDLED = ("digits", "entries", "likelihood ratio", "moments", "paths", "precision", "trained", "whole", "words")
+BUNDLED = (
+    *("digits", "entries", "likelihood ratio", "moments", "novelty"),
+    *("paths", "precision", "trained", "whole", "words"),
+)
 LOOKS = tuple(sorted(look.name for look in registered()))
 AUTOMATIC = tuple(sorted(look.name for look in registered() if look.automatic))
 EVERYTHING = {"families": ("threshold", "cell"), "looks": AUTOMATIC, "statistics": None}
@@ -144,6 +147,7 @@ def found_in(mechanism, attack, choosing=3000):
 
 
 PATHS = names(path_statistics(THREE, TREE, [1, 2, 3]))
+GAP = "gap that holds an entry"
 TRAINED = ["logistic regression on 3 entries", "gradient boosting on 3 entries"]
 
 
@@ -158,8 +162,8 @@ TRAINED = ["logistic regression on 3 entries", "gradient boosting on 3 entries"]
         (leaking, Attack.named("entries"), 20_000, CHANGED + OTHERS, 2000),
         # Classifiers are taught where there are runs enough, so that a quarter is 400, and no entry tells all.
         (sharing, Attack.named("trained"), 3000, TRAINED, 300 + 750),
-        (sharing, ROUGHLY, 3000, CHANGED + OTHERS + TRAINED, 300 + 750),
-        (sharing, ROUGHLY, 1599, CHANGED + OTHERS, 159),
+        (sharing, ROUGHLY, 3000, [*CHANGED, *OTHERS, *TRAINED, GAP], 300 + 750),  # what taught them shows gaps, too
+        (sharing, ROUGHLY, 1599, [*CHANGED, *OTHERS, GAP], 159 + 240),  # or as many runs as make it a quarter
         (noisy, Attack(looks=("entries", "trained")), 3000, CHANGED + OTHERS, 300),
         (noisy, Attack.named("trained"), 3000, TRAINED, 300 + 750),
         # A likelihood makes them needless, and so does a tree.
@@ -197,11 +201,12 @@ def test_where_the_pair_does_not_tell_more_runs_find_what_moves():
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_an_output_that_is_one_number_costs_a_glance_at_its_digits(shape):
+def test_an_output_that_is_one_number_costs_a_quarter_for_gaps_and_a_glance_at_its_digits(shape):
     runs = runs_of(lambda data, size, rng: rng.integers(0, 9, (size, *shape)), UNKNOWN, shape)
     found, spent = find(runs, BUNDLE, 10_000)
     assert names(found) == [cell(*(0,) * len(shape)).name]
-    assert spent == 1000
+    assert spent == 2500
+    assert find(runs, Attack.without("novelty"), 10_000)[1] == 1000
     _, spent = find(runs, Attack.named("entries"), 10_000)
     assert spent == 0
 
@@ -218,7 +223,8 @@ def test_given_outputs_are_searched_like_fresh_ones():
     runs = given_runs(x.round(6), y.round(6), UNKNOWN)
     found, spent = find(runs, BUNDLE, 3000)
     assert names(found)[0] == "output[3]"
-    assert names(found)[-2:] == ["logistic regression on 4 entries", "gradient boosting on 4 entries"]
+    assert names(found)[-4:-2] == ["logistic regression on 4 entries", "gradient boosting on 4 entries"]
+    assert names(found)[-2:] == [GAP, "how new an entry is"]
     assert spent == 600 + 750
     assert runs.left == [1325, 1325]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from audit.attacks import reading
 from audit.attacks.attack import Attack, candidate_statistics
-from audit.attacks.reading import COLUMNS, MANY, learn
+from audit.attacks.reading import COLUMNS, FEW, MANY, learn
 from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
@@ -227,7 +227,9 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     assert seen[f"{around} in words"] == [1, ANOTHER, NUMBER]
     assert seen["last letter of output in words"] == [1, ANOTHER, NUMBER]
     assert seen["first letter of output in words"] == [0, ANOTHER, NUMBER]
-    few = learned(*words[:MANY])  # negative control: so few are words themselves
+    fewer = ["output", *numbers, "length of output", around]
+    assert [column.name for column in learned(*words[:MANY]).columns] == fewer
+    few = learned(*words[:FEW])  # negative control: so few are words themselves
     assert len(few.columns) == few.n_parts == 1
     assert len(learned(*words, inside=False).columns) == 1
 

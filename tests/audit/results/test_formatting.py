@@ -176,7 +176,11 @@ FAR = (
     "be larger, so no minimum detectable loss is announced"
 )
 OTHER = {"counts": {"x": {"runs": 8, "guessed_y": 4}, "y": {"runs": 8}}, "basis": {"share": 0.05}}
-RARE = "an outcome that only one database can give would have been found, 4 times in 5, had it come once in 1,340 runs"
+RARE = (
+    "one value, word or failure that only one database gives, always the same and in the same place, would have been "
+    "found, 4 times in 5, had it come once in 1,340 runs; values scattered among others, new each time, of another "
+    "type or in changing places may come oftener unseen"
+)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,212 @@
+"""The attack on what is new: numbers among others that one database alone gives, or that nobody gave in any entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks.movement import HELD, KNOWING, explore, index_of, is_number, largest
+from audit.attacks.protocol import MOST as SPENDABLE
+from audit.attacks.protocol import Exploration
+from audit.events import DECIMALS, Statistic, cell
+
+__all__ = ["Novelty"]
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+Entries = Sequence[int | None]
+Ordered = tuple[Floats, Places, Places, Places]  # distinct numbers, their rows, and how often x and y gave them
+
+SHARE = 1 / 4  # of the selection runs that teaches, where classifiers have not asked for as many
+MOST = 20_000  # runs that do
+GLIMPSE = 2**16  # numbers of either database that are searched
+LEAST = 40  # runs on either database, fewer of which tell nothing
+SINGLY = 128  # entries that are searched one by one
+SEVERAL = 4  # entries from which all are searched together, too: any of them may be meant
+GAPS = 24  # that are told apart
+FEWEST = 4  # numbers of one database that make a gap of the other
+TRIMMED = 8  # of which one at either end is left out: chance adds some there
+NEXT = 10.0**-DECIMALS  # between two numbers that are told apart
+AROUND = 16  # numbers on either side that say how wide gaps are there
+WIDE = 1 / 2  # share of these from which a gap is wide: of equal gaps one in 1e9 is by chance
+APART = 6.0  # mean gaps from a number within which nothing is new
+WIDEST = 2 * SINGLY  # of these, that are told from others
+SPANS = 1 / 4, 1, 4, 16  # how far an entry lies beyond what was seen
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An open interval of numbers, or of their fractions, of one entry of an output or of any (None)."""
+
+    turn: tuple[int, float]  # a smaller one is more surprising
+    low: float
+    high: float
+    entry: int | None
+    fraction: bool
+
+    def holds(self, numbers: tuple[Floats, Floats]) -> NDArray[np.bool_]:
+        """Tell which outputs have a number inside, given their entries and the fractions of these."""
+        of = numbers[self.fraction] if self.entry is None else numbers[self.fraction][:, [self.entry]]
+        return np.asarray(((of > self.low) & (of < self.high)).any(axis=1))
+
+    def in_words(self, shape: tuple[int, ...]) -> str:
+        """Return the gap as reports show it."""
+        name = "any entry" if self.entry is None else cell(*index_of(self.entry, shape)).name
+        name = f"fraction of {name}" if self.fraction else name
+        low = f"{self.low:.10g} < " if math.isfinite(self.low) else ""
+        return f"{low}{name} < {self.high:.10g}" if math.isfinite(self.high) else f"{name} > {self.low:.10g}"
+
+
+class Novelty:
+    """Gaps between the numbers of one database that hold numbers of the other, wide gaps, and what is beyond all seen.
+
+    Of equal laws, one of n gaps holds some log2(n) numbers of the other database by chance. Those that hold most, of an
+    entry, of all entries together, or of their fractions, are worth a try, however narrow they are.
+    """
+
+    name = "novelty"
+    automatic = True
+
+    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
+        """Yield which gap of one database holds an entry, and how new an entry is to one or both."""
+        if exploration.statistics_by_attack.keys() & KNOWING:
+            return
+        x, y = taught(exploration)
+        entries = [entry for entry in range(math.prod(exploration.shape)) if entry not in exploration.words]
+        if min(len(x), len(y)) < LEAST or not entries:
+            return
+        ordered = list(_ordered(x, y, entries))
+        gaps = sorted((gap for one in ordered for gap in _one_sided(*one)), key=lambda gap: gap.turn)[:GAPS]
+        gaps.sort(key=lambda gap: gap.entry is None)  # what any entry does is less than what one does
+        if gaps:
+            yield _inside(gaps, exploration.shape)
+        if len(entries) >= SEVERAL:
+            wide = sorted((gap for one in ordered for gap in _wide(*one)), key=lambda gap: gap.turn)[:WIDEST]
+            yield _new(wide, *(side.astype(np.float64) for side in (x, y)))
+
+
+def taught(exploration: Exploration) -> list[NDArray[Any]]:
+    """Return the outputs that explored, and those that taught classifiers or as many more, shape (runs, entries)."""
+    explored = explore(exploration)
+    entries = explored.center.size
+    if (more := exploration.shared.get("taught")) is None:
+        runs = min(int(SHARE * exploration.choosing), MOST) - sum(map(len, explored.held))
+        runs = min(runs, HELD // entries, int(SPENDABLE * exploration.choosing) - exploration.spent)
+        if runs < 2 * LEAST:
+            return list(explored.held)
+        more = exploration.outputs(runs, lambda outputs: outputs.reshape(len(outputs), entries))
+    most = max(1, GLIMPSE // entries)
+    return [np.concatenate([side, *others])[:most] for side, others in zip(explored.held, more, strict=True)]
+
+
+def _ordered(x: NDArray[Any], y: NDArray[Any], entries: list[int]) -> Iterator[tuple[Ordered, Entries, bool]]:
+    """Yield the numbers of each entry in order, and of all entries together; then their fractions."""
+    for fraction, sides in enumerate(zip(_numbers(x), _numbers(y), strict=True)):
+        on_x, on_y = (np.ascontiguousarray(side[:, entries].T) for side in sides)
+        if on_x.any() or on_y.any():
+            yield _distinct(on_x[:SINGLY], on_y[:SINGLY]), entries, bool(fraction)
+            if len(entries) >= SEVERAL:
+                yield _distinct(on_x.reshape(1, -1), on_y.reshape(1, -1)), [None], bool(fraction)
+
+
+def _distinct(x: Floats, y: Floats) -> Ordered:
+    """Return the distinct numbers of rows of shape (rows, numbers), where NaN is none.
+
+    The last bit of each number says on which database it was seen: so one sort puts both in order.
+    """
+    both = np.hstack([x, y])
+    bits = both.view(np.int64)
+    bits &= -2
+    bits[:, x.shape[1] :] |= 1
+    both.sort(axis=1)
+    labels = (bits & 1).ravel()
+    bits &= -2
+    differs = np.ones(both.shape, bool)
+    differs[:, 1:] = both[:, 1:] != both[:, :-1]
+    at = np.flatnonzero(differs)
+    of_y, values = np.add.reduceat(labels, at), both.ravel()[at]
+    known = ~np.isnan(values)
+    of_x = np.diff(at, append=both.size) - of_y
+    return values[known], (at // both.shape[1])[known], of_x[known], of_y[known]
+
+
+def _one_sided(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
+    """Yield the gaps between numbers of one database that hold most of the other."""
+    (values, row, of_x, of_y), rows = of, len(entries)
+    on_x, on_y = of_x > 0, of_y > 0
+    turns = (on_x[1:] != on_x[:-1]) | (on_y[1:] != on_y[:-1]) | (row[1:] != row[:-1]) | (on_x & on_y)[1:]
+    start = np.flatnonzero(np.append(np.full(min(1, row.size), True), turns))
+    end = np.append(start[1:], row.size) - 1
+    for new, known, of_new, of_known in ((on_y, on_x, of_y, of_x), (on_x, on_y, of_x, of_y)):
+        held = np.where((new & ~known)[start], np.add.reduceat(of_new, start), 0)
+        totals = [np.maximum(np.bincount(row, counts, rows), 1) for counts in (of_new, of_known)]
+        each, chance = np.log2(1 + totals[1] / totals[0]), np.log2(np.bincount(row, known, rows) + 1)
+        surprise, before = held * each[row[start]] - chance[row[start]], [0] * rows
+        for one in largest(np.where(held >= FEWEST, surprise, -np.inf), 4 * GAPS).tolist():
+            first, last, which = start[one], end[one] + 1, int(row[start[one]])
+            if held[one] < FEWEST:
+                break
+            inside, less = np.repeat(values[first:last], of_new[first:last]), held[one] // TRIMMED
+            low = float(inside[less]) - NEXT if first and row[first - 1] == which else -math.inf
+            high = float(inside[-1 - less]) + NEXT if last < row.size and row[last] == which else math.inf
+            # The laws of entries may be of any kind: of each, the first two come first.
+            yield Gap((before[which] // 2, -float(surprise[one])), low, high, entries[which], fraction)
+            before[which] += 1
+
+
+def _wide(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
+    """Yield the gaps of either database that are far wider than those around, which chance hardly makes."""
+    for seen in of[2:]:
+        values, row = of[0][seen > 0], of[1][seen > 0]
+        first, last = slice(None, 1 - 2 * AROUND), slice(2 * AROUND - 1, None)
+        low, high = values[AROUND - 1 : -AROUND], values[AROUND : 1 - AROUND]
+        around = np.where(row[first] == row[last], values[last] - values[first], np.inf)
+        apart = APART / (2 * AROUND - 2) * (around - (high - low))
+        for one in np.flatnonzero(high - low > WIDE * around).tolist():
+            ends = float(low[one] + apart[one]), float(high[one] - apart[one])
+            yield Gap((0, -float((high - low)[one] / around[one])), *ends, entries[int(row[one])], fraction)
+
+
+def _numbers(outputs: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return the entries of outputs as scores are rounded, NaN where they are no numbers, and their fractions."""
+    flat = outputs.reshape(len(outputs), -1)
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(np.where(is_number(flat), flat, np.nan), np.float64).round(DECIMALS)
+    return numbers, (numbers - np.floor(numbers)).round(DECIMALS)
+
+
+def _inside(gaps: list[Gap], shape: tuple[int, ...]) -> Statistic:
+    """Return the statistic that says which gap holds an entry, the most surprising one if several do."""
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        numbers, place = _numbers(outputs), np.zeros(len(outputs))
+        for number in range(len(gaps), 0, -1):
+            place[gaps[number - 1].holds(numbers)] = 2 * number  # apart: each is a value by itself
+        return place
+
+    words = {0.0: "none"} | {2.0 * number: gap.in_words(shape) for number, gap in enumerate(gaps, 1)}
+    return Statistic("gap that holds an entry", score, labels=words)
+
+
+def _new(wide: list[Gap], x: Floats, y: Floats) -> Statistic:
+    """Return the statistic of how far any entry lies beyond what both databases gave, or in a wide gap."""
+    low, high = np.maximum(x.min(axis=0), y.min(axis=0)), np.minimum(x.max(axis=0), y.max(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = np.fmax(high - low, NEXT)
+    words = ["as seen", *(f"{of:g} spans beyond those seen" for of in SPANS), "in a wide gap"]
+
+    def score(outputs: NDArray[Any]) -> Floats:
+        flat, numbers = outputs.reshape(len(outputs), -1).astype(np.float64), _numbers(outputs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            beyond = np.nan_to_num(np.maximum(flat - high, low - flat) / span).max(axis=1)
+        place = np.searchsorted(SPANS, beyond, side="right")
+        for gap in wide:
+            place[gap.holds(numbers)] = len(words) - 1
+        return np.asarray(2.0 * place)  # apart: each is a value by itself
+
+    return Statistic("how new an entry is", score, labels=dict(zip(range(0, 2 * len(words), 2), words, strict=True)))

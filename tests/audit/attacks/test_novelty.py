@@ -1,0 +1,59 @@
+"""Numbers that only one database gives: in gaps of the other's, of fractions, in any entry; and words new each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audit.attacks.novelty import Novelty
+from audit.claims import PureDP
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from tests.audit.attacks.cases import exploration
+from tests.audit.attacks.rare import NEW, PAIR, of_many
+
+FASTER = {kind: made for kind, made in NEW.items() if "entries" not in kind} | {
+    "gap in one of 6 entries": lambda rate: of_many(6, 4, rate),
+    "gap in any of 12 entries": lambda rate: of_many(12, None, rate),
+}
+
+
+@pytest.mark.parametrize("kind", FASTER)
+def test_what_is_new_among_others_is_found(kind):
+    """Each is found in 20 of 20 at this rate."""
+    result = measure_loss(FASTER[kind](0.1), PAIR, PureDP(1.0), size=4000, rng=1)
+    assert result.verdict == "violated"
+    assert result.attack in ("novelty", "words")
+
+
+def test_the_event_says_where_the_gap_is():
+    result = measure_loss(NEW["interval inside"](0.1), PAIR, PureDP(1.0), size=4000, rng=1)
+    assert result.event.startswith("y if gap that holds an entry in {0.2")
+    assert "< output[0] < 0.2" in result.event
+
+
+def test_of_records_it_names_the_column():
+    rng = np.random.default_rng(5)
+    x, y = ([{"a": value, "b": "yes"} for value in rng.laplace(size=2000).round(6).tolist()] for _ in "xy")
+    for place in rng.choice(2000, 200, replace=False):
+        y[place]["a"] = 0.2 + 0.001 * rng.random()
+    event = measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", rng=3).event
+    assert 'output["a"] < 0.2' in event
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        np.full((200, 2), 7.0),
+        np.full((200, 5), np.inf),
+        np.repeat([[1e300, -1e300]], 200, axis=0),
+        np.random.default_rng(1).integers(0, 2, (200, 30)),
+    ],
+)
+def test_outputs_of_any_kind_are_looked_at(outputs):
+    for statistic in Novelty().candidates(exploration(outputs, outputs)):
+        assert set(statistic(outputs)) <= set(statistic.labels)
+
+
+def test_few_runs_are_not_looked_at():
+    few = np.random.default_rng(2).normal(size=(20, 2))
+    assert not list(Novelty().candidates(exploration(few, few)))
