@@ -144,6 +144,9 @@ def test_tables_of_equal_laws_show_no_row(form):
 def test_other_outputs_are_left_alone():
     rng = np.random.default_rng(7)
     counts = np.arange(40).reshape(10, 4) + rng.laplace(size=(400, 10, 4))
+    pair = NeighborPair.add_record(np.ones((9, 4), int), np.arange(4))
+    with pytest.raises(ValueError, match="must find something to look at"):
+        found(counts, counts, pair=pair)
     for outputs in (counts, counts[:, :, 0], counts[:, None, :, 0], [{"a": 1.0}] * 400, ["a"] * 400):
         assert list(Rows().candidates(exploration(outputs, outputs, "rows"))) == []
 
