@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 SHARE = 1 / 8  # of the selection runs that look at tables which are written down; others were explored before
 KNOWN = 1 / 2  # of the error probability, for the rows that are known: no run has to choose them
-LEAST, LARGER = 32, 1 / 5  # runs that do, unless rows are known, and the largest share that they may be
+LEAST, LARGER = 240, 1 / 5  # runs that do, unless rows are known, and the largest share that they may be
 HELD = 2**21  # values of either database that are looked at
 FEW = 64  # runs of which codes are made anew for each statistic
 LAST: dict[str, Any] = {}  # outputs that were coded last, for the statistics that come next
