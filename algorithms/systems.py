@@ -66,7 +66,7 @@ def sheets() -> list[Sheet]:
     Examples
     --------
     >>> [sheet.name for sheet in sheets()][-2:]
-    ['counts', 'audit']
+    ['topdown', 'counts']
     """
     points = sorted(metadata.entry_points(group="plaudit.sheets"), key=lambda point: point.name)
     own = [named(system.sheet)() for system in systems().values() if system.sheet]

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import settings
 
+from audit.io.temporary import take_left
+
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read by the processes of xdist: each has a core to itself
     os.environ.setdefault(name, "1")
 
@@ -17,7 +19,8 @@ settings.load_profile("plaudit")
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch):
-    """A slow machine adds no lines on progress to what a command says."""
+    """A slow machine adds no lines on progress to what a command says, and the tests before none on their folders."""
+    take_left()
     monkeypatch.setattr("audit.sampling.progress.EVERY", 3600.0)
 
 

@@ -109,10 +109,8 @@ class AuditResult(Reported):
         Events that the same runs counted and that proved less: ``event``, ``attack``, ``counts``, ``basis``, ``notes``,
         and the bound, ``measured``. All events share the error probability.
     rare : float
-        How rare one value, word or failure that only one database gives may be, always the same and in the same place:
-        had it come once in this many runs, the audit would have called it a violation with power 0.8. Values scattered
-        among others, new each time, of another type or in changing places are not meant: they may come oftener unseen.
-        Infinite if no runs could tell, or the event was registered.
+        A value, word or failure that only one database gives, always the same and in the same place, is found with
+        power 0.8 if it comes once in this many runs; others may be missed. Infinite if none is, or none was searched.
     """
 
     mechanism: str

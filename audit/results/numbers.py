@@ -16,6 +16,7 @@ RULES: dict[Rule, str] = {
     "draws areas units resamples entries entries_changed entry starts",
     (int, 1, MOST): "size distance pairs components attempt call",
     (int, 0, math.inf): "seed seed_entropy",
+    (float, 1, MOST): "inflation",
     (float, 0, 1): "confidence share probability false_alarm false_detection",
     (float, 0, MOST): "selection unseen expected shortfalls order lag change percentile multiplier",
     (float, 0, math.inf): "ceiling detectable rare measured seconds epsilon delta rho mu l1_change l2_change",

@@ -89,7 +89,7 @@ def _save_results(folder: Path) -> None:
         made = {
             "count": measure_loss(noisy, pair, claim, size=1000, rng=1, n_jobs=1),
             "early": measure_loss(noisy, pair, claim, size=1000, rng=1, n_jobs=1, stop="early"),
-            "zcdp": measure_loss(noisy, pair, ZCDP(0.5), size=1000, rng=1, n_jobs=1),
+            "zcdp": measure_loss(noisy, pair, ZCDP(0.5), size=2000, rng=1, n_jobs=1),
             "outputs": measure_loss_from_outputs(
                 np.load(folder / "x.npy"), np.load(folder / "y.npy"), claim, relation="add_remove", rng=1
             ),

@@ -21,7 +21,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from audit import cli
-from audit.io.temporary import take_left
 from tests.fuzz import holding
 from tests.fuzz.answers import named_results
 from tests.fuzz.cases import Case
@@ -102,7 +101,6 @@ def settle(folder: Path, spill: Path, files: tuple[int, int]) -> None:
     tempfile.tempdir = os.environ["TMPDIR"] = str(spill)
     os.environ["BROWSER"] = BROWSER
     os.chdir(folder)
-    take_left()  # a new process has looked into no folder yet
     warnings.resetwarnings()
     warnings.simplefilter("default")
     sys.path[:] = [str(folder) if entry == "" else entry for entry in sys.path]

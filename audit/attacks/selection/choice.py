@@ -139,7 +139,10 @@ def _hits(rival: Proposal, tables: Sequence[Table], rating: Rating) -> int:
     entries = [table.runs for table in tables if table.family == "cell" and table.statistic.entry is not None]
     limit, runs = rival.promise + CLEARLY * rival.error, plain.runs
     for hits in np.unique(np.geomspace(LEAST_HITS, max(runs / 2, LEAST_HITS), 64).astype(int)).tolist():
-        if rating.promised(rating.rare(0.75 * hits, runs), replace(plain, stated=None), rare=True)[0] > limit:
+        if (
+            rating.promised(rating.rare(min(0.75 * hits, runs / 2), runs), replace(plain, stated=None), rare=True)[0]
+            > limit
+        ):
             break
     return math.ceil(int(hits) * math.sqrt(runs / min(entries, default=runs)))
 

@@ -112,7 +112,8 @@ def _held_values(x: Floats, y: Floats) -> Iterator[float]:
     places = places.reshape(-1, x.shape[1])
     on_x, on_y = (np.bincount(part.ravel(), minlength=values.size) for part in (places[: len(x)], places[len(x) :]))
     change = np.abs(on_y / len(y) - on_x / len(x)) / np.sqrt(on_x / len(x) ** 2 + on_y / len(y) ** 2)
-    for value in largest(np.where(np.isnan(values), 0.0, change), MOST):
+    change[np.isnan(values)] = 0.0
+    for value in largest(change, MOST):
         by_entry = (places[len(x) :] == value).mean(axis=0) - (places[: len(x)] == value).mean(axis=0)
         if change[value] >= clearly(values.size) and np.abs(by_entry).max() <= SPREAD * np.abs(by_entry.sum()):
             yield float(values[value])

@@ -206,7 +206,7 @@ def test_audits_and_estimates_take_the_same_file(desk, capsys):
 
     whole = written(WHOLE, "whole.json")
     for words, spec, promise in (
-        (("audit", "--epsilon", "1", "--size", "2000", "--seed", "1"), "spec.json", "epsilon 1"),
+        (("audit", "--epsilon", "1", "--size", "4000", "--seed", "1"), "spec.json", "epsilon 1"),
         (("audit", "--size", "6000", "--seed", "1"), whole, "rho 0.5"),
         (("estimate", "--epsilon", "1", "--seed", "1"), "spec.json", "Promise: epsilon 1 (replace one)"),
     ):

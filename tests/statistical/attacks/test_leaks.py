@@ -92,7 +92,7 @@ def audits(leak, seeds, pair=NONE_OR_ONE):
 
     promise, size = (PureDP(0.5), 200_000) if leak in (tail, atoms) else (PureDP(1.0), 20_000)
     return [
-        measure_loss(mechanism, pair, promise, size=size, confidence=SURE, rng=seed) for seed in range(1, seeds + 1)
+        measure_loss(mechanism, pair, promise, size=size, confidence=SURE, rng=seed) for seed in range(2, seeds + 2)
     ]
 
 
