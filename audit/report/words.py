@@ -152,12 +152,12 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
     if result.verdict == "no power":
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
         return [(again, []), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", [])]
-    following, share = result.provenance.get("next", []), excess(result)
-    following = (
-        [following] if isinstance(following, str) else following
-    )  # one, as results have it that were saved before
-    many = " A search tries many, also with one row fewer." if len(following) > 1 else ""
-    advice = [(f"Audit other neighboring databases, too: they may lose more.{many}", following)]
+    saved, share = result.provenance.get("next"), excess(result)
+    commands = saved if isinstance(saved, list) else [saved]  # earlier files have one alone, and forged ones anything
+    commands = [command for command in commands if isinstance(command, str)]
+    searches = any(command.startswith("plaudit search ") for command in commands)
+    many = " A search tries many, also with one row fewer." if searches else ""
+    advice = [(f"Audit other neighboring databases, too: they may lose more.{many}", commands)]
     if "rows" in result.tried:
         advice.append((TABULATE, ["return collections.Counter(map(str, rows))"]))
     if share < HALF:

@@ -70,6 +70,8 @@ def test_words_follow_the_result():
     assert len(actions(unbounded)) == 2  # no promise is large enough
     assert len(actions(unbounded.redact())) == 1  # which has no event to look at
     assert actions(audited(provenance={"next": "plaudit audit a"}))[0][1] == ["plaudit audit a"]  # saved before
+    assert [actions(audited(provenance={"next": forged}))[0][1] for forged in (5, {"a": 1}, [1, ["a"]])] == [[]] * 3
+    assert "A search" not in actions(audited(provenance={"next": ["plaudit audit a", "plaudit audit b"]}))[0][0]
     two = actions(audited(provenance={"next": ["plaudit search a", "plaudit audit a"]}))[0]
     assert (two[1], "also with one row fewer" in two[0]) == (["plaudit search a", "plaudit audit a"], True)
     assert actions(audited(tried=("entries", "rows")))[1][1] == ["return collections.Counter(map(str, rows))"]
