@@ -214,8 +214,8 @@ def limitations() -> str:
         "and from whom, stands in [THREAT_MODEL.md](THREAT_MODEL.md).",
     ]
     for limit in LIMITS:
-        where = f"Shown by [{limit.experiment}](figures/README.md#{limit.experiment})."
-        lines += [f"## {limit.what.rstrip('.')}", f"{limit.why} **What helps:** {limit.helps} {where}"]
+        shown = f"[{limit.experiment}](figures/README.md#{limit.experiment})" if limit.experiment else f"`{limit.test}`"
+        lines += [f"## {limit.what.rstrip('.')}", f"{limit.why} **What helps:** {limit.helps} Shown by {shown}."]
     return "\n\n".join(lines) + "\n"
 
 

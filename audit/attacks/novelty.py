@@ -161,8 +161,8 @@ def _one_sided(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
 
 def _wide(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
     """Yield the gaps of either database that are far wider than those around, which chance hardly makes."""
-    for seen in of[2:]:
-        values, row = of[0][seen > 0], of[1][seen > 0]
+    for times in of[2:]:
+        values, row = of[0][times > 0], of[1][times > 0]
         first, last = slice(None, 1 - 2 * AROUND), slice(2 * AROUND - 1, None)
         low, high = values[AROUND - 1 : -AROUND], values[AROUND : 1 - AROUND]
         around = np.where(row[first] == row[last], values[last] - values[first], np.inf)

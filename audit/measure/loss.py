@@ -80,10 +80,11 @@ def measure_loss(
         An event that you fix before any run: all runs then count.
     size : int
         Runs in all, over both databases, selection included. Further runs, 832 at most and often a tenth as many,
-        only show what outputs are and whether runs are independent. If calls differ from each other as they do in 1 of
-        100 audits of independent runs, 2.5 times as many runs as count are made to tell, and a note says so. Before a
-        violation that rests on an event which hardly ever guesses wrong, a few new processes see `y` first and make 50
-        runs or so on either database.
+        only show what outputs are and whether runs are independent. There are a few hundred calls more if a call for
+        several runs raises an exception. If calls differ from each other as they do in 1 of 100 audits of independent
+        runs, 2.5 times as many runs as count are made to tell, and a note says so. Before a violation that rests on an
+        event which hardly ever guesses wrong, a few new processes see `y` first and make 50 runs or so on either
+        database.
     selection : float
         Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers.
     confidence : float

@@ -10,12 +10,13 @@ __all__ = ["LIMITS", "Limit"]
 
 
 class Limit(NamedTuple):
-    """What does not follow from an audit, why, what helps, and the experiment in ``figures/`` that shows it."""
+    """What does not follow from an audit, why, what helps, and the experiment or test that shows it."""
 
     what: str
     why: str
     helps: str
-    experiment: str
+    experiment: str = ""
+    test: str = ""
 
 
 _file = resources.files("audit.report") / "templates" / "limits.toml"

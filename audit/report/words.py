@@ -153,9 +153,9 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
         return [(again, []), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", [])]
     saved, share = result.provenance.get("next"), excess(result)
-    commands = saved if isinstance(saved, list) else [saved]  # earlier files have one alone, and forged ones anything
-    commands = [command for command in commands if isinstance(command, str)]
-    searches = any(command.startswith("plaudit search ") for command in commands)
+    several = saved if isinstance(saved, list) else [saved]  # earlier files have one, forged ones anything
+    commands = [command for command in several if isinstance(command, str)]
+    searches = any(one.startswith("plaudit search ") for one in commands)
     many = " A search tries many, also with one row fewer." if searches else ""
     advice = [(f"Audit other neighboring databases, too: they may lose more.{many}", commands)]
     if "rows" in result.tried:

@@ -111,7 +111,9 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
         if says_the_same(read):
             assert change.keys() <= {"counts"}  # a bound of 0 stays 0
             continue
-        with pytest.raises(ValueError, match=r"must follow from the counts|regions must be those|must be that of the event"):
+        with pytest.raises(
+            ValueError, match=r"must follow from the counts|regions must be those|must be that of the event"
+        ):
             verify_result(read)
 
 
