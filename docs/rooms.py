@@ -86,7 +86,7 @@ def floors(graph: Graph) -> list[list[str]]:
         levels[height[room]].append(room)
     place: dict[str, float] = {}
     for level in levels:
-        near = {room: sum(place[t] for t in graph[room]) / max(1, len(graph[room])) for room in level}
+        near = {room: math.fsum(place[t] for t in graph[room]) / max(1, len(graph[room])) for room in level}
         for number, room in enumerate(sorted(level, key=lambda room: (near[room], room))):
             place[room] = (number + 0.5) / len(level)
         level.sort(key=place.__getitem__)
