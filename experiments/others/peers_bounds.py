@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
-import pkgutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -23,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-PACKAGES = ("jax-privacy", "privacy-estimates", "dp-accounting", "binomialdpy")
+PACKAGES = ("jax-privacy", "privacy-estimates", "dp-accounting")
 RAW = "jax-privacy, raw counts"
 BOUND, ESTIMATE = "bound", "estimate"  # what its own documentation calls a guarantee, and what it does not
 THRESHOLDS = 200  # among which one is chosen where an auditor leaves that to its user
@@ -153,41 +151,12 @@ def converted(bound: Bound) -> Bound:
     return mu
 
 
-def besides(asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield what else the packages offer, with what asks for it: the answers are kept as they are, errors too."""
-    import privacy_estimates as package
-
-    sides = np.sort(asked.x), np.sort(asked.y)
-    rates = errors(package, *sides, 1.0)
-    for method in ("joint-beta", "joint-dirichlet"):
-        yield f"privacy-estimates, {method}", partial(package.compute_eps_lo, rates, asked.delta, asked.error, method)
-
-    def lower() -> float:
-        """Ask for the logit of a lower limit of how often a guess is right, released with noise of epsilon 1."""
-        from binomialdpy import ci
-
-        rng, guesses = np.random.default_rng(asked.seed), len(asked.x) + len(asked.y)
-        noise = np.subtract(*rng.geometric(1 - math.exp(-1), 2)) + rng.uniform(-0.5, 0.5)
-        limit = ci.lower(asked.error, [rates.TP + rates.TN + noise], guesses, math.exp(-1), 0)[0]
-        return math.log(limit / (1 - limit))
-
-    def modules() -> int:
-        import dp_accounting  # type: ignore[import-untyped]
-
-        names = [module.name for module in pkgutil.walk_packages(dp_accounting.__path__, "dp_accounting.")]
-        return sum("audit" in name for name in names)
-
-    yield "binomialdpy, lower limit", lower
-    yield "dp-accounting, modules that audit", modules
-
-
 def answers(folder: Path) -> dict[str, Any]:
     """Return what every auditor says of every file of outputs in a folder."""
     path = folder / "asked.json"
     if not path.exists():
         raise SystemExit(f"peers: error: {path} must be there: run `make peers`")
     question = json.loads(path.read_text(encoding="utf-8"))
-    with_besides = question.pop("besides")
     asked = partial(Asked, **question)
     named = auditors(question["parameter"], question["threshold"] is not None)
     rows: dict[str, Any] = {name: {"kind": kind, "values": [], "seconds": []} for name, (kind, _) in named.items()}
@@ -202,15 +171,7 @@ def answers(folder: Path) -> dict[str, Any]:
             begun = time.process_time()
             rows[name]["values"].append(bound(audit))
             rows[name]["seconds"].append(time.process_time() - begun)
-    entries = []
-    for what, ask in besides(asked(seed=0, **loaded(files[0]))) if with_besides else ():
-        begun = time.process_time()
-        try:
-            answer: Any = float(ask())
-        except Exception as error:  # which one is the answer
-            answer = f"{type(error).__name__}: {error}"
-        entries.append({"what": what, "answer": answer, "seconds": time.process_time() - begun})
-    return {"versions": {name: version(name) for name in PACKAGES}, "rows": rows, "besides": entries}
+    return {"versions": {name: version(name) for name in PACKAGES}, "rows": rows}
 
 
 def loaded(path: Path) -> dict[str, Any]:

@@ -132,7 +132,6 @@ SPOILED = {
     "one_run": lambda n: n["rows"][3].update(one_run=[0.101] * 10),
     "claims_compared": lambda n: n["rho"].update(converted=[0.49] * 20),
     "known_bugs": lambda n: n["rows"][0]["audits"][0].update(verdict="not refuted"),
-    "scoreboard": lambda n: first(n["rows"], name="SVT5")["audits"][0].update(witness=None),
     "coverage": lambda n: n["rows"][0].update(misses=78),
     "power": lambda n: n["curves"][0]["lower_bound"][1].append(1.01),
     "phsafe_table10": lambda n: n["rows"][0].update(unbounded="0.002604"),
@@ -156,7 +155,7 @@ SPOILED = {
     "published_tables": lambda n: [row.update(lower_bound=1.1 * row["epsilon"]) for row in n["audits"]],
     "replayed": lambda n: first(n["systems"][0]["queries"], name="PH3 state_A-G").update(l2=1e6),
     "libraries": lambda n: first(n["rows"], mechanism="Snapping")["audits"]["everything"].update(verdict="violated"),
-    "peers": lambda n: n["rows"][1]["auditors"]["plaudit"].update(values=[1.01] * 20),
+    "other_auditors": lambda n: n["rows"][1]["auditors"]["plaudit"].update(values=[1.01] * 20),
     "seeds_audited": lambda n: n["rows"][0].update(exact=1.001 * n["rows"][0]["exact"]),
     "ways_of_asking": lambda n: n["known_rho"][0].update(median_of_20=1.11 * n["known_rho"][0]["rho"]),
 }
@@ -247,7 +246,7 @@ SAVED = (FIGURES / "neighbor_relation.json").read_text()
 )
 def test_refusals_are_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, text, arguments, words):
     monkeypatch.setattr("experiments.others.libraries.OUTPUTS", tmp_path / "none")
-    monkeypatch.setattr("experiments.others.peers.PYTHON", tmp_path / "none")
+    monkeypatch.setattr("experiments.others.auditors.PYTHON", tmp_path / "none")
     monkeypatch.setattr("experiments.bounds.one_run.run", lambda **_: pytest.fail("it ran"))
     monkeypatch.chdir(tmp_path)
     Path("neighbor_relation.json").write_text(text)

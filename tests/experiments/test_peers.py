@@ -10,7 +10,7 @@ import pytest
 
 from experiments.__main__ import FIGURES
 from experiments.experiment import load_part
-from experiments.others import peers, peers_bounds, peers_cases
+from experiments.others import auditors, peers_bounds
 from tests.helpers import refuses
 
 HOME = Path(__file__).parent.parent.parent
@@ -24,7 +24,6 @@ peers_bounds.PACKAGES = ("numpy",)
 peers_bounds.auditors = lambda parameter, one_run: {{
     f"fake of {{parameter}}": ("bound", lambda asked: asked.y.mean() - asked.x.mean() + asked.seed - asked.error)
 }}
-peers_bounds.besides = lambda asked: [("works", lambda: 2), ("fails", lambda: 1 / 0)]
 place = Path(sys.argv[1])
 (place / "bounds.json").write_text(json.dumps(peers_bounds.answers(place)))
 """
@@ -35,32 +34,29 @@ def left_outputs(folder):
         np.savez(folder / f"{number:04}.npz", x=np.zeros(4), y=np.full(4, 10.0))
 
 
-@pytest.mark.parametrize("besides", [True, False])
-def test_a_peer_reads_outputs_and_writes_bounds(tmp_path, besides):
+def test_a_peer_reads_outputs_and_writes_bounds(tmp_path):
     left_outputs(tmp_path)
     (tmp_path / "fake.py").write_text(FAKE)
-    answer = peers.ask(tmp_path, QUESTION | {"besides": besides}, Path(sys.executable), tmp_path / "fake.py")
+    answer = auditors.ask(tmp_path, QUESTION, Path(sys.executable), tmp_path / "fake.py")
     row = answer["rows"]["fake of mu"]
     assert row["kind"] == "bound"
     assert row["values"] == pytest.approx([9.95, 10.95])  # the seed of an audit is its number
     assert len(row["seconds"]) == 2
     assert answer["versions"] == {"numpy": np.__version__}
-    answers = {one["what"]: one["answer"] for one in answer["besides"]}
-    assert answers == ({"works": 2.0, "fails": "ZeroDivisionError: division by zero"} if besides else {})
 
 
 def test_a_folder_without_question_or_outputs_is_refused_in_one_line(tmp_path):
     question = tmp_path / "asked.json"
     refuses(SystemExit, f"peers: error: {question} must be there: run `make peers`", peers_bounds.answers, tmp_path)
-    question.write_text(json.dumps(QUESTION | {"besides": False}))
+    question.write_text(json.dumps(QUESTION))
     refuses(SystemExit, f"peers: error: {tmp_path} must hold outputs: run `make peers`", peers_bounds.answers, tmp_path)
 
 
-@pytest.mark.parametrize("row", load_part("peers", FIGURES)["rows"], ids=lambda row: row["name"])
+@pytest.mark.parametrize("row", load_part("other_auditors", FIGURES)["rows"], ids=lambda row: row["name"])
 def test_those_who_were_asked_are_asked_again(row):
-    kinds = {name: entry["kind"] for name, entry in row["auditors"].items() if not peers.is_ours(name)}
-    auditors = peers_bounds.auditors(row["parameter"], row["one_run"])
-    assert [(name, kind) for name, (kind, _) in auditors.items()] == list(kinds.items())
+    kinds = {name: entry["kind"] for name, entry in row["auditors"].items() if name != auditors.OURS}
+    asked = peers_bounds.auditors(row["parameter"], row["one_run"])
+    assert [(name, kind) for name, (kind, _) in asked.items()] == list(kinds.items())
 
 
 def test_peers_that_fail_say_why_in_one_line(tmp_path):
@@ -68,7 +64,7 @@ def test_peers_that_fail_say_why_in_one_line(tmp_path):
     (tmp_path / "bad.py").write_text("print('much')\nimport no_such_auditor")
     words = "peers must answer, and ended with exit code 1: ModuleNotFoundError: No module named 'no_such_auditor'; "
     python, script = Path(sys.executable), tmp_path / "bad.py"
-    refuses(RuntimeError, words + "run `make peers`", peers.ask, tmp_path, QUESTION, python, script)
+    refuses(RuntimeError, words + "run `make peers`", auditors.ask, tmp_path, QUESTION, python, script)
 
 
 PACKAGE = SimpleNamespace(
@@ -93,13 +89,10 @@ def test_a_bound_of_nothing_is_a_mu_of_nothing(monkeypatch):
 
 
 def test_peers_see_the_scores_that_ours_sees():
-    case = peers_cases.CASES[5]
-    found = peers_cases.one_run(case, np.random.SeedSequence(1))
-    assert case.one_run
+    case = auditors.CASES[5]
+    x, y, bound, seconds = auditors.one_run(case, np.random.SeedSequence(1))
     assert case.asked()["threshold"] == 3
-    assert len(found.x) + len(found.y) == peers_cases.CANARIES
-    assert [round(float(side.mean()), 1) for side in (found.x, found.y)] == [0, 1]
-    [(ours, (bound, seconds))] = found.bounds.items()
-    assert ours == "plaudit"
+    assert len(x) + len(y) == auditors.CANARIES
+    assert [round(float(side.mean()), 1) for side in (x, y)] == [0, 1]
     assert 0.7 < bound < 1
     assert seconds > 0
