@@ -65,7 +65,6 @@ MODULES = {
             f"audit.bounds.{name}"
             for name in ("game", "rectangle", "limits", "gaussian", "renyi", "anytime", "one_run")
         ),
-        "audit.bounds.discrete_gaussian",
     ),
     "Systems and noise": (
         *(f"algorithms.{name}" for name in ("flaxman", "topdown", "phsafe", "ons", "bottom_up", "nist", "noise")),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction
-from audit.bounds.limits import check_confidence, checked_counts, clopper_pearson_lower, clopper_pearson_upper
+from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
 
-__all__ = ["delta_lower", "rectangle", "score_lower", "two_sample_lower"]
+__all__ = ["delta_lower", "rectangle", "two_sample_lower"]
 
 Floats = NDArray[np.float64]
 
@@ -157,66 +154,3 @@ def delta_lower(
     low, high = rectangle(events_y, runs_y, events_x, runs_x, confidence=confidence)
     with np.errstate(over="ignore"):  # to infinity, where the bound is 0
         return np.asarray(np.maximum(0.0, low - np.exp(levels) * high))
-
-
-def score_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float) -> float:
-    """Asymptotic lower bound on the loss of one event: the score test of the ratio of two probabilities.
-
-    Parameters
-    ----------
-    events_y, runs_y, events_x, runs_x : int
-        As in `two_sample_lower`; at least one run each.
-    confidence : float
-        One-sided coverage, in (0, 1), reached as runs grow.
-
-    Returns
-    -------
-    float
-        In nats, 0 or more.
-
-    Raises
-    ------
-    ValueError
-        If events are not between 0 and runs, there are no runs, or `confidence` is out of range.
-
-    Notes
-    -----
-    Guarantee: asymptotic only. It is here to compare sizes, and never becomes a verdict.
-    Units: nats.
-
-    References
-    ----------
-    .. [1] Koopman, "Confidence Intervals for the Ratio of Two Binomial Proportions", 1984.
-    .. [2] Farrington and Manning, "Test statistics and sample size formulae for comparative binomial trials", 1990.
-
-    Examples
-    --------
-    >>> round(score_lower(600, 1000, 400, 1000, confidence=0.95), 6)
-    0.329403
-    """
-    checked_counts(events_y, runs_y), checked_counts(events_x, runs_x)
-    check_confidence(confidence)
-    if min(runs_y, runs_x) < 1:
-        raise ValueError(f"runs must be at least 1 on each database, got {runs_y} and {runs_x}")
-    rate_y, rate_x = events_y / runs_y, events_x / runs_x
-    quantile = scipy.stats.norm.ppf(confidence)
-
-    def excess(loss: float) -> float:
-        ratio = math.exp(loss)
-        # Maximum likelihood under rate_y = ratio * rate_x solves a quadratic in rate_x.
-        a = (runs_x + runs_y) * ratio
-        b = -(ratio * (runs_y + events_x) + runs_x + events_y)
-        fitted_x = (-b - math.sqrt(max(0.0, b * b - 4 * a * (events_x + events_y)))) / (2 * a)
-        fitted_y = min(1.0, ratio * fitted_x)
-        variance = fitted_y * (1 - fitted_y) / runs_y + ratio**2 * fitted_x * (1 - fitted_x) / runs_x
-        difference = rate_y - ratio * rate_x
-        return float(difference - quantile * math.sqrt(variance))
-
-    if rate_y <= rate_x or excess(0.0) <= 0:
-        return 0.0
-    top = 1.0
-    while excess(top) > 0:
-        top *= 2
-        if top > 64:
-            return math.inf
-    return float(scipy.optimize.brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import binom, binomtest, multinomial, norm
 
@@ -16,7 +15,7 @@ from audit.bounds.game import approx_game_lower, guessing_game_lower, variation_
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
 from audit.bounds.one_run import one_run_p_value
-from audit.bounds.rectangle import delta_lower, rectangle, score_lower, two_sample_lower
+from audit.bounds.rectangle import delta_lower, rectangle, two_sample_lower
 from audit.claims import ApproxDP
 from tests.audit.audits import at_the_boundary
 from tests.helpers import counts
@@ -58,7 +57,6 @@ def literal_approx(correct, guesses, runs, delta, alpha, distance):
 def test_reference_figures():
     seen = (600, 1000, 400, 1000)
     assert float(two_sample_lower(*seen, confidence=0.95)) == pytest.approx(0.277276706, abs=1e-8)
-    assert score_lower(*seen, confidence=0.95) == pytest.approx(0.329402502, abs=1e-6)
     assert float(delta_lower(0.0, *seen, confidence=0.95)) == pytest.approx(0.137756892, abs=1e-8)
     assert float(gaussian_lower(692, 1000, 309, 1000, confidence=0.95)) == pytest.approx(0.834980955, abs=1e-8)
     assert float(guessing_game_lower(800, 1000, confidence=0.95)) == pytest.approx(1.254330359, abs=1e-8)
@@ -136,27 +134,6 @@ def test_total_variation_is_two_limits_apart(right, wrong, runs, confidence):
     for named in (1, 2):
         ours = variation_game_lower(right, right + wrong, runs, named=named, confidence=confidence)
         assert float(ours) == pytest.approx(min(1.0, max(0.0, low - high, 2 * low - 1) * 2 / named), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    "seen", [(600, 1000, 400, 1000), (30, 40, 5, 60), (9, 10, 0, 10), (10, 10, 1, 10), (300, 500, 210, 400)]
-)
-def test_the_score_bound_is_the_root_of_the_score_statistic(seen):
-    """The restricted likelihood is maximized numerically instead of by its quadratic."""
-    a, n, b, m = seen
-    bound = score_lower(*seen, confidence=0.95)
-    ratio = math.exp(bound)
-
-    def minus_log_likelihood(q):
-        p = ratio * q
-        return -(a * math.log(p) + (n - a) * math.log1p(-p) + (b * math.log(q) if b else 0) + (m - b) * math.log1p(-q))
-
-    q = minimize_scalar(
-        minus_log_likelihood, bounds=(1e-12, (1 - 1e-12) / ratio), method="bounded", options={"xatol": 1e-12}
-    ).x
-    p = min(1.0, ratio * q)
-    deviation = math.sqrt(p * (1 - p) / n + ratio**2 * q * (1 - q) / m)
-    assert (a / n - ratio * b / m) / deviation == pytest.approx(norm.ppf(0.95), abs=1e-4)
 
 
 # Coverage, exact
@@ -267,6 +244,3 @@ def test_nothing_seen_shows_nothing_and_little_seen_shows_something_finite():
     assert one_run_p_value(10, 10, math.inf) == 1
     assert 10 < two_sample_lower(10**6, 10**6, 0, 600_000, confidence=0.95) < 13
     assert 12 < guessing_game_lower(600_000, 600_000, confidence=0.95) < 13
-    assert score_lower(5, 10, 5, 10, confidence=0.95) == 0
-    assert score_lower(51, 100, 49, 100, confidence=0.95) == 0
-    assert score_lower(3, 10, 0, 10, confidence=0.5) == math.inf  # even odds: the point estimate itself

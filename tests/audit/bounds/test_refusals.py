@@ -8,16 +8,15 @@ from functools import partial
 import pytest
 
 from audit.bounds.anytime import anytime_game_lower, look_confidence
-from audit.bounds.discrete_gaussian import discrete_gaussian_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
 from audit.bounds.one_run import one_run_p_value
-from audit.bounds.rectangle import delta_lower, rectangle, score_lower, two_sample_lower
+from audit.bounds.rectangle import delta_lower, rectangle, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 
 OF_ONE_RATE = (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower)
-OF_TWO_RATES = (two_sample_lower, score_lower, gaussian_lower, rectangle, renyi_event_lower, discrete_gaussian_lower)
+OF_TWO_RATES = (two_sample_lower, gaussian_lower, rectangle, renyi_event_lower)
 approx, anytime = partial(approx_game_lower, confidence=0.9), partial(anytime_game_lower, confidence=0.9)
 
 
@@ -84,13 +83,7 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
         (lambda delta: anytime(1, 1, 2, delta=delta), *DELTA),
         (lambda distance: approx(1, 2, 3, delta=0.1, distance=distance), *DISTANCE),
         (lambda distance: anytime(1, 1, 2, distance=distance), *DISTANCE),
-        (lambda distance: discrete_gaussian_lower(1, 2, 1, 2, confidence=0.9, distance=distance), *DISTANCE),
         (lambda canaries: one_run_p_value(1, 5, 1.0, canaries=canaries), (4,), "canaries must be at least the guesses"),
-        (
-            lambda seen: score_lower(*seen, confidence=0.9),
-            ((0, 0, 1, 2), (1, 2, 0, 0)),
-            "runs must be at least 1 on each",
-        ),
         (lambda seen: anytime(*seen), UNORDERED, "correct and wrong guesses must be 0 or more and no more than runs"),
         (lambda guesses: anytime(1, 1, 2, expected=(guesses, 0.6)), (0, math.inf, math.nan), EXPECTED),
         (lambda accuracy: anytime(1, 1, 2, expected=(10, accuracy)), (0.4, 1.0, math.nan), EXPECTED),
