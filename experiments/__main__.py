@@ -25,7 +25,7 @@ SYSTEMS = FIGURES.parent / "docs" / "explanation" / "systems.md"
 PAPERS = FIGURES.parent / "docs" / "papers.md"
 LIMITATIONS = FIGURES.parent / "LIMITATIONS.md"
 TABLE_BEGINS, TABLE_ENDS = (
-    f"<!-- ways_of_asking {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
+    f"<!-- all_systems {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
 )
 
 PAGE = Kind("a page of experiments", b"<!-- python -m experiments ", b" writes this page: edits are lost -->")
@@ -193,10 +193,10 @@ def _write_page(folder: Path) -> None:
     lines += ["## What everybody should know", "\n".join(first)] if first else []
     write_atomically(folder / "README.md", "\n\n".join([*lines, *rest]) + "\n", PAGE)
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
-        from experiments.systems import ways_of_asking  # it imports every system
+        from experiments.systems import all_systems  # it imports every system
 
-        numbers = load_part("ways_of_asking", folder)
-        for page, table in ((README, ways_of_asking.short_table), (SYSTEMS, find_part("ways_of_asking").table)):
+        numbers = load_part("all_systems", folder)
+        for page, table in ((README, all_systems.short_table), (SYSTEMS, find_part("all_systems").table)):
             before, _, text = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
             _, _, after = text.partition(TABLE_ENDS)
             write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}", WITH_TABLE)

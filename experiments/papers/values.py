@@ -39,7 +39,7 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
     return {
         "moved": {"GDPC": moved["exact"] / moved["epsilon"], "RDPC": joint_witness.facts(n["joint_witness"])["lost"]},
         "notebook": {parts: parts * NotebookGDPC(direct.EPSILON / parts).spent for parts in (1, 4)},
-        "exact": {row["system"]: float(row["exact"]) for row in n["seeds_audited"]["rows"]},
+        "exact": {row["system"]: float(row["exact"]) for row in n["all_systems"]["rows"]},
         "one_person": {
             "runs": opened(one_person["GDPC"]).size,
             "bounds": ", ".join(down(share(audit)) for audit in one_person.values()),

@@ -1,4 +1,4 @@
-"""Systems that are asked in every way: at which sizes, on whom, and whose errors; and what they lose exactly."""
+"""The systems of the five papers, and TopDown: at which sizes they are audited, on whom, and what they lose exactly."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.bottom_up import BottomUp
+from algorithms.bugs.systems.nist import DomainFromData
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
@@ -21,10 +22,12 @@ from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.population import load
+from algorithms.systems import systems
 from algorithms.topdown import preset
-from audit import ApproxDP, GaussianDP, NeighborPair
+from audit import ApproxDP, GaussianDP, NeighborPair, PureDP
 from experiments.audits import exact_law, largest_loss
 from experiments.nist import synthesis as nist_synthesis
+from experiments.ons import zeros as ons_zeros
 
 EPSILON, RHO = 1.0, 0.5
 SIZE = 200_000  # runs of an audit
@@ -43,7 +46,7 @@ class Subject:
     errors: Any = None  # None: the mechanism audited
     where: NeighborPair | None = None  # of the errors; None: the same pair
     data: Any = None  # on which the errors are made; None: the first database of that pair
-    silent: dict[str, str] = field(default_factory=dict)  # ways that cannot see, and why
+    silent: dict[str, str] = field(default_factory=dict)  # estimates that cannot be made, and why
 
     @property
     def claim(self) -> Any:
@@ -155,4 +158,36 @@ SYSTEMS: dict[str, Callable[[], Subject]] = {  # `systems.toml` says on whom eac
     "ONS, synthetic people": ons_people,
     "NistDp3, histograms": nist,
     "NistDp3, rows": partial(nist, rows=True),
+}
+
+
+def zeros_kept() -> Subject:
+    """Return the pilot's people without noise on zeros: whoever appears in a cell is there."""
+    pilot = OnsTopDown(ons_zeros.FEW.tree, ons_zeros.FEW.schema, EPSILON, perturb_zeros=False)
+    return Subject(pilot, few_deaths(ons_zeros.ALONE), promise=PureDP(EPSILON), measured=pilot.stage("measurements"))
+
+
+def few_deaths(cell: tuple[int, int]) -> NeighborPair:
+    return NeighborPair.add_people(ons_zeros.FEW.histogram, cell)
+
+
+def classical_gaussian() -> Subject:
+    mechanism = systems()["bug-ons-classical-gaussian"].mechanism()
+    return Subject(mechanism, few_deaths(ons_zeros.AMONG), size=8_000_000)
+
+
+def inverse_cdf() -> Subject:
+    return Subject(BottomUp(EPSILON, noise="inverse_cdf"), NeighborPair.add_people([50, 3, 12, 41, 7, 0, 28, 16, 5], 0))
+
+
+def domain_from_data() -> Subject:
+    mechanism = DomainFromData(nist_synthesis.mechanism(), nist_synthesis.OBSERVED)
+    return Subject(mechanism, nist_synthesis.from_another_state(), size=500)
+
+
+VARIANTS = {  # which break the promise, with the places of their random streams
+    "ONS, top-down, zeros kept": (zeros_kept, 7),
+    "ONS, Gaussian, inferred scale": (classical_gaussian, 8),
+    "bottom-up, inverse CDF": (inverse_cdf, 10),
+    "NistDp3, domain from data": (domain_from_data, 12),
 }

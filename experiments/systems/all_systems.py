@@ -1,4 +1,4 @@
-"""Every system by every way of asking: its promise, its exact loss, a lower bound from runs, and estimates."""
+"""Every system: its promise, its exact loss, a lower bound from runs, and estimates; and variants that break it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.noise import DiscreteGaussian, Gaussian
-from audit import measure_loss, residual_loss
+from algorithms.ons.laws import PILOT_DELTA
+from audit import ApproxDP, measure_loss, residual_loss
 from audit.claims import claim_from_dict
 from audit.estimates.running import estimate_loss
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY
 from experiments.audits import event_class, kept, none_above, run_all
-from experiments.drawing import bar, bare_rows, beside, foot, keys, line_key, name_rows, page, promise
+from experiments.drawing import WITNESS, bare_rows, beside, foot, keys, line_key, losses, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, load_data, near
-from experiments.systems.subjects import SYSTEMS, Subject
+from experiments.ons import unchanged as ons_unchanged
+from experiments.systems.subjects import SYSTEMS, VARIANTS, Subject
 
-ABOUT = load_data("systems/systems.toml")["asked"]
+ABOUT = load_data("systems/systems.toml")
 MOST_DIRECT, LEAST_DIRECT = 20_000, 1_000  # runs of a direct estimate, over both databases: a tenth of the audit's
 LEVEL = 0.95  # of estimates' intervals
 WAYS = {"direct": "direct", "lag_tail": "lag tail", "kde": "KDE", "histogram": "histogram", "slope": "slope"}
@@ -31,42 +33,53 @@ KNOWN_RHO, RESIDUALS, SIMULATIONS, MEDIANS = (0.05, 0.5, 2.0), 1_000, 200, 20
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Ask thirteen systems in every way, and the slope 200 times of each known rho (quick: two, and 20 times)."""
+    """Audit thirteen systems and four variants, and estimate losses and known rhos (quick: two, 20 times)."""
     known = list(SYSTEMS)
     subjects = [known[0], known[6]] if quick else known
     simulations = MEDIANS if quick else SIMULATIONS
     own, calibrated = np.random.SeedSequence(seed).spawn(2)
-    streams = own.spawn(len(known))
-    tasks = [delayed(_row)(name, streams[known.index(name)], quick) for name in subjects]
+    streams = dict(zip(known, own.spawn(len(known)), strict=True))
+    tasks = [delayed(_row)(name, streams[name], quick) for name in subjects]
+    for name, (_, place) in () if quick else VARIANTS.items():
+        tasks.append(delayed(_audited)(name, np.random.SeedSequence(seed, spawn_key=(place, 0)), quick))
+    audits = len(tasks)
     tasks += [
         delayed(_calibrated)(rho, whole, simulations, stream)
-        for rho, streams in zip(KNOWN_RHO, (stream.spawn(2) for stream in calibrated.spawn(3)), strict=True)
-        for whole, stream in zip((True, False), streams, strict=True)
+        for rho, streams_of_rho in zip(KNOWN_RHO, (stream.spawn(2) for stream in calibrated.spawn(3)), strict=True)
+        for whole, stream in zip((True, False), streams_of_rho, strict=True)
     ]
-    rows = run_all(tasks, jobs, "ways of asking", unit="systems")
-    return {"rows": rows[: len(subjects)], "known_rho": rows[len(subjects) :], "confidence": CONFIDENCE, "level": LEVEL}
+    rows = run_all(tasks, jobs, "all systems", unit="systems")
+    return {"rows": rows[:audits], "known_rho": rows[audits:], "confidence": CONFIDENCE, "level": LEVEL}
+
+
+def _subject(name: str) -> Subject:
+    return SYSTEMS[name]() if name in SYSTEMS else VARIANTS[name][0]()
+
+
+def _audited(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, Any]:
+    subject = _subject(name)
+    size = subject.size // (40 if quick else 1)
+    options: dict[str, Any] = {"size": size, "confidence": CONFIDENCE, "rng": stream}
+    result = measure_loss(subject.mechanism, subject.pair, subject.claim, **options)
+    return {
+        "system": name,
+        "promise": subject.claim.to_dict(),
+        "pair": subject.pair.label,
+        "exact": plain_number(subject.exact()),
+        "audit": {"size": size, "class": event_class(result.event), **kept(result)},
+        "ways": {},
+    }
 
 
 def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, Any]:
-    subject = SYSTEMS[name]()
-    claim, pair = subject.claim, subject.pair
     audits, estimates = stream.spawn(2)
-    size = subject.size // (40 if quick else 1)
-    result = measure_loss(subject.mechanism, pair, claim, size=size, confidence=CONFIDENCE, rng=audits)
-    of_rho = claim.parameter == "rho"
-    ways = {}
+    row, subject = _audited(name, audits, quick), _subject(name)
+    of_rho = subject.claim.parameter == "rho"
     for method, own in zip(WAYS, estimates.spawn(len(WAYS)), strict=True):
         foreign = "" if of_rho == (method == "slope") else NO_LIMIT if of_rho else NO_RHO
         why = subject.silent.get(method) or foreign
-        ways[method] = {"why": why} if why else _estimated(subject, method, own)
-    return {
-        "system": name,
-        "promise": claim.to_dict(),
-        "pair": pair.label,
-        "exact": plain_number(subject.exact()),
-        "audit": {"size": size, "class": event_class(result.event), **kept(result)},
-        "ways": ways,
-    }
+        row["ways"][method] = {"why": why} if why else _estimated(subject, method, own)
+    return row
 
 
 def _estimated(subject: Subject, method: str, stream: np.random.SeedSequence) -> dict[str, Any]:
@@ -108,7 +121,12 @@ def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         exact, system, verdict = float(row["exact"]), row["system"], row["audit"]["verdict"]
         yield none_above(system, [row["audit"]], exact)
+        if system in VARIANTS:
+            yield Check(f"{system}: {verdict}, expected violated", verdict == "violated")
+            yield Check(f"{system}: exact loss {exact:.4g} beyond the promise", exact > _promised(row))
+            continue
         yield Check(f"{system}: {verdict}, expected no violation", verdict != "violated")
+        yield between(f"{system}: exact loss / promise", exact / _promised(row), 0, 1 + 1e-9)
         values = {way: estimate["value"] for way, estimate in row["ways"].items() if "value" in estimate}
         known = all("value" in estimate or estimate.get("why") for estimate in row["ways"].values())
         yield Check(f"{system}: every way has a number or a reason", known)
@@ -124,6 +142,10 @@ def check(numbers: Numbers) -> Checks:
             yield between(f"{words}, intervals that cover", known["covered"] / SIMULATIONS, 0.85, 0.99)
 
 
+def _promised(row: dict[str, Any]) -> float:
+    return claim_from_dict(row["promise"]).budget
+
+
 TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "NistDp3, rows")
 
 
@@ -132,29 +154,36 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         row["ways"][way]["value"] / float(row["exact"])
         for row in numbers["rows"]
         for way in ("lag_tail", "slope")
-        if row["system"] not in TIED and "value" in row["ways"][way]
+        if row["system"] not in (*TIED, *VARIANTS) and "value" in row["ways"][way]
     ]
+    detected, fine = ([row["audit"] for row in numbers["rows"] if (row["system"] in VARIANTS) == bad] for bad in (1, 0))
+    after = [ons_unchanged.deltas(epsilon)["after"] for epsilon in ons_unchanged.EPSILONS]
+    deltas = {"delta": PILOT_DELTA, "least": min(after), "most": max(after)}  # after rounding, which the pilot applies
     rows: list[tuple[str, ...]] = []
     reasons: list[str] = []
     for row in numbers["rows"]:
         audit = row["audit"]
         *cells, bound = promised_and_lost(row)
+        witness = "" if audit["witness"] is None else ", a witness"
         cells.append(f"{bound} ({audit['class']}, {audit['size']:,})")
-        shown, slope = {way: row["ways"][way] for way in WAYS if way != "slope"}, row["ways"]["slope"]
-        if "value" in slope:  # only Gaussian noise has one, and no lag tail
-            shown["lag_tail"] = slope
+        cells.append(f"{audit['verdict']}{witness}")
+        shown = {way: row["ways"].get(way) for way in WAYS if way != "slope"}
+        if "value" in row["ways"].get("slope", ()):  # only Gaussian noise has one, and no lag tail
+            shown["lag_tail"] = row["ways"]["slope"]
         for estimate in shown.values():
-            if "why" in estimate and estimate["why"] not in reasons:
-                reasons.append(estimate["why"])
-            cells.append(
-                f"({chr(97 + reasons.index(estimate['why']))})"
-                if "why" in estimate
-                else f"{estimate['value']:.3g} [{estimate['low']:.3g}, {estimate['high']:.3g}]"
-            )
-        rows.append((*cells, ABOUT[row["system"]]["lesson"]))
+            if estimate is None:
+                cells.append("")
+            elif "why" in estimate:
+                reasons += [estimate["why"]] if estimate["why"] not in reasons else []
+                cells.append(f"({chr(97 + reasons.index(estimate['why']))})")
+            else:
+                cells.append(f"{estimate['value']:.3g} [{estimate['low']:.3g}, {estimate['high']:.3g}]")
+        rows.append((*cells, ABOUT[row["system"]]["lesson"].format(**deltas)))
     worst = max(abs(one["mean"] / one["rho"] - 1) for one in numbers["known_rho"])
     return {
         "near": near,
+        "detected": detected,
+        "fine": fine,
         "worst": f"{math.ceil(worst * 1000) / 10:g}%",
         "covered": [one["covered"] / one["simulations"] for one in numbers["known_rho"]],
         "reasons": "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons)),
@@ -164,14 +193,16 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def promised_and_lost(row: dict[str, Any]) -> list[str]:
     """Return the cells that say what a system promises, about whom, what is lost and what is proved."""
-    claim = claim_from_dict(row["promise"])
+    claim, name, exact = claim_from_dict(row["promise"]), row["system"], float(row["exact"])
     who = {"add_remove": "added or removed", "replace_one": "replaced"}[claim.relation]
-    system, promise = f"{row['system']} ({ABOUT[row['system']]['on']})", f"{claim.parameter} {claim.budget:.4g}"
-    return [system, promise, who, f"{float(row['exact']):.3g}", down(row["audit"]["lower_bound"])]
+    delta = f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""
+    system = f"{'variant: ' * (name in VARIANTS)}{name} ({ABOUT[name]['on']})"
+    loss = "infinite" if math.isinf(exact) else f"{exact:.3g}"
+    return [system, f"{claim.parameter} {claim.budget:.4g}{delta}", who, loss, down(row["audit"]["lower_bound"])]
 
 
 def short_table(numbers: Numbers) -> MarkdownTable:
-    rows = [promised_and_lost(row) for row in numbers["rows"]]
+    rows = [promised_and_lost(row) for row in numbers["rows"] if row["system"] not in VARIANTS]
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
@@ -185,32 +216,41 @@ PANELS: dict[str, dict[str, tuple[dict[str, Any], float]]] = {  # estimates, wit
         "histogram": (HOLLOW | {"marker": "s"}, 0.25),
     },
 }
-LIMIT = 3.0  # of the axis, in promises
+LIMIT, END = 3.0, 1.75  # of the axes of estimates and of bounds, in promises
 
 
 def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
     figure, axes = page(1.6 + 0.36 * len(rows), 1, 3)
     for at, row in enumerate(rows):
-        budget = claim_from_dict(row["promise"]).budget
-        exact, bound = float(row["exact"]) / budget, float(row["audit"]["lower_bound"]) / budget
-        bar(axes[0], at, bound, violated=row["audit"]["verdict"] == "violated")
-        beside(axes[0], at, down(bound), x=1.02, size=8)
+        budget, audit = _promised(row), row["audit"]
+        exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
+        losses(axes[0], at, [bound], exact, end=END, violated=audit["verdict"] == "violated" and bound > 1)
+        if audit["witness"] is not None:
+            axes[0].plot(END, at, **WITNESS, clip_on=False, zorder=6)
+        beside(axes[0], at, down(bound), x=1.06, size=8)
         for ax in axes:
-            ax.plot(exact, at, **EXACT, zorder=5)
             ax.axhline(at + 0.5, color=GRAY, linewidth=0.4)
         for ax, looks in zip(axes[1:], PANELS.values(), strict=True):
+            ax.plot(exact, at, **EXACT, zorder=5)
             for way, (look, off) in looks.items():
-                _draw_estimate(ax, row["ways"][way], budget, at + off, look)
+                _draw_estimate(ax, row["ways"].get(way, {"why": ""}), budget, at + off, look)
     for ax, title in zip(axes, ("(a) lower bound", *PANELS), strict=True):
         promise(ax)
         name_rows(ax, [row["system"] if ax is axes[0] else "" for row in rows], size=8)
         ax.set(xlim=(0, LIMIT), title=title, xticks=range(int(LIMIT) + 1))
         bare_rows(ax)
-    axes[0].set(xlim=(0, 1.1), xticks=(0, 0.5, 1))
+    axes[0].set(xlim=(0, END), xticks=(0, 0.5, 1, 1.5))
     axes[1].set_xlabel("privacy loss in units of the promise (arrow: beyond the axis)")
     handles: list[Any] = [
-        *keys(bound="lower bound", exact="exact loss", promise="promise"),
+        *keys(
+            bound="lower bound",
+            violated="the same: violated",
+            exact="exact loss",
+            infinite="exact loss infinite",
+            promise="promise",
+        ),
+        line_key("infinite, by a witness: violated", **WITNESS),
         *(
             line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **look)
             for looks in PANELS.values()
@@ -218,7 +258,7 @@ def draw(numbers: Numbers) -> Figure:
         ),
     ]
     words = f"estimates with their intervals at {LEVEL:.0%}; KDE: kernel density; slope: of rho"
-    foot(figure, handles, words=words)
+    foot(figure, handles, ncols=3, words=words)
     return figure
 
 
