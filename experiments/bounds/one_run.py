@@ -14,7 +14,7 @@ from audit import Canaries, NeighborPair, measure_loss, measure_loss_one_run
 from audit.results.plots import BLUE, GRAY, PALE
 from experiments.drawing import column, foot, name_rows, own_keys, page, promise
 from experiments.experiment import Checks, Numbers, between, down, few_misses, near
-from experiments.flaxman.joint_witness import paths_only
+from experiments.flaxman.audit import paths_only
 
 AREAS, PEOPLE, FANOUT, LEVELS = 100_000, 100, 46, 3  # 46**3 = 97,336 leaves
 SHARE = 0.05  # of ADPC's areas that are guessed: where the error is rare, the loss is larger

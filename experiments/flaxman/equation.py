@@ -22,7 +22,7 @@ from audit.results.plots import PROMISE
 from experiments.audits import run_all
 from experiments.drawing import foot, head, line_key, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, up
-from experiments.flaxman.joint_witness import paths_only
+from experiments.flaxman.audit import paths_only
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from algorithms.bugs.budget import NotebookGDPC
 from algorithms.ons.deaths import PLAUSIBLE
 from experiments.audits import opened, share
 from experiments.experiment import NAMES, Numbers, down, find, violations
-from experiments.flaxman import direct, equation, joint_witness
+from experiments.flaxman import audit, direct, equation
 from experiments.ons import printed, shares
 from experiments.papers.statuses import statuses
 
@@ -37,7 +37,7 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
     moved = next(row for row in n["neighbor_relation"]["rows"] if row["case"] == "moved")
     one_person, sweep = n["flaxman_direct"]["one_person"], n["flaxman_sweep"]["rows"]
     return {
-        "moved": {"GDPC": moved["exact"] / moved["epsilon"], "RDPC": joint_witness.facts(n["joint_witness"])["lost"]},
+        "moved": {"GDPC": moved["exact"] / moved["epsilon"], "RDPC": audit.facts(n["flaxman_audit"])["lost"]},
         "notebook": {parts: parts * NotebookGDPC(direct.EPSILON / parts).spent for parts in (1, 4)},
         "exact": {row["system"]: float(row["exact"]) for row in n["all_systems"]["rows"]},
         "one_person": {
@@ -53,7 +53,7 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
             for place, statistic in enumerate(("median", "largest"))
         },
         "apart": {name: f"{most:.2g}" for name, most in equation.facts(n["flaxman_equation"])["apart"].items()},
-        "whole_table": down(share(n["joint_witness"]["rows"]["auto"]["audit"])),
+        "whole_table": down(share(n["flaxman_audit"]["rows"]["auto"]["audit"])),
     }
 
 

@@ -10,7 +10,7 @@ from algorithms.hierarchy import Hierarchy
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
-from experiments.flaxman.joint_witness import paths_only
+from experiments.flaxman.audit import paths_only
 
 EPSILON = 0.1
 

@@ -1,4 +1,4 @@
-"""RDPC's leaf table: one area shows a quarter of the budget, all levels together show all of it."""
+"""What one area shows of a budget: a quarter of RDPC's, of which all levels show all; of ADPC's more at rare errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from algorithms.flaxman import RDPC
+from algorithms.flaxman import ADPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from audit import Attack, LossEstimate, NeighborPair, PureDP, direct_loss, measure_loss
 from audit.attacks.paths import path_statistics
 from audit.events import cell
-from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY
+from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, PROMISE
 from experiments.audits import audited, exact_law, opened, share
 from experiments.drawing import bar, beside, extent, head, keys, line_key, name_rows, page, promise
 from experiments.experiment import Check, Checks, Numbers, between, down, near
@@ -25,6 +25,7 @@ SHARE = 1 / (LEVELS + 1)
 EPSILON, GROUP, MOVED_EPSILON = 0.1, 20, 1.0
 SIZE, SEEDS = 400_000, 20
 ERRORS = np.arange(-60, 121, 10)  # the event at `GROUP` is the one whose log-ratio is told
+PARTS, PERCENTILES = 4, (0.5, 0.81, 0.95, 0.99, 0.999)  # of ADPC, and of its error
 CASES = {
     "leaf": "one leaf, as released",
     "level": "one level, raking undone",
@@ -56,7 +57,18 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "rows": rows,
         "repeats": _repeat(tree, counts, size, streams[-2], jobs, seeds=3 if quick else SEEDS),
         "estimate": _estimate(tree, counts, size // 2, np.random.default_rng(streams[-1])).to_dict(),
+        "adpc_exact": _adpc_by_percentile(),
     }
+
+
+def _adpc_by_percentile() -> dict[str, float]:
+    """Return the exact loss of ADPC over its budget at percentiles of |error|: a small budget is scale-free."""
+    law = ADPC(0.01, PARTS)
+    s = np.arange(0, 40_000)
+    mass = np.exp(law.logpmf_sum(s))
+    below = np.cumsum(np.where(s == 0, mass, 2 * mass))
+    loss = (law.logpmf_sum(s - PARTS) - law.logpmf_sum(s)) / law.epsilon
+    return {f"{p:g}": float(np.interp(p, below, loss)) for p in PERCENTILES}
 
 
 def _looks(mechanism: RDPC, pair: NeighborPair) -> dict[str, Attack]:
@@ -137,6 +149,9 @@ def check(numbers: Numbers) -> Checks:
             yield between(f"{case}, {shares.size} repeats: {what}", float(value), low if full else 0.0, top)
     # The standard error is 0.0003 with 200,000 runs on either side, and 0.0025 with 4,000.
     yield near("leaf: estimated log-ratio / person", _at_group(numbers), 0.0218, 0.001 if full else 0.01)
+    for percentile, loss in (("0.81", 0.5), ("0.95", 0.62)):
+        words = f"ADPC: exact loss at percentile {percentile} of |error| / budget"
+        yield near(words, numbers["adpc_exact"][percentile], loss, 0.01)
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
@@ -149,7 +164,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         who = "one moved" if case == "moved" else "one added"
         rows.append((words, who, exact[case], bound[case], repeats.get(case, "")))
     lost, direct = numbers["rows"]["moved"]["exact"] / MOVED_EPSILON, _at_group(numbers) / EPSILON
-    verdict, runs = audits["moved"].verdict, audits["moved"].size
+    verdict, runs, adpc = audits["moved"].verdict, audits["moved"].size, numbers["adpc_exact"]
     return locals()
 
 
@@ -160,7 +175,7 @@ def _at_group(numbers: Numbers) -> float:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (top, below) = page(6.2, 2, 1)
+    figure, (top, below, last) = page(8.2, 3, 1)
     shared: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": ":"}
     promise(top)
     top.axvline(SHARE, **shared, zorder=0)
@@ -200,11 +215,21 @@ def draw(numbers: Numbers) -> Figure:
     below.plot(GROUP, chosen, **ring)
     below.set_ylim(0, None)
     below.set_xlabel("event: error of the leaf at least k (people)")
-    below.set_ylabel("log-ratio for one person / promise")
+    below.set_ylabel("log-ratio / promise")
     handles = [
         line_key("estimate", **ESTIMATE, marker="o", markersize=3),
         line_key(f"at k = {GROUP}: {chosen:.3f}", **ring, linestyle="none"),
         line_key("share of the leaf level", **shared),
     ]
-    head(below, "(b) one leaf: direct estimate (band: pointwise 95%), no bound", handles)
+    head(below, "(b) one leaf, one person: direct estimate (band: 95%), no bound", handles, x=-0.15)
+
+    exact = {float(p): loss for p, loss in numbers["adpc_exact"].items()}
+    last.semilogx([1 - p for p in exact], list(exact.values()), **EXACT | {"linestyle": "-", "linewidth": 1})
+    for p, loss in exact.items():
+        last.annotate(f"{loss:.2f}", (1 - p, loss), xytext=(-4, 5), textcoords="offset points", ha="right", fontsize=8)
+    last.axhline(1, **PROMISE)
+    last.set(xlim=(1, 5e-4), ylim=(0, 1.12), ylabel="loss / promise")
+    last.set_xlabel("probability of an error as large (log scale, rarer to the right)")
+    handles = [line_key("exact loss", **EXACT | {"linestyle": "-"}), line_key("promise", **PROMISE)]
+    head(last, "(c) ADPC: the loss of an output depends on how rare its error is", handles, x=-0.15)
     return figure
