@@ -54,17 +54,15 @@ def codes_of(deaths: Deaths) -> list[list[str]]:
     return [deaths.tree.codes(int(leaf)) for leaf in deaths.tree.leaves]
 
 
-def apart(number: int, actual: NDArray[Any], released: NDArray[Any]) -> list[float]:
+def apart(number: int, actual: NDArray[Any], released: NDArray[Any]) -> float:
     """Return the share of cells in other classes than Table 6 or 7 has (total variation of rows, weighted as printed).
 
-    Then the share of cells of 51 to 100 that stay, and how far one release, shape (runs, areas, groups), is from all.
+    The releases have the shape (runs, areas, groups).
     """
-    each = [transition_matrix(actual, one)[:, : len(CLASSES)] for one in released]
-    matrices = (np.sum(each, axis=0), MATRICES[number], *each)
-    total, *others = (one / np.maximum(one.sum(axis=1, keepdims=True), 1e-9) for one in matrices)
-    weights, row = MATRICES[number].sum(axis=1), CLASSES.index("51-100")
-    far, *noise = ((weights * np.abs(total - one).sum(axis=1)).sum() / (2 * weights.sum()) for one in others)
-    return [float(far), float(total[row, row]), float(np.mean(noise))]
+    own = np.sum([transition_matrix(actual, one)[:, : len(CLASSES)] for one in released], axis=0)
+    ours, theirs = (one / np.maximum(one.sum(axis=1, keepdims=True), 1e-9) for one in (own, MATRICES[number]))
+    weights = MATRICES[number].sum(axis=1)
+    return float((weights * np.abs(ours - theirs).sum(axis=1)).sum() / (2 * weights.sum()))
 
 
 def beside(row: dict[str, Any], number: int) -> tuple[NDArray[np.float64], ...]:
@@ -78,7 +76,7 @@ def beside(row: dict[str, Any], number: int) -> tuple[NDArray[np.float64], ...]:
 
 def misfits(row: dict[str, Any]) -> dict[int, float]:
     """Return cells of Tables 6, 7 in other classes at the nearest epsilon, mean |log ratio| of counts of 8 to 11."""
-    far = {number: min(matrix[0] for matrix in row[str(number)].values()) for number in CELLS}
+    far = {number: min(row[str(number)].values()) for number in CELLS}
     for number in COUNTS:
         _, printed, own = beside(row, number)
         far[number] = float(np.nanmean(np.abs(np.log(np.maximum(own, 1) / printed))))
@@ -88,14 +86,6 @@ def misfits(row: dict[str, Any]) -> dict[int, float]:
 def misfit(row: dict[str, Any], without: Iterable[int] = ()) -> float:
     """Return the geometric mean of misfits: no table outvotes others by its unit, or by how little noise it has."""
     return float(np.exp(np.mean([np.log(far) for number, far in misfits(row).items() if number not in without])))
-
-
-def noise_of(row: dict[str, Any]) -> dict[int, float]:
-    """Return how far one release of a split is from the middle of all, as misfits are measured."""
-    noise = {number: float(min(row[str(number)].values())[2]) for number in CELLS}
-    for number, (level, variant) in COUNTS.items():
-        noise[number] = float(np.mean([own["noise"][level] for own in row[variant].values()]))
-    return noise
 
 
 def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
