@@ -12,15 +12,13 @@ from matplotlib.figure import Figure
 
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimation.constraints import Invariant
 from audit import ZCDP, NeighborPair, PureDP, measure_loss
 from audit.claims import Relation
-from audit.results import plain_number
 from audit.results.plots import EXACT, PALE, PROMISE, SHADES
-from experiments.audits import all_or_none, event_class, opened, run_all
+from experiments.audits import run_all
 from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise, spread
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near
-from experiments.topdown.bugs import SCHEMA, TREE, total_of_first
+from experiments.experiment import Check, Checks, Numbers, between, down, near
+from experiments.topdown.bugs import SCHEMA, TREE
 
 LEVELS = ("1/4", "3/8", "3/8")
 QUERIES = {"total": "1/4", "sex": "1/3", "detailed": "5/12"}
@@ -30,16 +28,14 @@ LAST = TREE.n_leaves - 1
 WHERE: dict[str, dict[str, Any]] = {area: {"level": level} for level, area in enumerate(AREAS)}
 WHERE |= {"paths": {"paths": (0, LAST)}, "all": {}}
 PROMISES: dict[str, PureDP | ZCDP] = {"geometric": PureDP(6.0), "Gaussian": ZCDP(10.0)}
-PUBLISHED: dict[str, PureDP | ZCDP] = {"geometric": PureDP(1.0), "Gaussian": ZCDP(0.5)}
 RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
 STAGES = ("measurements", "estimate", "rounded")
 WORDS = ("measurements", "estimates", "rounded tables")
 
-SEEDS, AUDITS = 20, 100
+SEEDS = 20
 SHARE_SIZE = {"geometric": 40_000, "Gaussian": 100_000}  # runs of an audit of one query
-JOINT_SIZE, PUBLISHED_SIZE = 50_000, 10_000  # of several together, whatever the stage; of published tables
-UNCOVERED_SIZE, COVERED_SIZE, SAME = 100, 20_000, 500
-CUSTOMARY = 0.95  # confidence of bounds on what is lost; verdicts have CONFIDENCE
+JOINT_SIZE = 50_000  # of several together, whatever the stage
+CUSTOMARY = 0.95  # confidence of bounds on what is lost
 
 
 @dataclass(frozen=True)
@@ -51,13 +47,12 @@ class Task:
     stage: str
     where: str  # key of `WHERE`, or level and query as "1 sex"
     size: int
-    confidence: float = CUSTOMARY
 
 
-def release(promise: PureDP | ZCDP, relation: Relation, **options: Any) -> TopDown:
+def release(promise: PureDP | ZCDP, relation: Relation) -> TopDown:
     """Return the algorithm, three levels and three queries with unequal shares, under a promise for a relation."""
     budget = Budget(type(promise)(promise.budget, relation), LEVELS, [QUERIES] * len(LEVELS))
-    return TopDown(SCHEMA, TREE, budget, solver="batched", **options)
+    return TopDown(SCHEMA, TREE, budget, solver="batched")
 
 
 def neighbors(relation: Relation) -> NeighborPair:
@@ -69,7 +64,7 @@ def neighbors(relation: Relation) -> NeighborPair:
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit queries 20 times with 40,000 or 100,000 runs, stages once with 50,000, tables 100 times with 10,000.
+    """Audit queries 20 times with 40,000 or 100,000 runs, and stages once with 50,000.
 
     The quick form audits a person replaced only, queries and all areas together, measurements and rounded tables, with
     a tenth of the runs or fewer.
@@ -90,12 +85,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         for stage in (STAGES[::2] if quick else STAGES)
         if (stage, where) != ("measurements", "paths")  # areas off the paths tell nothing there
     ]
-    tasks += [
-        Task(law, relation, "published", "all", PUBLISHED_SIZE // part, CONFIDENCE)
-        for law, relation in kinds
-        for _ in range(1 if quick else AUDITS // len(kinds))
-    ]
-    *streams, last = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
+    streams = np.random.SeedSequence(seed).spawn(len(tasks))
     work = [delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True)]
     audits = run_all(work, jobs, "loss of TopDown")
     for share in shares:
@@ -105,9 +95,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "shares": shares,
         "joint": [_exact(law, relation, shares) for law, relation in kinds],
         "stages": [audit for audit in audits if audit["where"] in WHERE and audit["stage"] in STAGES],
-        "published": [audit for audit in audits if audit["stage"] == "published"],
-        "microdata": _same_from_records(SAME // part, np.random.default_rng(last)),
-        "invariant": _breaking_an_invariant(part, last),
         "quick": quick,
     }
 
@@ -140,56 +127,16 @@ def _loss(stage: Any, law: str, relation: Relation) -> float:
 
 
 def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
-    published = task.stage == "published"
-    topdown = release((PUBLISHED if published else PROMISES)[task.law], task.relation)
-    if published:
-        mechanism: Any = topdown
-    elif task.where in WHERE:
-        mechanism = topdown.stage(task.stage, **WHERE[task.where])  # type: ignore[arg-type]
+    topdown = release(PROMISES[task.law], task.relation)
+    if task.where in WHERE:
+        mechanism: Any = topdown.stage(task.stage, **WHERE[task.where])  # type: ignore[arg-type]
     else:
         level, query = task.where.split()
         mechanism = topdown.stage("measurements", only=[(int(level), query)])
     pair, attack = neighbors(task.relation), "likelihood_ratio" if task.stage == "measurements" else "auto"
-    options: dict[str, Any] = {"attack": attack, "size": task.size, "confidence": task.confidence, "rng": stream}
+    options: dict[str, Any] = {"attack": attack, "size": task.size, "confidence": CUSTOMARY, "rng": stream}
     result = measure_loss(mechanism, pair, topdown.claim, **options)
-    return {
-        **asdict(task),
-        "promise": topdown.claim.budget,
-        "lower_bound": result.measured.budget,
-        "detectable": plain_number(result.detectable),
-        "verdict": result.verdict,
-        "class": event_class(result.event),
-    }
-
-
-def _same_from_records(runs: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Tell whether tables counted again from the records are the tables, in the same runs."""
-    topdown, counts = release(PROMISES["geometric"], "replace_one"), neighbors("replace_one").x
-    first, second = (np.random.default_rng(rng.integers(2**32)) for _ in range(2))
-    second.bit_generator.state = first.bit_generator.state
-    tables, counted = topdown.stage("rounded")(counts, runs, first), topdown.stage("microdata")(counts, runs, second)
-    return {"runs": runs, "same": bool(np.array_equal(tables, counted))}
-
-
-def _breaking_an_invariant(part: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Audit with the totals of level 1 as a declared invariant: a pair that keeps it, and one that does not."""
-    promise = PUBLISHED["geometric"]
-    topdown = release(promise, "replace_one", invariants=[Invariant("total", 1)])
-    across = neighbors("replace_one")
-    inside = NeighborPair.move_people(across.x, (0, 0), (1, 3))
-    try:
-        measure_loss(topdown, across, topdown.claim, size=UNCOVERED_SIZE)
-        message = ""
-    except ValueError as error:
-        message = str(error)
-    words = f"not covered by the promise: {across.label}"
-    outside = NeighborPair.declared(across.x, across.y, "replace_one", label=words)
-    first, second = stream.spawn(2)
-    options: dict[str, Any] = {"size": COVERED_SIZE // part, "confidence": CONFIDENCE, "rng": first}
-    covered = measure_loss(topdown.stage("measurements"), inside, topdown.claim, **options)
-    options |= {"size": UNCOVERED_SIZE // (2 if part > 1 else 1), "rng": second, "event": total_of_first(across)}
-    uncovered = measure_loss(lambda data, size, rng: topdown(data, size, rng), outside, topdown.claim, **options)
-    return {"message": message, "covered": covered.to_dict(), "uncovered": uncovered.to_dict()}
+    return {**asdict(task), "promise": topdown.claim.budget, "lower_bound": result.measured.budget}
 
 
 def check(numbers: Numbers) -> Checks:
@@ -212,16 +159,6 @@ def check(numbers: Numbers) -> Checks:
         yield between(f"{what} measurements / promise", bounds["measurements"], 0.2, joint["all"])
         for stage in sorted(bounds.keys() - {"measurements"}):
             yield between(f"{what} {stage} / from measurements", bounds[stage] / bounds["measurements"], 0, 1)
-    yield all_or_none("published tables", numbers["published"], violated=False)
-    same = numbers["microdata"]
-    yield Check(f"tables counted from the records are the tables, in {same['runs']} runs", same["same"])
-    broken = numbers["invariant"]
-    covered, uncovered = (opened(broken[name]) for name in ("covered", "uncovered"))
-    refused = broken["message"].endswith("a pair is not covered by the promise")
-    yield Check(f"refused: {broken['message']}", refused)
-    yield Check(f"a pair that keeps the invariant: {covered.verdict}", covered.verdict != "violated")
-    words = f"{uncovered.pair}: lower bound {down(uncovered.measured.budget)} of {uncovered.claim.budget:g}"
-    yield Check(words, uncovered.verdict == "violated" and uncovered.pair.startswith("not covered"))
 
 
 def _words(where: str) -> str:
@@ -238,9 +175,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
         cells = (down(stages[stage]) if stage in stages else "" for stage in STAGES)  # the quick form has two
         rows.append((f"{joint['law']}, {who}", f"{joint['all']:.2f}", *cells))
-    published, uncovered = numbers["published"], opened(numbers["invariant"]["uncovered"])
     worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
-    detectable = np.median([float(audit["detectable"]) / audit["promise"] for audit in published])
     return locals()
 
 

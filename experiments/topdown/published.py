@@ -10,12 +10,11 @@ from joblib import delayed
 from matplotlib.figure import Figure
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.systems import systems
 from algorithms.topdown import TopDown, preset
 from audit import NeighborPair, measure_loss
 from audit.results.plots import GRAY, PROMISE
 from experiments.audits import all_or_none, kept, run_all
-from experiments.drawing import bar, budget_axis, column, foot, keys, line_key, name_rows, page, promise, spread, styles
+from experiments.drawing import budget_axis, foot, keys, line_key, page, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, up
 from experiments.systems.subjects import TREE_500
 
@@ -27,28 +26,19 @@ TREES = {
 PEOPLE = 20  # in each of four cells of an area, on average
 EPSILONS, GROUPS = (0.5, 1.0, 2.0, 4.0), (1, 2, 4, 8)
 SIZES, SEEDS = (25_000, 100_000, 400_000), 5  # runs, and audits of so many
-BUDGETS, GROUPED, STAGED = 200_000, 100_000, 60_000  # runs by budget, by group, and of stages of other systems
+BUDGETS, GROUPED = 200_000, 100_000  # runs by budget, and by group
 PARTS = {False: 1, True: 10}  # of which a quick form makes one
 OFTEN = 100  # audits at the confidence of published verdicts: none should report a violation
 GROWING = (9, 125)
-STAGES = {
-    "TopDown, 9 areas": ("topdown", ("measurements", "estimate", "rounded")),
-    "ONS pilot, 4 areas": ("ons", ("measurements", "adjusted", "rounded", "")),
-    "NistDp3": ("nist", ("measurements", "thresholded", "counted")),
-}
-WORDS = {"": "people", "counted": "rows, counted"}  # of stages whose names do not say it
-TABLES, MEASURED = "rounded", "measurements"
 CUSTOMARY = 0.95  # confidence of every bound that is shown
-MARGIN = 0.1  # of the promise, by which bounds may differ by chance
+GONE = 9  # random streams between those of the first audits and the last
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is audited: TopDown's stage on so many leaves, or that of another system on its own pair."""
+    """What is audited: the tables of so many leaves."""
 
-    system: str
     leaves: int
-    stage: str
     epsilon: float
     people: int
     size: int
@@ -62,33 +52,28 @@ def topdown(leaves: int, epsilon: float, people: int = 1) -> tuple[TopDown, Neig
 
 
 def tasks(quick: bool) -> list[Task]:
-    """Return all audits: with growing runs, by budget, in groups, and of every stage (quick: nine leaves, few runs)."""
+    """Return all audits: with growing runs, by budget, and in groups (quick: nine leaves, few runs)."""
     part, trees = PARTS[quick], (9,) if quick else tuple(TREES)
     growing = [leaves for leaves in GROWING if leaves in trees]
     work = [
-        Task("topdown", leaves, TABLES, 1.0, 1, size // part)
-        for leaves in growing
-        for size in SIZES
-        for _ in range(1 if quick else SEEDS)
+        Task(leaves, 1.0, 1, size // part) for leaves in growing for size in SIZES for _ in range(1 if quick else SEEDS)
     ]
-    work += [Task("topdown", leaves, TABLES, e, 1, BUDGETS // part) for leaves in trees for e in EPSILONS]
+    work += [Task(leaves, e, 1, BUDGETS // part) for leaves in trees for e in EPSILONS]
     work += [
-        Task("topdown", leaves, TABLES, 1.0, people, GROUPED // part)
+        Task(leaves, 1.0, people, GROUPED // part)
         for leaves in growing
         for people in GROUPS[1:]  # of one person there are as many above
         for _ in range(1 if quick else SEEDS)
     ]
-    for system, stages in STAGES.values():
-        if system != "topdown":
-            work += [Task(system, 0, stage, 1.0, 1, STAGED // part) for stage in stages]
-    return work + [Task("topdown", 9, stage, 1.0, 1, BUDGETS // part) for stage in STAGES["TopDown, 9 areas"][1][:-1]]
+    return work
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit tables of every size with growing runs, budgets and groups, then every stage, and one 100 times."""
+    """Audit tables of every size with growing runs, budgets and groups, and one 100 times."""
     asked = tasks(quick)
-    often = [Task("topdown", 9, TABLES, 1.0, 1, GROUPED // PARTS[quick])] * (OFTEN // PARTS[quick])
-    streams = np.random.SeedSequence(seed).spawn(len(asked) + len(often))
+    often = [Task(9, 1.0, 1, GROUPED // PARTS[quick])] * (OFTEN // PARTS[quick])
+    streams = np.random.SeedSequence(seed).spawn(len(asked) + (0 if quick else GONE) + len(often))
+    streams = streams[: len(asked)] + streams[-len(often) :]
     levels = [CUSTOMARY] * len(asked) + [CONFIDENCE] * len(often)
     work = [delayed(_audit)(*one) for one in zip(asked + often, levels, streams, strict=True)]
     audits = run_all(work, jobs, "published tables")
@@ -96,12 +81,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _audit(task: Task, confidence: float, stream: np.random.SeedSequence) -> dict[str, Any]:
-    if task.system == "topdown":
-        whole, pair = topdown(task.leaves, task.epsilon, task.people)
-        mechanism: Any = whole.stage(task.stage)  # type: ignore[arg-type]
-    else:
-        system = systems()[task.system]
-        mechanism, pair = system.mechanism(stage=task.stage, epsilon=task.epsilon), system.pair()
+    whole, pair = topdown(task.leaves, task.epsilon, task.people)
+    mechanism = whole.stage("rounded")
     result = measure_loss(mechanism, pair, mechanism.claim, size=task.size, confidence=confidence, rng=stream)
     return asdict(task) | kept(result) | {"attack": result.attack}
 
@@ -114,32 +95,19 @@ def shares(numbers: Numbers, **setting: Any) -> list[float]:
 def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
     """Return the shares that one person shows in tables at epsilon 1, by the number of runs."""
     part = SIZES[0] // min(row["size"] for row in numbers["audits"] if row["leaves"] == leaves)
-    setting: dict[str, Any] = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "people": 1}
+    setting: dict[str, Any] = {"leaves": leaves, "epsilon": 1.0, "people": 1}
     return {size // part: shares(numbers, **setting, size=size // part) for size in SIZES}
 
 
 def by_budget(numbers: Numbers, leaves: int) -> list[float]:
-    setting = {"leaves": leaves, "stage": TABLES, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
+    setting = {"leaves": leaves, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
     return [shares(numbers, **setting, epsilon=epsilon)[0] for epsilon in EPSILONS]
 
 
 def in_groups(numbers: Numbers, leaves: int) -> list[float]:
     """Return the share that a person shows in tables at epsilon 1, by the number of people who move; medians."""
-    setting = {"leaves": leaves, "stage": TABLES, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
+    setting = {"leaves": leaves, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
     return [float(np.median(shares(numbers, **setting, people=people))) for people in GROUPS]
-
-
-def stages(numbers: Numbers) -> dict[str, dict[str, float]]:
-    """Return the share that every stage shows at epsilon 1, by system; what is published comes last."""
-    bounds = {
-        name: {
-            stage: shares(numbers, system=system, leaves=9 if system == "topdown" else 0, stage=stage)[0]
-            for stage in of_system
-        }
-        for name, (system, of_system) in STAGES.items()
-    }
-    bounds["TopDown, 9 areas"][TABLES] = by_budget(numbers, 9)[EPSILONS.index(1.0)]
-    return bounds
 
 
 def check(numbers: Numbers) -> Checks:
@@ -155,22 +123,18 @@ def check(numbers: Numbers) -> Checks:
             alone, two, *_ = in_groups(numbers, leaves)
             words = f"{leaves} areas: {two:.2f} a person of two, {alone:.2f} of one person, expected less; medians"
             yield Check(words, alone < two)
-    for name, bounds in stages(numbers).items():
-        *_, published = bounds.values()
-        words = f"{name}: {published:.2f} from what is published, {bounds[MEASURED]:.2f} from the measurements"
-        yield Check(words, published <= bounds[MEASURED] + MARGIN)
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     runs, of_most = list(grown(numbers, 9).items())[-1]
     tables = float(np.median(of_most))
-    rows = [(name, down(bounds[MEASURED]), down([*bounds.values()][-1])) for name, bounds in stages(numbers).items()]
+    rows = []
     for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
         by_size = grown(numbers, leaves)
         sizes, medians = ", ".join(f"{size:,}" for size in by_size), map(np.median, by_size.values())
-        rows.append((f"TopDown, {leaves} areas, {sizes} runs", "", ", ".join(map(down, medians))))
+        rows.append((f"TopDown, {leaves} areas, {sizes} runs", ", ".join(map(down, medians))))
         people, grouped = ", ".join(map(str, GROUPS)), ", ".join(map(down, in_groups(numbers, leaves)))
-        rows.append((f"{leaves} areas, groups of {people} people", "", grouped))
+        rows.append((f"{leaves} areas, groups of {people} people", grouped))
     return {"tables": tables, "runs": runs, "audits": len(of_most), "hidden": up(1 - tables), "rows": rows}
 
 
@@ -178,8 +142,7 @@ STYLES = styles(TREES)
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(6.0, 2, 2)
-    by_runs, by_epsilon, by_stage = spread(axes)
+    figure, (by_runs, by_epsilon) = page(3.8, 1, 2)
     for leaves, look in STYLES.items():
         if not shares(numbers, leaves=leaves):
             continue
@@ -193,20 +156,12 @@ def draw(numbers: Numbers) -> Figure:
     by_runs.set_xscale("log")
     by_runs.set_xticks(sizes, [f"{size:,}" for size in sizes])
     by_runs.minorticks_off()
-    by_runs.set(xlabel="runs, over both databases (log scale)", title="(a) TopDown's tables by runs, $\\epsilon$ = 1")
+    by_runs.set(xlabel="runs, over both databases (log scale)", title="(a) by runs, $\\epsilon$ = 1")
     budget_axis(by_epsilon, EPSILONS, "promise, epsilon")
     by_epsilon.set_title("(b) by promise")
     for ax in (by_runs, by_epsilon):
         ax.axhline(1, **PROMISE)
         ax.set(ylim=(0, 1.05), ylabel="lower bound (95%) / promise")
-    rows = [(name, stage, value) for name, growth in stages(numbers).items() for stage, value in growth.items()]
-    promise(by_stage)
-    for at, (_, _, value) in enumerate(rows):
-        bar(by_stage, at, value)
-        column(by_stage, at, down(value), 34)
-    name_rows(by_stage, [f"{name}: {WORDS.get(stage, stage)}" for name, stage, _ in rows], size=8)
-    by_stage.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
-    by_stage.set_title("(c) by stage, $\\epsilon$ = 1", x=-0.3)
     handles = [line_key(f"TopDown, {leaves} areas", **look) for leaves, look in STYLES.items()]
     small = line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none")
     foot(figure, [*handles, *keys(promise="promise"), small], ncols=3)
