@@ -21,11 +21,9 @@ from __future__ import annotations
 import csv
 import gzip
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -34,29 +32,26 @@ from numpy.typing import NDArray
 from algorithms.phsafe.schema import GEO, MAFID, UNITS
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.tables.frames import Frame
-from audit.io.files import check_replaceable, sync
-from audit.io.temporary import STAGED, temporary_folder
 
-__all__ = ["Households", "People", "assembled", "draw", "load_households", "paths_in", "scrambled", "write_parquet"]
+__all__ = ["Households", "People", "assembled", "draw", "load_households", "scrambled"]
 
 Ints = NDArray[np.int64]
 
 SEED = 2020  # of everything that the bundled persons are given
 
-# Thousands of people by census division, 2020 census.
-POPULATION = {
-    1: {"09": 3606, "23": 1362, "25": 7030, "33": 1378, "44": 1097, "50": 643},
-    2: {"34": 9289, "36": 20201, "42": 13003},
-    3: {"17": 12813, "18": 6786, "26": 10077, "39": 11799, "55": 5894},
-    4: {"19": 3190, "20": 2938, "27": 5706, "29": 6155, "31": 1962, "38": 779, "46": 887},
-    5: {"10": 990, "11": 690, "12": 21538, "13": 10712, "24": 6177, "37": 10439, "45": 5118, "51": 8631, "54": 1794},
-    6: {"01": 5024, "21": 4506, "28": 2961, "47": 6911},
-    7: {"05": 3012, "22": 4658, "40": 3959, "48": 29146},
-    8: {"04": 7152, "08": 5774, "16": 1839, "30": 1084, "32": 3105, "35": 2118, "49": 3272, "56": 577},
-    9: {"02": 733, "06": 39538, "15": 1455, "41": 4237, "53": 7705},
+DIVISIONS = {  # of the census
+    1: ("09", "23", "25", "33", "44", "50"),
+    2: ("34", "36", "42"),
+    3: ("17", "18", "26", "39", "55"),
+    4: ("19", "20", "27", "29", "31", "38", "46"),
+    5: ("10", "11", "12", "13", "24", "37", "45", "51", "54"),
+    6: ("01", "21", "28", "47"),
+    7: ("05", "22", "40", "48"),
+    8: ("04", "08", "16", "30", "32", "35", "49", "56"),
+    9: ("02", "06", "15", "41", "53"),
 }
 REGION = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3, 6: 3, 7: 3, 8: 4, 9: 4}
-DIVISION = {state: division for division, states in POPULATION.items() for state in states}
+DIVISION = {state: division for division, states in DIVISIONS.items() for state in states}
 PSEUDO_STATES = {"06": 0.40, "48": 0.28, "36": 0.17, "27": 0.10, "15": 0.048, "56": 0.002}
 BELOW_STATE = {
     **{"TABBLKCOU": "001", "TABTRACTCE": "000100", "TABBLK": "1000", "TABBLKGRPCE": "1"},
@@ -100,16 +95,6 @@ class Households:
     units: Frame
     geo: Frame
 
-    def write(self, folder: str | os.PathLike[str], format: str = "csv") -> tuple[Path, Path, Path]:
-        """Write one file a frame, as ``"csv"`` or ``"parquet"``, where nothing has its name."""
-        paths = paths_in(folder, format)
-        for frame, path in zip((self.persons, self.units, self.geo), paths, strict=True):
-            if format == "csv":
-                frame.to_csv(path)
-            else:
-                write_parquet(frame, path)
-        return paths
-
 
 class People(NamedTuple):
     """Persons as numbers, with the index of the unit that each lives in; arrays of shape (people,)."""
@@ -122,15 +107,13 @@ class People(NamedTuple):
     race: Ints
 
 
-def load_households(name: str = "pseudopeople", *, sex: bool = False) -> Households:
+def load_households(*, sex: bool = False) -> Households:
     """Load the bundled households, a simulated population, with what its source lacks filled in.
 
     9,606 persons in 4,070 households, 781 in 6 group quarters, and 407 vacant units; the same rows every time. With
     `sex` the persons get a last column QSEX, without which household types cannot be derived.
     """
-    if name != "pseudopeople":
-        raise ValueError(f"name must be 'pseudopeople', got {name!r}")
-    packed = resources.files("algorithms").joinpath("data", f"{name}.csv.gz").read_bytes()
+    packed = resources.files("algorithms").joinpath("data", "pseudopeople.csv.gz").read_bytes()
     rows = list(csv.reader(gzip.decompress(packed).decode("utf-8").splitlines()))[1:]
     household, _, relationship, group, sexes, ages = zip(*rows, strict=True)
     households = np.array(household)
@@ -216,35 +199,3 @@ def scrambled(rng: np.random.Generator) -> Callable[[Ints], Ints]:
         factor += 1
     shift = int(rng.random() * modulus)
     return lambda index: MAFID.least + (index * factor + shift) % modulus
-
-
-def paths_in(folder: str | os.PathLike[str], format: str) -> tuple[Path, Path, Path]:
-    """Return the files of the three frames, which must be new, in a folder that is made if it is missing."""
-    if format not in ("csv", "parquet"):
-        raise ValueError(f"format must be 'csv' or 'parquet', got {format!r}")
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = folder / f"persons.{format}", folder / f"units.{format}", folder / f"geo.{format}"
-    for path in paths:
-        check_replaceable(path)
-    return paths
-
-
-def write_parquet(rows: Frame | list[str], path: Path) -> None:
-    """Write a frame, or the rows of other files, in a temporary folder, and move it when it is whole."""
-    import duckdb  # not at the top: only writing needs it
-
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    with temporary_folder(STAGED, path.parent) as staged:
-        with duckdb.connect(config=settings) as connection:
-            if isinstance(rows, Frame):
-                connection.register("rows", rows.to_dict())
-                relation = connection.view("rows")
-            else:
-                relation = connection.read_parquet(rows)
-            relation.write_parquet(str(staged / path.name))
-        sync(staged / path.name)
-        os.replace(staged / path.name, path)

@@ -20,9 +20,9 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.release import release
-from algorithms.phsafe.synthetic import write_synthetic_households
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from tests.benchmarks.measuring import in_a_process
+from tests.households import write_parquet, write_synthetic_households
 
 SIZES = (1_000_000, 3_000_000, 10_000_000)
 PARTS = 10
@@ -57,7 +57,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="plaudit-bench-") as folder:
         root, first = Path(folder), 0.0
         bundled = load_households()
-        bundled.write(root / "bundled", format="parquet")
+        write_parquet(bundled, root / "bundled")
         asked = [(int(size), int(parts or 1)) for size, _, parts in (word.partition("x") for word in sys.argv[1:])]
         sizes = asked or [*((size, 1) for size in SIZES), (SIZES[-1], PARTS)]
         for size, parts in ((len(bundled.persons), 1), *sizes):

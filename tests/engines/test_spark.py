@@ -22,7 +22,6 @@ import pytest
 
 from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.schema import FRAMES
-from algorithms.phsafe.synthetic import write_synthetic_households
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.phsafe.tabulation.intake import each_part
 from algorithms.phsafe.tabulation.tabulate import tabulation
@@ -32,6 +31,7 @@ from algorithms.tables.spark import Spark
 from tests.algorithms.tables.test_duck import CSV, text
 from tests.golden.phsafe import CONFIG, PATHS, PERSONS, columns, rows
 from tests.helpers import refused
+from tests.households import write_synthetic_households
 
 pytestmark = pytest.mark.slow
 

@@ -2,24 +2,22 @@
 
 A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
 databases whose counts are ``L2`` apart (Sexton et al., 2024, lemma 3): the loss of a given pair needs no simulation.
-Every count is a sum over the households, since truncation, dropping of repeated units and join act within one
-``MAFID``: only households that differ are counted, and many candidates for a change can be counted in one go, each
-under a ``MAFID`` of its own.
+Truncation, dropping of repeated units and join act within one ``MAFID``, so that only households that differ are
+counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from algorithms.phsafe.budget import Config, Settings, read_config
+from algorithms.phsafe.budget import Settings, read_config
 from algorithms.phsafe.schema import FRAMES, PERSONS
-from algorithms.phsafe.tables import ITERATIONS, QUERIES, TAU, Query, named
+from algorithms.phsafe.tables import QUERIES, TAU, Query, named
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.rules import check_report
 from algorithms.phsafe.tabulation.validate import Validation, read_frames
@@ -27,7 +25,7 @@ from algorithms.tables.duck import DuckDB
 from algorithms.tables.frames import Frame
 from audit.claims import Relation, check_relation
 
-__all__ = ["Database", "Spent", "household_counts", "rho_spent", "stability_change"]
+__all__ = ["Database", "Spent", "rho_spent", "stability_change"]
 
 Database = tuple[Any, Any, Any]
 """Persons, units and geo: paths, or frames."""
@@ -85,9 +83,11 @@ def stability_change(
     taus = settings.tau if settings else TAU
     views = universes(queries, taus)
     sides: dict[str, dict[str, Frame]] = {}
-    with _open(engine, [*x, *y]) as database:
+    if engine is not None and not isinstance(engine, DuckDB):
+        raise TypeError(f"engine must be a DuckDB that is open, got {engine!r}")
+    with closing(DuckDB([*x, *y])) if engine is None else nullcontext(engine) as database:
         for side, frames in (("x", x), ("y", y)):
-            _read(database, frames, validation, settings)
+            check_report(read_frames(database, frames, settings.state_filter if settings else None, validation))
             for name in FRAMES:
                 database.keep(f"{name}_{side}", f"select * from {name}")
         differing = (
@@ -99,7 +99,7 @@ def stability_change(
         for side in "xy":
             for name in FRAMES:
                 database.keep(name, f"select * from {name}_{side} where MAFID in (select MAFID from differing)")
-            sides[side] = _cubes(database, queries, taus, keep=side)
+            sides[side] = _cubes(database, queries, taus, side)
         changed = [_rows_changed(database, number) for number in range(len(views))]
     rows = {name: count for view, count in zip(views.values(), changed, strict=True) for name in view}
     states = sorted({str(state) for cubes in sides.values() for cube in cubes.values() for state in cube["REGION"]})
@@ -153,57 +153,16 @@ def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "a
     return Spent(spent, config.total * (2 if relation == "replace_one" else 1))
 
 
-def household_counts(
-    persons: Any,
-    units: Any,
-    geo: Any,
-    *,
-    tau: Mapping[str, int] = TAU,
-    tables: str | Sequence[str] = "all",
-    validation: Validation = "none",
-    engine: DuckDB | None = None,
-) -> dict[tuple[str, str], NDArray[np.int64]]:
-    """Count what each household adds to the cells of every query.
-
-    The arrays have the shape (households, iterations, cells), by query and iterations (``"*"``, ``"A-G"`` or
-    ``"H,I"``), with households in the order of ``MAFID``. What happens to several households moves every count by the
-    sum of what happens to each: counts are not capped across households. At a national level, and within a state, the
-    contributions add up; across states they do not.
-    """
-    queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
-    with _open(engine, [persons, units, geo]) as database:
-        _read(database, (persons, units, geo), validation, None)
-        cubes = _cubes(database, queries, tau, by="h.MAFID")
-        mafids = [str(mafid) for mafid in database.fetch("select MAFID from geo order by MAFID")["MAFID"].tolist()]
-    counts: dict[tuple[str, str], NDArray[np.int64]] = {}
-    for name, query in queries.items():
-        levels = levels_of(query, [cubes[name]], mafids)
-        counts |= {(name, code): levels[f"state_{code}"] for code in ITERATIONS if f"state_{code}" in levels}
-    return counts
-
-
-def _open(engine: DuckDB | None, sources: Sequence[Any]) -> AbstractContextManager[DuckDB]:
-    if engine is not None and not isinstance(engine, DuckDB):
-        raise TypeError(f"engine must be a DuckDB that is open, got {engine!r}")
-    return closing(DuckDB(sources)) if engine is None else nullcontext(engine)
-
-
-def _read(database: DuckDB, frames: Database, validation: Validation, config: Config | None) -> None:
-    check_report(read_frames(database, frames, config.state_filter if config else None, validation))
-
-
-def _cubes(
-    database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int], *, by: str = "h.STATE", keep: str = ""
-) -> dict[str, Frame]:
-    """Count the persons, units and geo that a database holds; with `keep`, also keep the rows behind the counts."""
+def _cubes(database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int], side: str) -> dict[str, Frame]:
+    """Count the persons, units and geo that a database holds, and keep the rows behind the counts."""
     locate_households(database)
-    for number, (condition, tau) in enumerate(universes(queries, taus) if keep else ()):
+    for number, (condition, tau) in enumerate(universes(queries, taus)):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"
         if condition is not None:
             rows = f"({kept_query(condition, tau)}) p join joinable h on h.MAFID = p.MAFID"
             columns = f"{PERSON_COLUMNS}, {UNIT_COLUMNS}"
-        database.keep(f"rows_{number}_{keep}", f"select {columns} from {rows}")
-    return count_cubes(database, queries, taus, by=by)
+        database.keep(f"rows_{number}_{side}", f"select {columns} from {rows}")
+    return count_cubes(database, queries, taus)
 
 
 def _rows_changed(database: DuckDB, view: int) -> int:

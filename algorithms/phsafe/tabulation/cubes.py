@@ -85,10 +85,8 @@ def _ranked(truncated: Sequence[tuple[str, int]], persons: str) -> str:
                 where case UNIVERSE {inside} end) numbered) hashed"""
 
 
-def count_cubes(
-    database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int], *, by: str = "h.STATE"
-) -> dict[str, Frame]:
-    """Count every query's basis cells by state (or another `by`), race and ethnicity, all in one fetch.
+def count_cubes(database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int]) -> dict[str, Frame]:
+    """Count every query's basis cells by state, race and ethnicity, all in one fetch.
 
     Columns are REGION, MAJOR ("A" to "G"), MINOR ("H", "I"), CELL (its place) and COUNT. Rows in no cell are left out,
     and an empty MAJOR or MINOR is in no iteration of that level.
@@ -114,17 +112,17 @@ def count_cubes(
         within = f"select {COLUMNS}, UNIVERSE from ({ranked}) r where RANK <= TAU"
         rows = f"(select {COLUMNS}, -1 as UNIVERSE from persons p where not {crowd} union all {within})"
     parts = [
-        *([_collapsed(f"{rows} p join joinable h on h.MAFID = p.MAFID", persons, by)] if persons else []),
-        *([_collapsed("households h", households, by)] if households else []),
+        *([_collapsed(f"{rows} p join joinable h on h.MAFID = p.MAFID", persons)] if persons else []),
+        *([_collapsed("households h", households)] if households else []),
     ]
     frame = database.fetch(" union all ".join(parts))
     return {name: frame.where(frame["QUERY"] == number) for name, number in numbers.items()}
 
 
-def _collapsed(source: str, queries: Mapping[int, tuple[str, Query]], by: str) -> str:
+def _collapsed(source: str, queries: Mapping[int, tuple[str, Query]]) -> str:
     """Return the query that counts all cells of its rows together, and then, of those few, each query's."""
     races = {"householder": ("h.HHRACE", "h.HHSPAN"), "person": ("p.CENRACE", "p.CENHISP")}
-    groups, counts = {"REGION": by}, {"ROWS": "count(*)"}
+    groups, counts = {"REGION": "h.STATE"}, {"ROWS": "count(*)"}
     columns: dict[str, dict[int, str]] = {"MAJOR": {}, "MINOR": {}, "CELL": {}, "COUNT": {}}
     for number, (inside, query) in queries.items():
         cells = " ".join(f"when {condition} then {place}" for place, condition in enumerate(query.cells.values()))

@@ -13,13 +13,13 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.population import RELATIONSHIPS
 from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.schema import FRAMES, GEO, GROUP_QUARTERS, Digits
-from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import PUBLISHED
 from algorithms.systems import systems
 from algorithms.tables.frames import Frame
 from tests.algorithms.releases import all_but_reading, record
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.helpers import anew, beside_reading, contents, plaudit, refused_by
+from tests.households import synthetic_households, write_csv
 
 DONE, USAGE, INTERRUPTED = 0, 2, 130
 FILES = tuple(path.name for path in PATHS)
@@ -93,7 +93,7 @@ def test_the_bundled_households(phsafe):
 
 def test_types_are_derived_on_request(phsafe):
     homes = synthetic_households(60, rng=3, states=2, sex=True)
-    homes.write("full")
+    write_csv(homes, "full")
     few = Frame({name: homes.units[name] for name in ("RTYPE", "MAFID", "TEN")})
     few.to_csv("few.csv")
     files = {"persons": "full/persons.csv", "geo": "full/geo.csv", "config": "us"}
@@ -135,7 +135,7 @@ def test_columns_that_are_not_released_are_named_once(phsafe):
 def test_a_column_that_places_read_is_not_named_in_another_file(phsafe):
     """And columns of digits, which no table reads, may be missing."""
     homes = synthetic_households(60, rng=3, states=2, sex=True)
-    homes.write("full")
+    write_csv(homes, "full")
     Frame({**homes.persons.to_dict(), "region": homes.persons["RTYPE"]}).to_csv("p.csv")
     Frame({"RTYPE": homes.geo["RTYPE"], "MAFID": homes.geo["MAFID"], "region": homes.geo["TABBLKST"]}).to_csv("g.csv")
     Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "region"}}}')
@@ -186,7 +186,7 @@ def write_ordinary(homes):
 
 def test_ordinary_columns_give_the_tables_of_the_layout(phsafe):
     homes = synthetic_households(300, rng=3, states=2, sex=True)
-    homes.write("full")
+    write_csv(homes, "full")
     write_ordinary(homes)
     assert {"5", "3"} == set(homes.persons["RTYPE"])
     full = {name: f"full/{name}.csv" for name in FRAMES}

@@ -8,10 +8,10 @@ import pytest
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.phsafe.schema import FRAMES
-from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.systems import systems
 from algorithms.tables.frames import Frame
+from tests.households import synthetic_households, write_csv
 
 US = read_config("us")
 
@@ -24,7 +24,7 @@ def homes():
 @pytest.fixture(scope="module")
 def own(homes, tmp_path_factory):
     folder = tmp_path_factory.mktemp("homes")
-    homes.write(folder)
+    write_csv(homes, folder)
     persons, units, geo = (str(folder / f"{name}.csv") for name in FRAMES)
     return systems()["phsafe"].on(persons, units=units, geo=geo)
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.synthetic import synthetic_households
 from audit.results import AuditResult
 from tests.helpers import beside_reading
+from tests.households import synthetic_households, write_csv
 
 WITHIN, VIOLATION, USAGE, NO_POWER, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
 
@@ -171,7 +171,7 @@ def save_persons() -> None:
 
 def save_households(folder: Path) -> None:
     """Write households of two states, with the sexes from which types are derived; and nobody but in group quarters."""
-    synthetic_households(60, rng=3, states=2, sex=True).write(folder)
+    write_csv(synthetic_households(60, rng=3, states=2, sex=True), folder)
     for name in ("persons", "units", "geo"):
         head, *rows = (folder / f"{name}.csv").read_text().splitlines()
         quarters = [row for row in rows if row[0] == ("5" if name == "persons" else "4")]

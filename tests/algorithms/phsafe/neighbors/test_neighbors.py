@@ -7,7 +7,6 @@ import functools
 import pytest
 
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.neighbors import search
 from algorithms.phsafe.neighbors.households import (
     FIRST_MAFID,
     Household,
@@ -24,7 +23,6 @@ from algorithms.phsafe.neighbors.worst import joint_pair, pair_of, worst_pair
 from experiments.phsafe.slack import EXPECTED, JOINT
 
 US = read_config("us")
-RELATIONS = ("add_remove", "replace_one")
 
 
 def expected(model, relation, table, level):
@@ -59,36 +57,6 @@ def test_a_valid_pair_costs_so_much_over_all_queries(relation, in_place):
     pair = joint_pair("VAL", relation, in_place=in_place)
     spent = rho_spent(change_of(pair)[1], relation=relation)
     assert spent.rho == pytest.approx(JOINT[f"VAL {relation}" + ", in place" * in_place], abs=5e-6)
-
-
-def reached(worst, relation, place):
-    """The size that the pair of what a search found has, counted anew."""
-    pair = pair_of(worst.x, worst.y, worst.label)
-    assert pair.relation == relation
-    rows, change = change_of(pair)
-    return rho_spent(change, relation=relation).rho if place == search.ALL else rows[place][1]
-
-
-@pytest.mark.parametrize("relation", ["replace_one", pytest.param("add_remove", marks=pytest.mark.slow)])
-def test_what_is_found_among_a_few_households_is_reached_by_its_pair(relation, monkeypatch):
-    known = list(search.structures(quick=True))
-    monkeypatch.setattr(search, "structures", lambda **_: known[:4] + known[40::40])  # first those who live alone
-    found = search.search_worst(relation, quick=True)
-    alone = ("PH1_denom", "state_*")  # the most is that of a move to another state
-    assert found[alone].size == expected("VAL", relation, *alone)
-    for place in (alone, search.ALL):
-        assert found[place].size == pytest.approx(reached(found[place], relation, place), rel=1e-9)
-    assert "leaves a household of" in found[search.ALL].label
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_the_full_search_finds_nothing_worse(relation):
-    total = rho_spent(change_of(joint_pair("VAL", relation))[1], relation=relation).rho
-    for place, worst in search.search_worst(relation).items():
-        known = total if place == search.ALL else expected("VAL", relation, *place)
-        assert worst.size == pytest.approx(known, rel=1e-9)
-        assert worst.size == pytest.approx(reached(worst, relation, place), rel=1e-9)
 
 
 def test_other_thresholds_and_states():
@@ -169,7 +137,6 @@ def test_what_is_no_neighbor_is_refused(x, y, model, relation, words):
         (lambda: pair_of([HOME], [LEFT._replace(tenure="3")], ""), "must keep its tenure under VAL, got 1 and 3"),
         (lambda: worst_pair("PH2", "usa_*", "ANY"), "model must be one of VAL, DER, API, got 'ANY'"),
         (lambda: joint_pair("DER", "moved"), r"relation must be .*, got 'moved'"),
-        (lambda: search.search_worst("moved"), r"relation must be .*, got 'moved'"),
         (lambda: worst_pair("PH9", "usa_*"), r"table must be one of PH1_num, .*, got 'PH9'"),
         (lambda: worst_pair("PH2", "usa_A-G"), r"level of PH2 must be one of usa_\*, state_\*, got 'usa_A-G'"),
         (lambda: joint_pair("DER", in_place=True), "under VAL and replace_one, got DER and add_remove"),

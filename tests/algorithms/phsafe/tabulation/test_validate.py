@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.schema import FRAMES, GEO, PUERTO_RICO, STATES, Codes, Digits, Whole
-from algorithms.phsafe.synthetic import synthetic_households
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, check_report
 from algorithms.tables.frames import Frame
 from tests.algorithms.phsafe.oracle import types_by_hand
 from tests.golden.phsafe import CONFIG, PATHS, columns
+from tests.households import synthetic_households
 
 UNIT, PLACE = "every MAFID must be that of a unit", "every MAFID must be that of a place"
 TWICE, ALONE = "no MAFID may stand twice", "Puerto Rico must be by itself"
