@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.topdown.estimation.compiling import once
+from algorithms.topdown.estimation.compiling import compiled_on_disk
 
 __all__ = ["Joints", "Limits", "Results", "Squares", "round_families", "solve_families"]
 
@@ -691,7 +691,7 @@ def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[I
     return filled, groups, rows[:, filled], overlap, normal[:, filled][:, :, filled]
 
 
-@once
+@compiled_on_disk
 @_compiled
 def solve_families(
     parents: Index,
@@ -781,7 +781,7 @@ def solve_families(
             converged[run, family] = solved and primal[run, family] <= allowed
 
 
-@once
+@compiled_on_disk
 @_compiled
 def round_families(tables: Real, parents: Index, starts: Index, near: float, out: Index) -> None:
     """Set `out` to whole tables, shape (runs, children, cells), that add up to the parents, by largest remainders.
