@@ -148,7 +148,6 @@ def sheet() -> Sheet:
         ),
         compute=compute,
         script=("algorithms.counts", "explorer.js"),
-        formulas="algorithms.counts.formulas:cells",
         settings=(f"{ALL}/epsilon", f"{ALL}/confidence", f"{ALL}/delta"),
         tables=tables,
         charts=tuple(

@@ -28,6 +28,7 @@ from algorithms.phsafe.budget import CLAIMS, PRESETS, Config, Settings, noise_la
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import Sizes
+from algorithms.phsafe.workbook import build_workbook
 from algorithms.tables.accuracy import QUANTITIES, TENTH, Noisy, accuracy, accuracy_table, totals_input
 from algorithms.tables.frames import Frame
 from algorithms.tables.promises import promised, totals
@@ -175,7 +176,7 @@ def sheet(sizes: Sizes | None = None) -> Sheet:
         inputs=tuple(_inputs(us)),
         compute=partial(compute, sizes=sizes),
         script=("algorithms.phsafe", "explorer.js"),
-        formulas="algorithms.phsafe.formulas:cells",
+        workbook=build_workbook,
         settings=tuple(SETTINGS.values()),
         tables=_tables(),
         charts=_charts(),

@@ -16,7 +16,6 @@ from algorithms.tables.commands import (
     Open,
     Recode,
     Seed,
-    Xlsx,
     assigned,
     columns_of,
     noise_of,
@@ -156,7 +155,6 @@ def explore_topdown(
         bool, typer.Option("--share", help="With --margin: keep the total and change the query's share.")
     ] = False,
     html: Html = None,
-    xlsx: Xlsx = None,
     opened: Open = False,
 ) -> int:
     """Show shares, noise, margins of error and the total promise of TopDown, query by query."""
@@ -168,7 +166,7 @@ def explore_topdown(
         raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
     if spec is not None:
         own = sheet_of(settings_of(preset, spec), columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
-        Explored(own, _wanted(own, margin, share)).show(html=html, xlsx=xlsx, opened=opened)
+        Explored(own, _wanted(own, margin, share)).show(html=html, opened=opened)
         return 0
     if areas:
         raise ValueError("--areas goes with --spec")
@@ -181,7 +179,7 @@ def explore_topdown(
         state |= {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": epsilon}
     if rho is not None:
         state |= {"topdown/all/all/privacy": "zcdp", "topdown/all/all/budget": rho}
-    Explored(shown, state | _wanted(shown, margin, share)).show(html=html, xlsx=xlsx, opened=opened)
+    Explored(shown, state | _wanted(shown, margin, share)).show(html=html, opened=opened)
     return 0
 
 

@@ -163,7 +163,6 @@ class Sheet:
     compute: Callable[[State], dict[str, Result]]  # every result by its key: the truth, which the script must give too
     script: tuple[str, str]  # package and file of the JavaScript: it sets ``sheets.NAME`` to an object with
     # ``compute(state, data)``, and may offer ``read(bytes, data)`` and ``write(state, data)`` of `file`, and ``spend``
-    formulas: str  # ``"module:function"``, which returns for the workbook a formula of each result and the steps to it
     settings: tuple[str, ...] = ()  # keys of inputs that stand above the tables
     answer: Callable[[Mapping[str, Any], Mapping[str, Result], Mapping[str, str]], str] | None = None  # what a state,
     # its results and the words say in one line, above tables that are printed; empty: nothing
@@ -176,6 +175,7 @@ class Sheet:
     words: Mapping[str, str] = field(default_factory=dict)  # of its own, in every language: names that a user gave
     data: Mapping[str, Any] = field(default_factory=dict)  # what the script is given besides the state, as JSON
     confidential: bool = False  # whether `data` tells of the data at hand
+    workbook: Callable[[Explored, Mapping[str, str]], bytes] | None = None  # makes one of a state and the words
 
     @property
     def published(self) -> dict[str, Value]:
@@ -223,7 +223,7 @@ class Explored:
         offered("explorer").write_page(self, Path(path))
 
     def to_xlsx(self, path: str | Path) -> None:
-        """Write the workbook of all sheets, with this one at its state, whole or not at all, where nothing is."""
+        """Write the workbook of this sheet at this state, whole or not at all, where nothing is."""
         offered("explorer").write_workbook(self, Path(path))
 
     def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from audit.explorer.page import PAGE, build_page
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, Input, Sheet, State, Value
-from audit.explorer.workbook import build_workbook, check_workbook
 from audit.installed import offered
 from audit.io.files import check_replaceable, creating, make_folder, replacing
 from audit.io.terminal import console
@@ -65,33 +63,31 @@ def check_files(html: Path | None = None, xlsx: Path | None = None) -> None:
             raise ValueError(f"--html must name a file that ends in .html, got {html}")
         check_replaceable(html, PAGE)
     if xlsx is not None:
-        check_workbook(xlsx)
+        if xlsx.suffix.lower() != ".xlsx":
+            raise ValueError(f"--xlsx must name a file that ends in .xlsx, got {xlsx}")
+        if find_spec("xlsxwriter") is None:
+            raise ValueError("a workbook needs the extra xlsx: pip install 'plaudit[xlsx]'")
         check_replaceable(xlsx)
 
 
 def write_page(explored: Explored, path: Path) -> None:
     """Write the page, whole or not at all, over nothing but a page of the explorer."""
     check_files(html=path)
-    _write(partial(replacing, kind=PAGE), explored, path, lambda sheets: build_page(explored, sheets).encode())
+    sheets = offered("systems").sheets()
+    page = build_page(explored, [explored.sheet if sheet.name == explored.sheet.name else sheet for sheet in sheets])
+    make_folder(path.parent)
+    with replacing(path, kind=PAGE, private=explored.sheet.confidential) as file:
+        file.write(page.encode())
 
 
 def write_workbook(explored: Explored, path: Path) -> None:
-    """Write the workbook of all sheets, whole or not at all, where nothing is."""
+    """Write the workbook of the sheet, whole or not at all, where nothing is."""
+    if explored.sheet.workbook is None:
+        raise ValueError(f"{explored.sheet.name} has no workbook: its page computes")
     check_files(xlsx=path)
-    _write(creating, explored, path, lambda sheets: build_workbook(explored, sheets))
-
-
-def _write(
-    opened: Callable[..., AbstractContextManager[Any]],
-    explored: Explored,
-    path: Path,
-    build: Callable[[Sequence[Sheet]], bytes],
-) -> None:
-    """Write what is made of all sheets, of which one is the given one."""
-    sheets = offered("systems").sheets()
-    content = build([explored.sheet if sheet.name == explored.sheet.name else sheet for sheet in sheets])
+    content = explored.sheet.workbook(explored, {**words_in("en"), **explored.sheet.words})
     make_folder(path.parent)
-    with opened(path, private=explored.sheet.confidential) as file:
+    with creating(path, private=explored.sheet.confidential) as file:
         file.write(content)
 
 
@@ -123,15 +119,10 @@ def command(sheet: Sheet) -> Callable[..., int]:
         html: Annotated[
             Path | None, typer.Option(help="File for the explorer's page, instead of printed tables.")
         ] = None,
-        xlsx: Annotated[
-            Path | None, typer.Option(help="File for the workbook of the same sheets, in formulas.")
-        ] = None,
         opened: Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")] = False,
     ) -> int:
-        Explored(sheet, dict(_setting(sheet, text) for text in settings or [])).show(
-            html=html, xlsx=xlsx, opened=opened
-        )
-        if html is None and xlsx is None:
+        Explored(sheet, dict(_setting(sheet, text) for text in settings or [])).show(html=html, opened=opened)
+        if html is None:
             console().print(words_in("en")[sheet.about[-1]])  # the neighbor relation
         return 0
 

@@ -84,7 +84,6 @@ def _sheet(
         inputs=tuple(_inputs(published, tuple(presets), levels, queries)),
         compute=partial(compute, levels=levels, queries=queries),
         script=("algorithms.topdown.explorer", "explorer.js"),
-        formulas="algorithms.topdown.explorer.formulas:cells",
         answer=_answer,
         settings=tuple(f"{ALL}/{name}" for name in ("privacy", "budget", "relation", "delta")),
         tables=_tables(levels, queries),

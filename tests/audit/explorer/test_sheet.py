@@ -23,7 +23,6 @@ SHEET = Sheet(
     inputs=(NUMBER, WHOLE, FLAG, CHOICE, CODES),
     compute=lambda state: {"a/b/c/twice": 2 * state["a/b/c/number"]},
     script=("none", "none.js"),
-    formulas="none:cells",
     presets={"one": {}, "two": {"a/b/c/number": 1.5, "a/b/c/flag": False}},
 )
 
