@@ -1,4 +1,4 @@
-"""Two sets of saved audits compared: what got worse, what may be chance, and what cannot be told."""
+"""Compare two sets of saved audits: which got worse, which lost power, and which changed from the same seed."""
 
 from __future__ import annotations
 
@@ -7,31 +7,20 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from audit.bounds.limits import check_confidence
-from audit.methods.method import method_named
 from audit.results import AuditResult
 from audit.results.formatting import row
-from audit.review.two_samples import MOST, CountTest, count_changes, is_binned, is_weighed
+from audit.review.verify import TOLERANCE
 
 __all__ = ["Change", "Comparison", "Counted", "compare_results"]
 
 Row = dict[str, str]  # an audit as readers see it
 
-# Identical: the same seed, and the same counts. Within chance and changed: by an exact test. Bounds only: of other
-# events or by sequential rules, so that no test of the counts holds.
-Counted = Literal["identical", "within chance", "changed", "bounds only", "missing", "new"]
+# Identical and changed: runs of the same seed and settings. Bounds only: other runs, whose bounds differ by chance too.
+Counted = Literal["identical", "changed", "bounds only", "missing", "new"]
 
 DETECTED = "the known bug is detected now: its test expects the violation"
 POWER_LOST = 1.1  # times the minimum detectable loss of before, relative to the promise
-SAME = (
-    ("event", "events"),
-    ("pair", "pairs of databases"),
-    ("claim", "promises"),
-    ("relation", "neighbor relations"),
-    ("unit", "units"),
-    ("distance", "distances"),
-    ("bound", "theorems"),
-)
+SETTINGS = ("seed_entropy", "claim", "pair", "relation", "unit", "distance", "confidence", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +31,6 @@ class Change:
     old: AuditResult | None
     new: AuditResult | None
     counts: Counted
-    p_value: float | None = None  # of no change, over all tests of this audit together
     regressions: tuple[str, ...] = ()  # what got worse
     weaknesses: tuple[str, ...] = ()  # where power was lost
     notes: tuple[str, ...] = ()  # what else is other than before; each with old and new values
@@ -50,13 +38,9 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What became of all audits, in the order of their names.
-
-    With probability `confidence` no counts are called changed if no algorithm changed, over all audits together.
-    """
+    """What became of all audits, in the order of their names."""
 
     changes: tuple[Change, ...]
-    confidence: float
 
     @property
     def compared(self) -> int:
@@ -64,9 +48,9 @@ class Comparison:
         return sum(change.old is not None and change.new is not None for change in self.changes)
 
     @property
-    def tested(self) -> int:
-        """Number of those audits whose counts were tested."""
-        return sum(change.p_value is not None for change in self.changes)
+    def repeated(self) -> int:
+        """Number of those audits with the same seed and settings."""
+        return sum(change.counts in ("identical", "changed") for change in self.changes)
 
     @property
     def regressed(self) -> bool:
@@ -85,37 +69,21 @@ class Comparison:
 
 
 def compare_results(
-    old: Sequence[tuple[str, AuditResult]],
-    new: Sequence[tuple[str, AuditResult]],
-    *,
-    confidence: float = 0.999,
-    known_bugs: Collection[str] = (),
+    old: Sequence[tuple[str, AuditResult]], new: Sequence[tuple[str, AuditResult]], *, known_bugs: Collection[str] = ()
 ) -> Comparison:
     """Compare audits by name; each set must have each name once.
 
-    If event, promise and neighbors are the same, a test compares the counts: two sets of runs of one algorithm differ
-    by chance. Otherwise only the bounds stand side by side, and a smaller or larger bound says nothing.
+    The same seed and settings give the same runs, so any difference between them comes from parameters, code, software
+    or platform. Between other runs only the verdicts are compared: a smaller or larger bound may be chance.
 
     An audit is worse if its verdict became "violated" or it is new and violated, it is gone, its promise got weaker or
-    cannot be compared, its adjacency is no longer computed, or the loss of its event grew. It has less power if its
-    verdict is newly "no power", or its minimum detectable loss is more than 10% larger than before, relative to the
-    promise. It is not worse if a known bug is newly detected.
-
-    Guarantee: if runs are independent and no algorithm changed, P(any audit is called changed) <= 1 - confidence, for
-    every event. For each audit, regions of outputs are tested by the hypergeometric law of their counts, given all
-    counts of the two audits together (Fisher, 1935): each region on each database, and the difference of the two or, if
-    a fair coin picked the database of each run, the right guesses among all. All p-values are multiplied by the number
-    of tests and of audits. A loss is said to have grown only if counts changed, by a one-sided test at the same level,
-    which needs no error probability of its own (Marcus, Peritz and Gabriel, 1976): of right guesses among all, or else
-    of the difference between the probabilities of a region on the two databases, the delta that it shows at epsilon 0.
+    cannot be compared, its adjacency is no longer computed, or its lower bound grew from the same seed and settings. It
+    has less power if its verdict is newly "no power", or its minimum detectable loss is more than 10% larger than
+    before, relative to the promise. It is not worse if a known bug is newly detected.
     """
-    check_confidence(confidence)
     before, after = _named(old), _named(new)
-    matched = [(name, before.get(name), after.get(name)) for name in sorted(before.keys() | after.keys())]
-    tests = {name: count_changes(name, a, b) for name, a, b in matched if a and b and not _why_untested(a, b)}
-    level = (1 - confidence) / max(1, len(tests))
-    changes = (_change(name, a, b, tests.get(name), level, name in known_bugs) for name, a, b in matched)
-    return Comparison(tuple(changes), confidence)
+    names = sorted(before.keys() | after.keys())
+    return Comparison(tuple(_change(name, before.get(name), after.get(name), name in known_bugs) for name in names))
 
 
 def _named(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResult]:
@@ -125,9 +93,7 @@ def _named(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResult]
     return named
 
 
-def _change(
-    name: str, old: AuditResult | None, new: AuditResult | None, tests: CountTest | None, level: float, known_bug: bool
-) -> Change:
+def _change(name: str, old: AuditResult | None, new: AuditResult | None, known_bug: bool) -> Change:
     if new is None:
         return Change(name, old, None, "missing", regressions=("the audit is gone",))
     if old is None:
@@ -141,27 +107,31 @@ def _change(
     worse = notes if newly_violated and known_bug else regressions
     if newly_violated:
         worse.insert(0, DETECTED if known_bug else _violated(old, *rows))
-    counts: Counted = "within chance"
-    if _is_copy(old, new):
-        counts = "identical"
-    elif tests is None:
-        counts = "bounds only"
-        notes.append(f"{_why_untested(old, new)}: only the bounds stand side by side")
-    elif tests.p_value <= level:
-        counts = "changed"
-        if tests.p_growth <= level:
-            worse.append(f"the loss of this event grew: {tests.grown}")
-        else:
-            notes.append(f"the counts changed beyond chance, but no growth of the loss is shown: {tests.changed}")
-    p_value = None if tests is None else tests.p_value
+    counts: Counted = "bounds only"
+    if _same_settings(old, new):
+        counts = "identical" if _same_answer(old, new) else "changed"
+        if counts == "changed":
+            notes.append("the same seed gave other runs: parameters, code, software or platform are not what they were")
+        if not newly_violated and new.measured.budget > old.measured.budget * (1 + TOLERANCE):
+            worse.append(f"the lower bound grew from the same seed: {rows[0]['measured']} -> {rows[1]['measured']}")
+    else:
+        notes.append("seed or settings differ: only the bounds stand side by side")
     weaknesses = tuple(_weaknesses(old, new, *rows))
-    return Change(name, old, new, counts, p_value, tuple(regressions), weaknesses, tuple(notes))
+    return Change(name, old, new, counts, tuple(regressions), weaknesses, tuple(notes))
 
 
-def _is_copy(old: AuditResult, new: AuditResult) -> bool:
-    """Tell whether the same seed gave the same counts of the same event, and so the same numbers."""
-    same = (*(field for field, _ in SAME), "seed_entropy", "size", "selection", "confidence", "counts", "basis")
-    return old.seed_entropy is not None and all(getattr(old, field) == getattr(new, field) for field in same)
+def _same_settings(old: AuditResult, new: AuditResult) -> bool:
+    """Tell whether two audits make the same runs if nothing of the mechanism or the software changed."""
+    parameters = [{**one.parameters, "mechanism": None} for one in (old, new)]
+    seeded = old.seed_entropy is not None and old.parameters.get("seedable", True)
+    return seeded and parameters[0] == parameters[1] and all(getattr(old, one) == getattr(new, one) for one in SETTINGS)
+
+
+def _same_answer(old: AuditResult, new: AuditResult) -> bool:
+    """Tell whether the same event has the same counts, by the same theorem, and so the same bound."""
+    fields = ("event", "bound", "selection", "counts", "basis")
+    same = all(getattr(old, field) == getattr(new, field) for field in fields)
+    return same and math.isclose(old.measured.budget, new.measured.budget, rel_tol=TOLERANCE)
 
 
 def _violated(old: AuditResult, before: Row, after: Row) -> str:
@@ -208,35 +178,5 @@ def _notes(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Itera
         yield f"steps between the databases: {old.distance} -> {new.distance}"
     if (old.adjacency, new.adjacency) == ("declared", "verified"):
         yield "the distance of the databases is now verified: declared -> verified"
-    settings = ("seed_entropy", "size", "selection", "event", "pair")
-    same = all(getattr(old, field) == getattr(new, field) for field in settings)
-    if old.seed_entropy is not None and same and old.counts != new.counts:
-        yield "the same seed gave other counts: parameters, code, software or platform are not what they were"
     if old.confidential != new.confidential:
         yield "the databases are now confidential" if new.confidential else "the databases are confidential no longer"
-
-
-def _why_untested(old: AuditResult, new: AuditResult) -> str:
-    """Return why no test of the counts holds; nothing if one does."""
-    if old.redacted or new.redacted:
-        return "the counts were redacted"
-    for field, words in SAME:
-        if getattr(old, field) != getattr(new, field):
-            return f"the {words} differ"
-    if new.design == "one_run":
-        return "guesses from one run are not independent"
-    if _stopped_early(old) or _stopped_early(new):
-        return "the runs ended when the answer was clear, which their counts tell"
-    if is_binned(old) or is_binned(new):
-        if not is_weighed(old) or not is_weighed(new):
-            return "a file does not say what the event weighs"
-        if any(old.basis[key] != new.basis[key] for key in ("weights", "toward")):
-            return "the weights of the events differ"
-    runs = [side.get("runs", 0) for one in (old, new) for side in one.counts.values()]
-    return f"there are more than {MOST:.0e} runs" if sum(runs) > MOST else ""
-
-
-def _stopped_early(result: AuditResult) -> bool:
-    """Tell whether it is known that an audit stopped early; files of the first schema say so among their parameters."""
-    method = method_named(result.bound)
-    return result.parameters.get("stop") == "early" or (method is not None and method.stopped_early(result.basis))

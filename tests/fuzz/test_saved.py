@@ -24,7 +24,7 @@ def views(found, public):
     """What commands do with results, one by one."""
     for name, audit in found.audits:
         yield lambda audit=audit: verify_result(audit)
-        yield lambda named=(name, audit): compare_results([named], [named], confidence=0.99)
+        yield lambda named=(name, audit): compare_results([named], [named])
     yield lambda: [str(one) for some in found for _, one in some]
     yield lambda: [form(found.audits) for form in FORMS.values() if found.audits]
     yield lambda: to_json([*found.audits, *found.replays])

@@ -23,7 +23,6 @@ __all__: list[str] = []
 def compare(
     old: Annotated[Path, typer.Argument(help="Earlier audits: a folder (*.json), one file, or pytest's report.")],
     new: Annotated[Path, typer.Argument(help="Later audits.")],
-    confidence: Annotated[float, "Joint confidence that no audit seems changed by chance."] = 0.999,
     as_json: Annotated[bool, "--json", "Print the comparison as JSON."] = False,
 ) -> int:
     """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""
@@ -36,7 +35,7 @@ def compare(
     audits = before.audits
     if old.is_file() and new.is_file():  # of two files with an audit each the name is that of the second
         audits = [(new.stem if name == old.stem else name, audit) for name, audit in audits]
-    comparison = compare_results(audits, after.audits, confidence=confidence, known_bugs=after.known_bugs)
+    comparison = compare_results(audits, after.audits, known_bugs=after.known_bugs)
     schemas = _schemas(old, new, [change.name for change in comparison.changes])
     if as_json:
         print(json.dumps(_plain(comparison, schemas), indent=1, allow_nan=False))
@@ -63,7 +62,7 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     from audit.io.terminal import console
     from audit.io.text import printable
     from audit.report.tables import comparison_table
-    from audit.results.formatting import WARNING, nearest, number_of, percent
+    from audit.results.formatting import WARNING, number_of, percent
 
     terminal, changes = console(), comparison.changes
 
@@ -91,9 +90,9 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
         say(f"{name}: the file is of schema {after}, was of schema {before}")
     levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
     say(
-        f"Compared: {number_of(comparison.compared, 'audit')}, of which {comparison.tested} by their counts. If no "
-        f"algorithm changed, any counts are called changed with probability {nearest(1 - comparison.confidence)} at "
-        f"most, over all audits. A verdict holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
+        f"Compared: {number_of(comparison.compared, 'audit')}, of which {comparison.repeated} with the same seed and "
+        "settings. Between the others only the verdicts are compared: their bounds may differ by chance. A verdict "
+        f"holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
     )
 
 
@@ -107,7 +106,7 @@ def _plain(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> dict[
             key: plain_number(value) if isinstance(value, float) else value for key, value in values.items()
         } or None
 
-    kinds = ("counts", "p_value", "regressions", "weaknesses", "notes")
+    kinds = ("counts", "regressions", "weaknesses", "notes")
     audits = {
         change.name: {
             **{kind: getattr(change, kind) for kind in kinds},
@@ -117,5 +116,5 @@ def _plain(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> dict[
         }
         for change in comparison.changes
     }
-    totals = ("confidence", "confidential", "compared", "tested", "regressed", "weakened")
+    totals = ("confidential", "compared", "repeated", "regressed", "weakened")
     return {**{name: getattr(comparison, name) for name in totals}, "audits": audits}

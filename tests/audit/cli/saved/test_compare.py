@@ -9,10 +9,9 @@ import pytest
 
 from audit.claims import PureDP
 from audit.results.files import write_json
-from tests.audit.cli.desk import refused
 from tests.audit.report.hostile import by_kind
 from tests.audit.report.test_formats import NAMES
-from tests.audit.review.test_two_samples import GOOD, LOUDER
+from tests.audit.review.test_compare import OTHER_COUNTS
 from tests.helpers import audited
 
 
@@ -27,16 +26,18 @@ def folders(tmp_path):
 
 
 def test_all_as_before(plaudit, folders):
-    old = folders("old", a=audited(), b=audited(counts=GOOD))
+    old = folders("old", a=audited(), b=audited(counts=OTHER_COUNTS))
     code, printed, _ = plaudit("compare", old, old)
     assert code == 0
     assert "REGRESSION" not in printed
     assert printed.startswith("The same as before: 2 audits.\n")
     assert " ".join(printed.split()).endswith(
-        "Compared: 2 audits, of which 2 by their counts. If no algorithm changed, any counts are called changed with "
-        "probability 0.001 at most, over all audits. A verdict holds by itself, at 95% confidence."
+        "Compared: 2 audits, of which 2 with the same seed and settings. Between the others only the verdicts are "
+        "compared: their bounds may differ by chance. A verdict holds by itself, at 95% confidence."
     )
-    assert plaudit("compare", old, folders("new", a=audited(), b=audited(counts=GOOD, seed_entropy=7))).code == 0
+    assert (
+        plaudit("compare", old, folders("new", a=audited(), b=audited(counts=OTHER_COUNTS, seed_entropy=7))).code == 0
+    )
 
 
 def test_audits_without_power_that_are_the_same_have_lost_none(plaudit, folders):
@@ -45,19 +46,18 @@ def test_audits_without_power_that_are_the_same_have_lost_none(plaudit, folders)
 
 
 def test_regressions_are_printed_first_and_fail(plaudit, folders):
-    old = folders("old", a=audited(counts=GOOD), b=audited(), c=audited())
-    new = folders("new", a=audited(counts=LOUDER, seed_entropy=7), b=audited(claim=PureDP(2), verdict="not refuted"))
+    old = folders("old", a=audited(), b=audited(), c=audited())
+    new = folders("new", a=audited(measured=PureDP(0.9)), b=audited(claim=PureDP(2), verdict="not refuted"))
     code, printed, _ = plaudit("compare", old, new)
     assert code == 1
     assert printed.splitlines()[:3] == [
-        "REGRESSION: a: the loss of this event grew: right among all guesses 72.86% -> 74.29%",
+        "REGRESSION: a: the lower bound grew from the same seed: 0.8750 -> 0.9000",
         "REGRESSION: b: the promise got weaker: epsilon 1 (add_remove) -> epsilon 2 (add_remove)",
         "REGRESSION: c: the audit is gone",
     ]
-    assert "b: the promises differ: only the bounds stand side by side" in printed
+    assert "b: seed or settings differ: only the bounds stand side by side" in printed
     assert "person added or removed" in printed
     assert "y if output[0] >= 13" in printed
-    assert plaudit("compare", old, new, "--confidence", "0.999999999999").code == 1  # the other two
 
 
 def test_less_power_has_an_exit_code_of_its_own(plaudit, folders):
@@ -89,7 +89,7 @@ def test_json(plaudit, folders):
     values = json.loads(printed)
     assert code == 1
     assert (values["regressed"], values["weakened"], values["confidential"]) == (True, False, True)
-    assert (values["compared"], values["tested"], values["confidence"]) == (1, 1, 0.999)
+    assert (values["compared"], values["repeated"]) == (1, 1)
     assert values["audits"]["b"]["regressions"] == ["the audit is gone"]
     assert values["audits"]["b"]["new"] is None
     assert values["audits"]["a"]["old"]["detectable"] == "inf"
@@ -127,8 +127,7 @@ def test_a_narrow_terminal_shows_events_below(plaudit, folders, monkeypatch):
     printed = plaudit("compare", old, new).out
     assert "a: y if output[0] >= 13 -> y if output[1] >= 2\n" in printed
     assert "b: y if" not in printed
-    assert "within chance" not in printed
-    for whole in ("bounds only", "The same as before: 1 audit.", "not refuted", "0.8750"):
+    for whole in ("changed", "The same as before: 1 audit.", "not refuted", "0.8750"):
         assert whole in printed
 
 
@@ -146,8 +145,3 @@ def test_a_terminal_is_not_commanded(plaudit, tmp_path, record_property):
         assert code == 0
         assert all(letter.isprintable() or letter == "\n" for letter in printed)
     assert len(json.loads(printed)["audits"]) == len(hostile) >= 20
-
-
-def test_bad_input_is_one_line(plaudit, folders):
-    old = folders("old", a=audited())
-    assert refused(plaudit("compare", old, old, "--confidence", "2"), "confidence must be in (0, 1), got 2")
