@@ -168,10 +168,10 @@ class System:
             raise ValueError(f"{self.name} reads no file of persons, got {data}")
         takes = signature(self.own).parameters
         if unknown := options.keys() - takes.keys():
-            raise ValueError(f"{self.name} takes no --{min(unknown)}")
+            raise ValueError(f"{self.name} takes no {min(unknown)}")
         needed = [name for name, one in takes.items() if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
         if missing := [name for name in needed if name not in options]:
-            raise ValueError(f"{self.name} needs --{missing[0]} with data of your own, as `plaudit release` does")
+            raise ValueError(f"{self.name} needs {missing[0]} with data of your own, as `plaudit release` does")
         described = self.own(data, **options)
         sizes = [np.size(system.pair().x) for system in (self, described)]
         return replace(described, runs=min(described.runs, max(FEWEST, described.runs * sizes[0] // sizes[1])))

@@ -19,8 +19,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         options = ["mymodule:noisy_counts", "--data", "counts.csv", "--public-data", "--seed", "1", "--out", folder]
         for claim, name in (("pure:0.5", "too_little_noise"), ("pure:1", "noisy_counts")):
-            words = ["audit", *options, "--claim", claim, "--confidence", "0.999999", "--name", name]
+            words = ["audit", *options, "--claim", claim, "--confidence", "0.999999"]
             subprocess.run([sys.executable, "-m", "audit", *words], cwd=EXAMPLES, check=False, capture_output=True)
+            Path(folder, "mymodule-noisy_counts.json").rename(Path(folder, f"{name}.json"))
         page = Path(folder) / "report.html"
         words = ["report", folder, "--out", str(page), "--title", "Two promises for noisy counts"]
         subprocess.run([sys.executable, "-m", "audit", *words], check=False, capture_output=True)

@@ -9,5 +9,5 @@ plaudit release ons --method independent --epsilon 2 --data deaths.csv --areas r
 plaudit release ons --method top-down --epsilon 2 --data deaths.csv --areas region,ccg --geo ccgs.csv \
   --spec deaths.json --level total:total=1/4 --level region:total=1/4 --level ccg:detailed=1/2 --out out/deaths/top-down
 
-plaudit audit ons --data deaths.csv --areas region,ccg --geo ccgs.csv --spec deaths.json --stage measurements \
+plaudit audit ons --data deaths.csv --areas region,ccg --set geo=ccgs.csv --spec deaths.json --stage measurements \
   --size 2000 --seed 1 --confidence 0.999999 --out out/deaths/audits

@@ -167,7 +167,7 @@ MORE = [
     "plaudit compare old old",
     "plaudit verify old",
     "plaudit doctor",
-    f"{COMMANDS['audit'].replace('--jobs 1', '')} --jobs 2 --name other",
+    f"{COMMANDS['audit'].replace('--jobs 1', '')} --jobs 2",
 ]
 
 

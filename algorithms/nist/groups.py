@@ -183,7 +183,7 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
 def check_one_source(public: Any, groups: Any) -> None:
     """Refuse both sources of groups, public records and a list, and none."""
     if (public is None) == (groups is None):
-        raise ValueError("--public or --groups is needed, and not both: the data must have no say in the groups")
+        raise ValueError("public or groups is needed, and not both: the data must have no say in the groups")
 
 
 def choose_groups(

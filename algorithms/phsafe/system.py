@@ -52,7 +52,7 @@ def _own(
 ) -> System:
     """Describe PHSafe on households of the user's own, to which those of a pair are added."""
     if preset and config:
-        raise ValueError(f"--preset and --config exclude each other, got {preset} and {config}")
+        raise ValueError(f"preset and config exclude each other, got {preset} and {config}")
     chosen = read_config(config or preset or USUAL)
     with own_households((data, units, geo), recode, derive=derive) as (engine, frames):
         own = tabulation(*frames, config=chosen, engine=engine)
@@ -76,7 +76,7 @@ def _system(settings: str) -> System:
         build=partial(_phsafe, settings),
         pairs={model: partial(_pair, settings, model) for model in MODELS},
         pair_notes=NOTES,
-        no_budget="--set times=2 doubles its budgets, and --config, with --data, sets each",
+        no_budget="--set times=2 doubles its budgets, and --set config=FILE, with --data, sets each",
         commands={
             "release": "algorithms.phsafe.command:release_phsafe",
             "explore": "algorithms.phsafe.command:explore_phsafe",

@@ -98,7 +98,7 @@ def settings_of(preset: str = "", spec: str | os.PathLike[str] | None = None) ->
     """Return the settings of a name, or those of a .json file: attributes, and what else of `FORMS` it gives."""
     if spec is not None:
         if preset:
-            raise ValueError(f"--preset and --spec exclude each other, got {preset} and {os.fspath(spec)}")
+            raise ValueError(f"preset and spec exclude each other, got {preset} and {os.fspath(spec)}")
         return _read(Path(spec).name, read_named(spec, "specification"))
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")

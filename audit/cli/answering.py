@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["ELSEWHERE", "FIGURE", "Question", "answer", "check_out", "command_of", "kept_in", "show"]
 
 # Options that decide no count, and options that name a file.
-ELSEWHERE = set(["targets", "seed", "jobs", "backend", "address", "out", "name", "store", "timeout", "as_json"])
-FILES = set(
-    ["data", "spec", "geo", "public", "groups", "units", "config", "recode", "outputs_x", "outputs_y", "residuals"]
-)
+ELSEWHERE = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json"])
+FILES = {"data", "spec", "outputs_x", "outputs_y", "residuals"}
+IN_SET = {"geo", "public", "groups", "units", "config", "recode"}  # that --set gives, and that name a file
 FIGURE = "audits.png"  # of a folder
 MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
 FEWEST = 120  # runs of a search
@@ -135,6 +134,9 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
         value = options.get(name, context.params[name] if explicit else None)
         if name in FILES and value is not None:
             value = recorded(value)
+        if name == "set" and value is not None:
+            parts = [word.partition("=") for word in value]
+            value = [f"{key}={recorded(text)}" if key in IN_SET else f"{key}={text}" for key, _, text in parts]
         if value is True:
             words.append(option.opts[0])
         elif value is not None:

@@ -57,11 +57,9 @@ how long a run takes, what else it does    audit.replay, in Python
 
 FROM_ELSEWHERE = (  # options that outputs from elsewhere have not
     f"data {PERSONS} set cell cells people move_to add_row at replace_row epsilon rho preset stage pair size jobs "
-    "backend early store one_run share"
+    "backend early store one_run"
 )
-OF_RUNS = (
-    "cell cells move_to add_row replace_row size selection attack early jobs backend store"  # that one run has not
-)
+OF_RUNS = "cell cells move_to add_row replace_row size attack early jobs backend store"  # that one run has not
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,6 @@ class RunOptions:
     one_run: Annotated[bool, "Run once. A secret coin per cell decides whether one person (or --people) is added."] = (
         False
     )
-    share: Annotated[float | None, "With --one-run: share of cells to guess. Default: set by the promise."] = None
     size: Annotated[
         int | None,
         "--size",
@@ -91,7 +88,6 @@ class RunOptions:
         WHOLE,
         "Total runs over both databases, such as 1e6. Default: 200,000; fewer for a slow system.",
     ] = None
-    selection: Annotated[float, "Share of the runs that chooses the event."] = 0.3
     confidence: Confidence = 0.95
     attack: Annotated[str, "Attack to use: auto, or a name. A wrong name lists all."] = "auto"
     early: Annotated[bool, "Stop as soon as the verdict is clear; --size is then the maximum."] = False
@@ -116,7 +112,6 @@ def audit(
     runs: RunOptions,
     workers: WorkerOptions,
     out: Out = None,
-    name: Annotated[str, "Name of the result; with several mechanisms, a prefix."] = "",
     store: Annotated[Path | None, "Folder for finished runs. Repeat the command after a stop to continue."] = None,
     timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None,
     as_json: AsJson = False,
@@ -134,18 +129,16 @@ def audit(
         if x is None or y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
         refuse(context, FROM_ELSEWHERE, "has no effect on outputs from elsewhere")
-        common |= {"attack": runs.attack, "selection": runs.selection, "distance": outputs.distance}
+        common |= {"attack": runs.attack, "distance": outputs.distance}
         common["confidential"] = not options.public_data
-        return answer([_of_outputs(name or "outputs", x, y, options, common)], out, as_json, context)
+        return answer([_of_outputs(x, y, options, common)], out, as_json, context)
     if not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     refuse(context, "distance", "is for outputs from elsewhere: give --people")
     if runs.one_run:
         refuse(context, OF_RUNS, "is for many runs, and --one-run is one")
-        common["share"] = runs.share
     else:
-        refuse(context, "share", "goes with --one-run")
-        common |= {"attack": runs.attack, "selection": runs.selection, "n_jobs": workers.jobs, "store": store}
+        common |= {"attack": runs.attack, "n_jobs": workers.jobs, "store": store}
         common["stop"] = "early" if runs.early else "fixed"
     selected = select_targets(context, targets, options, databases, workers)
     notes: list[str] = []
@@ -159,19 +152,18 @@ def audit(
         )
     questions = []
     for target in selected:
-        label = "-".join(filter(None, (name, target.label if len(selected) > 1 else ""))) or target.label
         promised = promise_of(target, options.claim, notes)
         if runs.one_run:
-            questions.append(_in_one_run(target, label, promised, databases.people, common))
+            questions.append(_in_one_run(target, promised, databases.people, common))
         else:
             size = target.runs if runs.size is None else runs.size
-            questions += _of_target(target, label, promised, common | {"size": size})
+            questions += _of_target(target, promised, common | {"size": size})
     if notes and not as_json:
         print("\n".join(dict.fromkeys(notes)))
     return answer(questions, out, as_json, context)
 
 
-def _of_outputs(name: str, x: Path, y: Path, options: TargetOptions, common: dict[str, Any]) -> Question:
+def _of_outputs(x: Path, y: Path, options: TargetOptions, common: dict[str, Any]) -> Question:
     from audit.claims import parse_claim
     from audit.cli.inputs.tables import read_outputs
     from audit.measure.loss import measure_loss_from_outputs
@@ -184,10 +176,10 @@ def _of_outputs(name: str, x: Path, y: Path, options: TargetOptions, common: dic
     promise = parse_claim(options.claim, relation)
     outputs, columns = read_outputs(x, y)
     common |= {"relation": relation, "label": f"outputs in {x.name} and {y.name}", "columns": columns}
-    return Question(name, partial(measure_loss_from_outputs, outputs[0], outputs[1], promise, **common))
+    return Question("outputs", partial(measure_loss_from_outputs, outputs[0], outputs[1], promise, **common))
 
 
-def _of_target(target: Target, label: str, promised: Claim, common: dict[str, Any]) -> Iterator[Question]:
+def _of_target(target: Target, promised: Claim, common: dict[str, Any]) -> Iterator[Question]:
     """Yield one audit a pair."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.loss import measure_loss
@@ -198,11 +190,11 @@ def _of_target(target: Target, label: str, promised: Claim, common: dict[str, An
 
     for words, pair, options, further in target.pairs:
         own_options = options | ({"confidence": common["confidence"]} if len(target.pairs) > 1 else {})
-        name = " ".join(filter(None, (label, words)))
+        name = " ".join(filter(None, (target.label, words)))
         yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs), further=further)
 
 
-def _in_one_run(target: Target, label: str, promised: Claim, people: int, common: dict[str, Any]) -> Question:
+def _in_one_run(target: Target, promised: Claim, people: int, common: dict[str, Any]) -> Question:
     """Return the audit of one run, with people in or out of every cell of the first database."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.one_run import Canaries, measure_loss_one_run
@@ -216,5 +208,5 @@ def _in_one_run(target: Target, label: str, promised: Claim, people: int, common
             canaries = Canaries(pair.x, people=people)
             return measure_loss_one_run(target.mechanism, canaries, promised, confidential=pair.confidential, **common)
 
-    name = " ".join(filter(None, (label, "" if own_options else words, "one run")))
+    name = " ".join(filter(None, (target.label, "" if own_options else words, "one run")))
     return Question(name, measured, target.name)

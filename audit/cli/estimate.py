@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,6 @@ from audit.cli.inputs.options import (
     refuse,
     with_options,
 )
-from audit.io.backends import on_backend
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -36,7 +35,7 @@ DIRECT, RESIDUAL = "direct", "residual"
 OF_CURVES = "bandwidth percentile multiplier change"
 OF_CELLS = "cell cells people move_to"
 OF_RECORDS = "add_row at replace_row"
-OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} {OF_RECORDS} runs event jobs backend address"
+OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} {OF_RECORDS} runs event jobs backend"
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def estimate(
         promise = promise_of(target, options.claim, []) if known else None
         settings["method"] = kind = DIRECT if direct else _kind(method, settings, promise)
         check_out(out, f"{name_in_files(f'{label} {kind}')}.png")
-        context.with_resource(on_backend(*astuple(workers)))  # whose processes find what was imported
+        context.with_resource(workers.started())  # whose processes find what was imported
         settings |= {"n_jobs": workers.jobs, "progress": True} | ({"event": tuning.event} if direct else {})
         with blaming(name):
             result = estimate_loss(target.mechanism, pair, **settings)

@@ -39,6 +39,15 @@ OTHER_NAMES = {  # how other tools name options
     "--out": ("--output", "--output-dir", "-o"),
     "--jobs": ("--workers", "--threads", "--n-jobs", "-j"),
 }
+MOVED = {  # options of earlier versions, and what took their place; it goes with --set, which stands for the command
+    **{f"--{name}": f"--set {name}=VALUE" for name in ("geo", "public", "groups", "units", "config", "recode")},
+    **{f"--{name}": f"--set {name}=VALUE" for name in ("preset", "rho")},
+    "--derive": "--set derive=true",
+    "--address": "--backend dask=ADDRESS or ray=ADDRESS",
+    "--selection": "measure_loss(selection=SHARE), in Python",
+    "--share": "measure_loss_one_run(share=SHARE), in Python",
+    "--name": "result.to_json(FILE), in Python",
+}
 NUMBERS = {"float": "a number, such as 0.5", "int": "a whole number, such as 3"}  # by how typer's errors begin
 
 
@@ -131,6 +140,8 @@ def _words_of_usage(error: Any) -> str:
     for option, words in OTHER_NAMES.items():
         if option in known and getattr(error, "option_name", None) in words:
             error.possibilities = [option]
+    if "--set" in known and (instead := MOVED.get(getattr(error, "option_name", None))):
+        return f"No such option: {error.option_name}: give {instead}"
     for wrong in getattr(error.__cause__, "errors", list)():
         if kind := NUMBERS.get(wrong["type"].partition("_")[0]):
             error.message = f"must be {kind}, got {wrong['input']!r}"

@@ -14,11 +14,10 @@ SECTIONS = {
     "Everyday options": "data claim epsilon cell size runs confidence seed out as_json help",
     OTHERS: "",
     "Neighboring databases": "cells people move_to add_row at replace_row relation public_data",
-    "Systems of `plaudit list`": "set rho preset stage pair",
-    "Files for systems": "areas count spec geo public groups units config derive recode",
+    "Systems of `plaudit list`": "set stage pair",
+    "Files for systems": "areas count spec",
     "Outputs of another program": "outputs_x outputs_y distance",
-    "One run": "one_run share",
-    "Time and machines": "jobs backend address store timeout",
+    "Time and machines": "jobs backend store timeout",
 }
 
 

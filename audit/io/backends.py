@@ -43,7 +43,7 @@ def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
     if name and name not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {name!r}")
     if address and name not in CLUSTERS:
-        raise ValueError(f"--address goes with --backend dask or ray, got {address!r}")
+        raise ValueError(f"an address goes with --backend dask or ray, got {address!r}")
     with ExitStack() as stack:
         if name in CLUSTERS:
             try:

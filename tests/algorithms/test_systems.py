@@ -83,8 +83,8 @@ def test_only_some_systems_read_persons_and_say_what_they_need():
     offered = systems()
     for name, options, words in (
         ("gdpc", {}, "gdpc reads no file of persons, got persons.csv"),
-        ("topdown", {"areas": "state", "public": "p.csv"}, "topdown takes no --public"),
-        ("nist", {"public": "p.csv"}, "nist needs --spec with data of your own, as `plaudit release` does"),
+        ("topdown", {"areas": "state", "public": "p.csv"}, "topdown takes no public"),
+        ("nist", {"public": "p.csv"}, "nist needs spec with data of your own, as `plaudit release` does"),
     ):
         with pytest.raises(ValueError, match=f"^{words}$"):
             offered[name].on("persons.csv", **options)

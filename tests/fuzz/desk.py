@@ -131,6 +131,14 @@ RUNS = "--size 400 --seed 1 --jobs 1"
 OUTPUTS = "--claim pure:1 --relation add_remove --seed 1"
 
 # Good command lines, each of which takes a fraction of a second, and how often each is spoiled.
-PARTS = {"AREAS": AREAS, "RELEASED": RELEASED, "HOUSEHOLDS": HOUSEHOLDS, "RUNS": RUNS, "OUTPUTS": OUTPUTS}
+HOUSEHOLDS_SET = HOUSEHOLDS.replace("--units ", "--set units=").replace("--geo ", "--set geo=")
+PARTS = {
+    "AREAS": AREAS,
+    "RELEASED": RELEASED,
+    "HOUSEHOLDS": HOUSEHOLDS,
+    "HOUSEHOLDS_SET": HOUSEHOLDS_SET,
+    "RUNS": RUNS,
+    "OUTPUTS": OUTPUTS,
+}
 LINES = Path(__file__).with_name("commands.txt").read_text("utf-8").splitlines()
 COMMANDS = tuple((int(weight), words.format(**PARTS)) for weight, words in (line.split(maxsplit=1) for line in LINES))

@@ -43,7 +43,8 @@ RELEASES = {
     "phsafe": f"release phsafe {HOUSEHOLDS} --config config.json --out out --seed 1",
 }
 AUDITS = {
-    "ons": f"audit ons --data persons.csv {AREAS} --spec spec.json --geo geo.csv --stage measurements {RUNS} --out out",
+    "ons": f"audit ons --data persons.csv {AREAS} --spec spec.json --set geo=geo.csv --stage measurements {RUNS} "
+    "--out out",
     "rows": f"audit mine:rows --data persons.csv --add-row 0 --claim pure:1 {RUNS} --out out",
 }
 

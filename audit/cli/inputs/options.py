@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
-from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from audit.cli.inputs import HEADER
-from audit.io.backends import Address, Backend
+from audit.cli.inputs.parameters import read_parameters, whole_size
+from audit.io.backends import on_backend
 
 __all__ = [
     "PERSONS",
+    "SETTINGS",
     "WHOLE",
     "AsJson",
     "Confidence",
@@ -29,13 +31,17 @@ __all__ = [
     "WorkerOptions",
     "known_names",
     "meant",
+    "option_of",
     "refuse",
-    "whole_size",
     "with_options",
 ]
 
-DIGITS = 18  # of the largest number that is read: how many runs are too many is decided elsewhere
-PERSONS = "areas spec geo count public groups units config derive recode"  # options of systems that read persons
+PERSONS = "areas spec geo count public groups units config derive recode"  # what systems that read persons take
+SETTINGS = {  # what --set takes beside the parameters of a mechanism
+    name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    for kind, names in ((str, "preset geo public groups units config recode"), (float, "rho"), (bool, "derive"))
+    for name in names.split()
+}
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,17 +99,6 @@ def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
     return f": did you mean {near}?" if near else otherwise
 
 
-def whole_size(text: str) -> int:
-    """Read a number of runs as people write it: 200000, 200_000, 1e6."""
-    try:
-        number = Decimal(text)
-        if number.is_finite() and number.adjusted() < DIGITS and number == int(number):
-            return int(number)
-    except InvalidOperation:
-        pass
-    raise typer.BadParameter(f"must be a whole number, such as 200000, 200_000 or 1e6, got {text!r}")
-
-
 WHOLE = {"parser": whole_size, "metavar": "RUNS"}
 Name = Annotated[
     str,
@@ -135,22 +130,16 @@ class TargetOptions:
         "Columns of areas in --data, the outermost first, such as state,county. Without --count a row is one person.",
     ] = None
     spec: Annotated[str | None, "JSON file of attributes and their levels, as for `plaudit release`."] = None
-    geo: Annotated[str | None, "Public list of every finest area. Default: the areas in the data."] = None
     count: Annotated[str | None, "Column of the number of persons that a row of --data stands for."] = None
-    public: Annotated[str | None, "For nist: public records to group the fields by."] = None
-    groups: Annotated[str | None, "For nist: groups instead of --public, .json, as for `plaudit release`."] = None
-    units: Annotated[str | None, "For phsafe: file of housing units and group quarters. --geo has their places."] = None
-    config: Annotated[str | None, "For phsafe: settings us or pr, or .json in the Bureau's format. Default: us."] = None
-    derive: Annotated[bool | None, "For phsafe: derive household types etc. from persons. Needs column QSEX."] = None
-    recode: Annotated[str | None, "JSON file: how to make the columns from yours, as for `plaudit release`."] = None
     set: Annotated[
         list[str] | None,
         {"metavar": "NAME=VALUE"},
-        "Parameter of a system or --data uniform, such as parts=8. Use commas between values. A wrong name lists all.",
+        "Parameter of a system or --data uniform, such as parts=8; a wrong name lists all. Use commas between values. "
+        "Also preset=NAME (see `plaudit list NAME`), rho=RHO as budget, and files as for `plaudit release`: geo=FILE, "
+        "recode=FILE.json; for nist public=FILE or groups=FILE.json; for phsafe units=FILE, derive=true and config=us, "
+        "pr or config=FILE.json.",
     ] = None
     epsilon: Annotated[float | None, "Budget of a system from `plaudit list`, in nats. Default: the system's."] = None
-    rho: Annotated[float | None, "Budget of a system that promises zero-concentrated privacy."] = None
-    preset: Annotated[str, "Name of a system's settings; `plaudit list NAME` lists them."] = ""
     stage: Annotated[
         str, "Run a stage of a system, such as measurements, instead of its release; `plaudit list NAME` lists stages."
     ] = ""
@@ -166,15 +155,28 @@ class TargetOptions:
     ] = None
     public_data: Annotated[bool, "The data are public. Otherwise results of files are confidential."] = False
 
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What `--set` gives of `SETTINGS`, by name."""
+        return read_parameters([word for word in self.set or () if _name_in(word) in SETTINGS], SETTINGS, "")
+
+    @property
+    def parameters(self) -> list[str]:
+        """The other words of `--set`: parameters of a mechanism."""
+        return [word for word in self.set or () if _name_in(word) not in SETTINGS]
+
     @property
     def persons(self) -> dict[str, Any]:
         """Options of persons, as far as they are given."""
-        return {name: value for name in PERSONS.split() if (value := getattr(self, name)) is not None}
+        return self._given(*PERSONS.split())
 
     @property
     def budgets(self) -> dict[str, float]:
         """Budgets, as far as they are given."""
-        values = {"epsilon": self.epsilon, "rho": self.rho}
+        return self._given("epsilon", "rho")
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        values = {name: self.settings.get(name, getattr(self, name, None)) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -204,17 +206,36 @@ class DatabaseOptions:
 class WorkerOptions:
     """Where the work runs."""
 
-    backend: Backend = ""
-    address: Address = ""
+    backend: Annotated[
+        str,
+        "Where the work runs: loky (processes of this machine), threads, dask or ray: a cluster of this machine, with "
+        "--jobs workers, for this command alone; or one at an address, dask=tcp://HOST:8786 or ray=ray://HOST:10001. "
+        "Default: threads for mechanisms that can share them, loky for others.",
+    ] = ""
     jobs: Annotated[int, "Blocks of runs to work on at the same time; -1 for all cores."] = -1
+
+    def started(self) -> AbstractContextManager[None]:
+        """Let runs be worked on there meanwhile."""
+        name, _, address = self.backend.partition("=")
+        return on_backend(name, address, self.jobs)
 
 
 def refuse(context: typer.Context, options: str, why: str) -> None:
     """Refuse options that would silently do nothing."""
+    given = {_name_in(word) for word in context.params.get("set") or ()} & SETTINGS.keys()
     for option in options.split():
         source = context.get_parameter_source(option)
-        if source is not None and source.name == "COMMANDLINE":
-            raise ValueError(f"--{option.replace('_', '-')} {why}")
+        if option in given or (source is not None and source.name == "COMMANDLINE"):
+            raise ValueError(f"{option_of(option)} {why}")
+
+
+def option_of(name: str) -> str:
+    """Return how an option is given: by itself, or with `--set`."""
+    return f"--set {name}" if name in SETTINGS else f"--{name.replace('_', '-')}"
+
+
+def _name_in(word: str) -> str:
+    return word.partition("=")[0]
 
 
 def _check_numbers(values: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from inspect import Parameter
 from types import UnionType
@@ -10,11 +11,23 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
 
-from audit.cli.inputs.options import whole_size
+__all__ = ["described", "read_parameters", "whole_size", "writable"]
 
-__all__ = ["described", "read_parameters", "writable"]
+DIGITS = 18  # of the largest number that is read: how many runs are too many is decided elsewhere
 
 Reader = tuple[str, Callable[[str], Any]]  # what a value must be, in words, and how it is read
+
+
+def whole_size(text: str) -> int:
+    """Read a number of runs as people write it: 200000, 200_000, 1e6."""
+    try:
+        number = Decimal(text)
+        if number.is_finite() and number.adjusted() < DIGITS and number == int(number):
+            return int(number)
+    except InvalidOperation:
+        pass
+    raise typer.BadParameter(f"must be a whole number, such as 200000, 200_000 or 1e6, got {text!r}")
+
 
 READERS: dict[Any, Reader] = {
     int: ("a whole number", whole_size),

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, fields
+from dataclasses import fields
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -15,17 +15,25 @@ import typer
 from audit.claims import Claim, parse_claim
 from audit.cli.inputs.databases import Named, pairs_of, population_of
 from audit.cli.inputs.mechanisms import blaming, own_mechanism
-from audit.cli.inputs.options import PERSONS, DatabaseOptions, TargetOptions, WorkerOptions, meant, refuse
+from audit.cli.inputs.options import (
+    PERSONS,
+    SETTINGS,
+    DatabaseOptions,
+    TargetOptions,
+    WorkerOptions,
+    meant,
+    option_of,
+    refuse,
+)
 from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import offered
-from audit.io.backends import on_backend
 
 __all__ = ["Target", "promise_of", "select_targets"]
 
 RUNS = 200_000
 OF_CELLS = "cell cells people move_to add_row replace_row"  # options
 OF_SYSTEMS = f"epsilon rho preset stage pair {PERSONS}"
-WITH_OPTION = {field.name for field in fields(TargetOptions)}  # parameters that --set does not take
+WITH_OPTION = {*SETTINGS, *(field.name for field in fields(TargetOptions))}  # parameters that --set does not take
 
 
 class Target(NamedTuple):
@@ -61,7 +69,8 @@ def select_targets(
     """
     databases = databases or DatabaseOptions()
     _check_names(context, names, options, databases)
-    systems = {name: _system(name, options.preset) for name in names if ":" not in name}
+    preset = options.settings.get("preset", "")
+    systems = {name: _system(name, preset) for name in names if ":" not in name}
     counts = all(system.of_counts for system in systems.values())
     if counts and options.areas is not None and options.spec is None:
         refuse(context, "pair geo public groups units config derive", "is for persons: counts have --areas and --count")
@@ -92,9 +101,9 @@ def select_targets(
         else:
             tree = {} if population is None or population.tree is None else {"tree": population.tree}
             target = Target(name, _mechanism(systems[name], options, own | tree), pairs)
-        targets.append(target._replace(parameters=tuple(options.set or ())))
+        targets.append(target._replace(parameters=tuple(options.parameters)))
     if workers is not None:  # they find what was imported
-        context.with_resource(on_backend(*astuple(workers)))
+        context.with_resource(workers.started())
     return targets
 
 
@@ -127,7 +136,7 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
         if len(own) == len(names):
             refuse(context, OF_SYSTEMS, "is for the systems of `plaudit list`: give --claim")
     if options.persons and options.data is None:
-        raise ValueError(f"--{min(options.persons)} goes with --data: a file of persons")
+        raise ValueError(f"{option_of(min(options.persons))} goes with --data: a file of persons")
     if len(own) < len(names):
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
@@ -142,7 +151,7 @@ def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[st
     """Return the parameters that are set, of a system or of data that are drawn."""
     own = {} if system is None else {key: one for key, one in system.settings.items() if key not in WITH_OPTION}
     of = name if of_data or system is None or not system.of_counts else f"{name} without --data uniform"
-    return read_parameters(options.set or (), writable(own) | of_data, of)
+    return read_parameters(options.parameters, writable(own) | of_data, of)
 
 
 def _system(name: str, preset: str) -> Any:
@@ -166,7 +175,7 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
         pair = pair.as_confidential()
     relation = {"relation": pair.relation} if "relation" in system.settings else {}
     mechanism = _mechanism(system, options, values | relation)
-    words = " ".join(filter(None, (options.preset, options.stage, options.pair)))
+    words = " ".join(filter(None, (options.settings.get("preset", ""), options.stage, options.pair)))
     further: list[tuple[str, dict[str, Any]]] = [("search", {})]
     if not (pair.adjacency == "verified" and pair.unit == "person"):  # the next pair of those it has
         later = [*system.pairs][[*system.pairs].index(chosen) + 1 :]
@@ -177,10 +186,10 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
 def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
     """Refuse a budget that a system does not have."""
     if unknown := budgets.keys() - set(system.settings):
-        options = [f"--{name}" for name in ("epsilon", "rho") if name in system.settings]
+        options = [option_of(name) for name in ("epsilon", "rho") if name in system.settings]
         takes = " or ".join(options) or "no budget"
         how = f": {system.no_budget}" if system.no_budget else ""
-        raise ValueError(f"{system.name} takes {takes}, got --{min(unknown)}{how}")
+        raise ValueError(f"{system.name} takes {takes}, got {option_of(min(unknown))}{how}")
     if system.below <= budgets.get("epsilon", 0.0) < math.inf:  # what is no budget at all it refuses itself
         raise ValueError(f"{system.name} needs an epsilon below {system.below:g}, got {budgets['epsilon']:g}")
 

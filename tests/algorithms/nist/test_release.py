@@ -150,8 +150,8 @@ def test_names_of_a_specification_reach_files_as_text_and_no_terminal_as_command
 
 SAME = "--public must be another file than --data: the data must have no say"
 BAD = {
-    "--public or --groups is needed, and not both": {"public": None},
-    "or --groups is needed, and not both": {"groups": "groups.json"},
+    "public or groups is needed, and not both": {"public": None},
+    "or groups is needed, and not both": {"groups": "groups.json"},
     "--max-bins goes with --public": GROUPED | {"max_bins": 9},
     "epsilon must be": {"epsilon": 0},
     SAME: {"public": "d.csv"},

@@ -183,7 +183,7 @@ def test_files_that_break_a_rule(release, content, rule):
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (("--preset", "micro"), "--preset and --spec exclude each other, got micro and spec.json"),
+        (("--preset", "micro"), "preset and spec exclude each other, got micro and spec.json"),
         (("--print-spec",), "--print-spec goes with --preset, got --spec spec.json"),
         (("--bundled", "--epsilon", "1"), "--bundled goes without --data, "),
     ],
@@ -249,6 +249,6 @@ def test_words_of_another_file_are_recoded(desk, release, capsys):
     assert (code, "sex read from gender (f = female, m = male) as words: female, male" in err) == (0, True)
     tables = {name: text for name, text in contents(Path("out")).items() if name.endswith(".csv")}
     assert tables == {name: text for name, text in same.items() if name.endswith(".csv")}
-    given = ("--data", "persons.csv", "--areas", "state,county", "--spec", "spec.json", "--recode", "recode.json")
+    given = ("--data", "persons.csv", "--areas", "state,county", "--spec", "spec.json", "--set", "recode=recode.json")
     words = ("--epsilon", "1", "--stage", "measurements", "--size", "6000", "--seed", "2")
     assert plaudit("audit", "topdown", *given, *words) == 0

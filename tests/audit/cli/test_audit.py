@@ -28,10 +28,10 @@ from tests.helpers import audited as saved
 
 
 def test_a_sound_algorithm_is_within_its_claim(plaudit: Command) -> None:
-    result = audited(plaudit, "rdpc", "--data", "midwest", "--selection", "0.5")
+    result = audited(plaudit, "rdpc", "--data", "midwest")
     assert (result.verdict, result.claim.epsilon, result.relation) == ("not refuted", 1.0, "add_remove")
     assert result.pair.startswith("1 person added to ")
-    assert (result.size, result.selection, result.confidence) == (2000, 1000, 0.999)
+    assert (result.size, result.selection, result.confidence) == (2000, 600, 0.999)
 
 
 def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
@@ -131,7 +131,7 @@ def test_a_promise_of_any_kind(plaudit: Command, name: str, claim: tuple[str, ..
 
 
 def test_an_audit_that_may_stop_early(plaudit: Command) -> None:
-    most = ("--size", "200000", "--selection", "0.02", "--seed", "1", "--data", "counts.csv", "--attack", "entries")
+    most = ("--size", "200000", "--seed", "1", "--data", "counts.csv", "--attack", "entries")
     outcome = plaudit("audit", "gdpc-half-noise", *most, "--early", "--json")
     (result,) = results(outcome).values()
     assert (outcome.code, result.verdict, result.bound) == (VIOLATION, "violated", "anytime-valid guessing game")

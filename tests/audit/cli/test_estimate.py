@@ -37,7 +37,7 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
         (("gdpc", "--method", "histogram", "--multiplier", "1"), "gdpc histogram", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("rdpc-all", "--data", "midwest"), "rdpc-all lag_tail", 0.1, 0.5, "epsilon 1 (add/remove)"),
         (("ons", "--stage", "measurements"), "ons measurements lag_tail", 0.9, 1.1, "epsilon 1 (add/remove)"),
-        (("topdown", "--stage", "rounded", "--rho", "0.5"), "topdown rounded slope", 0, 1, "rho 0.5 (replace one)"),
+        (("topdown", "--stage", "rounded", "--set", "rho=0.5"), "topdown rounded slope", 0, 1, "rho 0.5 (replace one)"),
         (("topdown", "--stage", "measurements"), "topdown measurements lag_tail", 0.93, 1.07, "epsilon 1 (replace"),
         (("gaussian-counts",), "gaussian-counts slope", 0.35, 0.65, "rho 0.5 (add/remove)"),
         (("gdpc", "--change", "2"), "gdpc slope", 0.5, 3, "epsilon 1 (add/remove)"),

@@ -64,8 +64,8 @@ def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command, rows: 
 
 def test_the_same_name_with_other_code_is_another_audit_and_the_very_same_takes_its_own_place(plaudit: Command) -> None:
     """Command and seed are the same, and so is the name; the mechanism is not what it was."""
-    words = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res", "--name", "monday", "--cell", "2")
-    path = Path("res/monday-cell-2.json")
+    words = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res", "--cell", "2")
+    path = Path("res/helper-buggy-cell-2.json")
     first = plaudit(*words)
     assert first.code == VIOLATION
     inode = path.stat().st_ino
@@ -77,19 +77,21 @@ def test_the_same_name_with_other_code_is_another_audit_and_the_very_same_takes_
     for _ in range(2):
         fixed = plaudit(*words)
         assert fixed.code == WITHIN
-        assert f"{path.name} is there from another result, and stays: this one is monday-cell-2-2.json." in fixed.out
+        assert (
+            f"{path.name} is there from another result, and stays: this one is helper-buggy-cell-2-2.json." in fixed.out
+        )
     assert read_json(path) == values
-    assert sorted(os.listdir("res")) == ["audits.png", "monday-cell-2-2.json", path.name]
+    assert sorted(os.listdir("res")) == ["audits.png", "helper-buggy-cell-2-2.json", path.name]
 
 
 def test_names_of_results(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audit.cli.answering._draw", lambda folder: (1, []))
     save_outputs()
     files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
-    for options in ((), ("--name", "a/b"), ("--distance", "2")):
+    for options in ((), ("--distance", "2")):
         plaudit(*files, *options, "--out", "res")
-    plaudit("audit", "gdpc", "mine:noisy", *OWN, *QUICK, "--name", "n", "--out", "res")
-    names = ["a-b.json", "n-gdpc.json", "n-mine-noisy.json", "outputs-2.json", "outputs.json"]
+    plaudit("audit", "gdpc", "mine:noisy", *OWN, *QUICK, "--out", "res")
+    names = ["gdpc.json", "mine-noisy.json", "outputs-2.json", "outputs.json"]
     assert sorted(os.listdir("res")) == names
 
 
@@ -257,13 +259,13 @@ def test_no_result_says_where_on_a_disk_its_files_were(plaudit: Command, desk: P
     (elsewhere / "counts.csv").write_text("120\n75\n43\n")
     placed = f"from mine import promising as placed\nplaced.model = {str(elsewhere / 'model.bin')!r}\n"
     (desk / "helper.py").write_text(placed)
-    for number, data in enumerate((desk / "counts.csv", "../somebody/counts.csv")):
-        plaudit("audit", "helper:placed", "--data", str(data), *QUICK, "--out", "res", "--name", f"a{number}")
+    for data in (desk / "counts.csv", "../somebody/counts.csv"):
+        plaudit("audit", "helper:placed", "--data", str(data), *QUICK, "--out", "res")
     plaudit("report", "res")
     for path in Path("res").iterdir():
         assert b"somebody" not in path.read_bytes()
         assert str(desk).encode() not in path.read_bytes()
-    found = read_json(Path("res/a0.json"))["provenance"]
+    found = read_json(Path("res/helper-placed.json"))["provenance"]
     assert found["command"].startswith("plaudit audit helper:placed --data counts.csv --size")
     assert found["parameters"]["mechanism"]["model"] == "model.bin"
-    assert plaudit("verify", "--rerun", "res/a0.json").code == WITHIN  # where counts.csv is the same
+    assert plaudit("verify", "--rerun", "res/helper-placed.json").code == WITHIN  # where counts.csv is the same

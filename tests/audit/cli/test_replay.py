@@ -19,7 +19,7 @@ from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, strict
         (("adpc", "--data", "midwest", "--cell", "7"), WITHIN, 4),
         (("ons", "--stage", "measurements", "--pair", "alone"), WITHIN, 4),
         (("nist", "--stage", "thresholded"), WITHIN, 18),
-        (("topdown", "--rho", "0.5", "--relation", "add_remove"), WITHIN, 3),
+        (("topdown", "--set", "rho=0.5", "--relation", "add_remove"), WITHIN, 3),
         pytest.param(("phsafe",), WITHIN, 46, marks=pytest.mark.slow),
         (("gdpc-twice", "--released"), VIOLATION, 2),
         (("gdpc-exact-total",), VIOLATION, 1),

@@ -17,15 +17,21 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
         (("nist", "--stage", "thresholded"), "one person added", "epsilon 1 (add/remove)"),
         (("phsafe", "--pair", "API"), "API: two rows of units vanish", "rho 1.257 (add/remove)"),
         (
-            ("topdown", "--stage", "measurements", "--rho", "0.5"),
+            ("topdown", "--stage", "measurements", "--set", "rho=0.5"),
             "moved from cell (0, 0) to (8, 3): female, 17 and under in 1 / 4 to male, 18 and over in 3 / 12",
             "rho 0.5 (replace one)",
         ),
         (("topdown", "--stage", "measurements", "--pair", "added"), "added to", "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "measurements", "--relation", "add_remove"), "added to", "epsilon 1 (add/remove)"),
-        pytest.param(("topdown", "--preset", "e2e-1940"), "to (8, 191)", "epsilon 1 (replace", marks=pytest.mark.slow),
-        (("topdown", "--preset", "h1", "--rho", "2", "--stage", "measurements"), "(0, 0) to (0, 1)", "rho 2 (replace"),
-        (("phsafe", "--preset", "pr", "--pair", "API"), "API: two rows of units vanish", "(add/remove)"),
+        pytest.param(
+            ("topdown", "--set", "preset=e2e-1940"), "to (8, 191)", "epsilon 1 (replace", marks=pytest.mark.slow
+        ),
+        (
+            ("topdown", "--set", "preset=h1", "--set", "rho=2", "--stage", "measurements"),
+            "(0, 0) to (0, 1)",
+            "rho 2 (replace",
+        ),
+        (("phsafe", "--set", "preset=pr", "--pair", "API"), "API: two rows of units vanish", "(add/remove)"),
         (("ons-top-down", "--stage", "tables"), "1 person added to cell (0, 1)", "epsilon 1 (add/remove)"),
         (("bottom-up", "--data", "midwest", "--people", "2"), "2 people added to", "epsilon 1 (add/remove)"),
         (("RAPPOR",), "", "epsilon 0.4001 (add/remove)"),

@@ -19,7 +19,7 @@ def files(desk: Path) -> None:
     Path("groups.json").write_text('{"groups": [["sex", "age"]]}')
 
 
-HOUSEHOLDS = ("--data", "homes/persons.csv", "--units", "homes/units.csv", "--geo", "homes/geo.csv")
+HOUSEHOLDS = ("--data", "homes/persons.csv", "--set", "units=homes/units.csv", "--set", "geo=homes/geo.csv")
 
 
 def slow(*case: object) -> object:
@@ -43,8 +43,11 @@ def homes(desk: Path, written: Path) -> None:
     ("options", "pair"),
     [
         ((), "VAL: a spouse who is counted leaves a family of 12"),
-        slow(("--preset", "us", "--derive", "--pair", "API"), "API: two rows of units vanish where the person is not"),
-        slow(("--config", "homes/large.json"), "DER: one of 97 persons leaves: rows of units change everywhere"),
+        slow(
+            ("--set", "preset=us", "--set", "derive=true", "--pair", "API"),
+            "API: two rows of units vanish where the person is not",
+        ),
+        slow(("--set", "config=homes/large.json"), "DER: one of 97 persons leaves: rows of units change everywhere"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -56,7 +59,7 @@ def test_phsafe_is_audited_among_households(plaudit: Command, homes: None, optio
     assert result.pair.startswith(pair)
     assert result.pair.endswith(", in households added to the data")
     assert (result.relation, result.confidential) == ("add_remove", True)
-    assert result.provenance["command"].startswith("plaudit audit phsafe --data homes/persons.csv --geo homes/geo.csv")
+    assert result.provenance["command"].startswith("plaudit audit phsafe --data homes/persons.csv --set units=")
 
 
 def test_persons_need_what_reads_them(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,12 +80,15 @@ def test_a_search_takes_households_too(plaudit: Command, homes: None) -> None:
     ("arguments", "pair"),
     [
         (("topdown", *AREAS), "1 person moved from cell ("),
-        (("topdown", *AREAS, "--stage", "measurements", "--pair", "added", "--rho", "1"), "1 person added to cell ("),
+        (
+            ("topdown", *AREAS, "--stage", "measurements", "--pair", "added", "--set", "rho=1"),
+            "1 person added to cell (",
+        ),
         (("ons", *AREAS, *SPEC, "--stage", "adjusted"), "1 person added to cell ("),
         (("ons-top-down", *AREAS, *SPEC, "--relation", "add_remove", "--public-data"), "1 person added to cell ("),
         (("bottom-up", *AREAS, *SPEC, "--relation", "replace_one"), "1 person moved from cell ("),
-        (("nist", "--data", "persons.csv", *SPEC, "--public", "public.csv"), "the last person of the file added"),
-        (("nist", "--data", "persons.csv", *SPEC, "--groups", "groups.json"), "the last person of the file added"),
+        (("nist", "--data", "persons.csv", *SPEC, "--set", "public=public.csv"), "the last person of the file added"),
+        (("nist", "--data", "persons.csv", *SPEC, "--set", "groups=groups.json"), "the last person of the file added"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -98,9 +104,9 @@ def test_a_system_is_audited_on_persons(plaudit: Command, arguments: tuple[str, 
 def test_a_result_names_files_but_not_where_they_are(plaudit: Command, tmp_path: Path) -> None:
     Path("groups.json").rename(tmp_path / "groups.json")
     (tmp_path / "recode.json").write_text('{"sex": {"from": "sex"}}')
-    elsewhere = [word for name in ("groups", "recode") for word in (f"--{name}", tmp_path / f"{name}.json")]
+    elsewhere = [word for name in ("groups", "recode") for word in ("--set", f"{name}={tmp_path / name}.json")]
     (result,) = results(plaudit("audit", "nist", "--data", "persons.csv", *SPEC, *elsewhere, *FEW)).values()
-    assert "--spec spec.json --groups groups.json --recode recode.json" in result.provenance["command"]
+    assert "--spec spec.json --set groups=groups.json --set recode=recode.json" in result.provenance["command"]
 
 
 def test_the_other_commands_take_persons_too(plaudit: Command) -> None:
