@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import settings
 
-from audit.io.temporary import take_left
+from audit.io.temporary import pop_leftovers
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read by the processes of xdist: each has a core to itself
     os.environ.setdefault(name, "1")
@@ -20,7 +20,7 @@ settings.load_profile("plaudit")
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch):
     """A slow machine adds no lines on progress to what a command says, and the tests before none on their folders."""
-    take_left()
+    pop_leftovers()
     monkeypatch.setattr("audit.sampling.progress.EVERY", 3600.0)
 
 

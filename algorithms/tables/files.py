@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from audit.io.files import check_levels, creating, make_folder, sync
 from audit.io.layout import BYTES, encoding_fault
-from audit.io.temporary import STAGED, look_for_left, temporary_folder
+from audit.io.temporary import STAGED, find_leftovers, temporary_folder
 from audit.io.text import in_cell, shown
 
 __all__ = [
@@ -129,7 +129,7 @@ def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 def check_folder(folder: str | os.PathLike[str]) -> Path:
     """Return the path of a folder that does not exist or is empty, or refuse it."""
     check_levels(Path(folder))
-    look_for_left(Path(folder))
+    find_leftovers(Path(folder))
     target = Path(os.path.realpath(folder))
     if target.is_symlink():
         raise ValueError(f"out must be a folder, got a link to itself, {folder}")

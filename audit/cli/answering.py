@@ -18,7 +18,7 @@ import typer
 from audit.cli.exits import exit_code, words_of
 from audit.cli.inputs.mechanisms import source_of
 from audit.io.files import recorded
-from audit.io.temporary import look_for_left
+from audit.io.temporary import find_leftovers
 from audit.io.text import printable
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def check_out(out: Path | None, figure: str = "") -> None:
     """Refuse what is no folder for results and their figure, before the work; name what killed runs have left."""
     from audit.io.files import check_replaceable, check_writable
 
-    look_for_left(Path(tempfile.gettempdir()))
+    find_leftovers(Path(tempfile.gettempdir()))
     if out is not None:
         if out.exists() and not out.is_dir():
             raise ValueError(f"out must be a folder, got the file {out}")

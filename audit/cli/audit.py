@@ -26,7 +26,7 @@ from audit.cli.inputs.options import (
     refuse,
     with_options,
 )
-from audit.cli.supervision import expect
+from audit.cli.supervision import set_deadline
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -122,7 +122,9 @@ def audit(
     from audit.results.formatting import percent
 
     stored = f"are in {store}, and the same command goes on from them"
-    expect(timeout, f"; finished runs {stored}" if store else "; with --store, finished runs would have been kept")
+    set_deadline(
+        timeout, f"; finished runs {stored}" if store else "; with --store, finished runs would have been kept"
+    )
     common: dict[str, Any] = {"confidence": runs.confidence, "rng": runs.seed}
     x, y = outputs.outputs_x, outputs.outputs_y
     if x is not None or y is not None:

@@ -17,7 +17,7 @@ import typer
 
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import with_options
-from audit.io.temporary import cleaned, look_for_left
+from audit.io.temporary import cleaned, find_leftovers
 from audit.io.text import printable
 
 __all__: list[str] = []
@@ -41,7 +41,7 @@ def doctor(
     if folders:
         raise ValueError(f"folders go with --clean, got {folders[0]}")
     for folder in (Path(), Path(tempfile.gettempdir())):
-        look_for_left(folder)  # named as the command ends
+        find_leftovers(folder)  # named as the command ends
     terminal = console()
     for heading, facts in (
         ("Installation", _installation()),

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from audit.io.temporary import take_left
+from audit.io.temporary import pop_leftovers
 from audit.io.text import printable
 
 __all__ = [
@@ -78,7 +78,7 @@ def _printed(work: Callable[[], int], name: str) -> int:
         try:
             code = work()
         finally:
-            for words in take_left():
+            for words in pop_leftovers():
                 complain(f"{name}: {words}")
         print(end="", flush=True)
     except BaseException:

@@ -1,8 +1,7 @@
-"""A command in a process of its own: it has finished when it has reported its exit code, not when it is gone.
+"""A command in a child process: its exit code is the one that the child reported, even if it hangs afterwards.
 
-The parent runs no code of others, and holds three rules. Where no code was reported, there is no verdict. Where one
-was, the child has a grace of seconds to end. Where the parent is gone, the child ends with all that it has started, but
-for what has left its process group on purpose, as `setsid` does: no process can follow that everywhere.
+The parent runs no code of others. Without a reported code there is no verdict. If the parent dies, a guard ends the
+child and all that it has started, but for what has left its process group on purpose, as `setsid` does.
 """
 
 from __future__ import annotations
@@ -16,29 +15,25 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn
 
 from audit.cli.exits import INTERRUPTED, USAGE, complain
-from audit.io.temporary import hooks, look_for_left, take_left
 
-__all__ = ["expect", "heed_endings", "supervised"]
+__all__ = ["install_signal_handlers", "set_deadline", "supervised"]
 
-GRACE, TICK = 3.0, 0.05  # seconds: that what should end has for that; between looks at whether it has
+GRACE, TICK = 3.0, 0.05  # seconds: for what should end; between looks at whether it has
 LONGEST = 1e9  # seconds that a command may have
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Report(ctypes.Structure):
-    """What the child tells the parent, in memory that both have: code of others may close any file."""
+    """What the child tells the parent, in shared memory: code of others may close any file."""
 
     _fields_ = (
         ("code", ctypes.c_int),  # exit code and 1; 0 before there is one
         ("deadline", ctypes.c_double),  # on the monotonic clock; 0 if there is none
         ("seconds", ctypes.c_double),  # from when it was set to the deadline
-        ("advice", ctypes.c_char * 2**14),  # to whoever is told that the command ended before it had finished
-        ("folders", ctypes.c_char * 2**14),  # a line each: where it may leave what is temporary
+        ("advice", ctypes.c_char * 2**14),  # appended to the error message
     )
 
 
@@ -56,11 +51,11 @@ def supervised(work: Callable[[], None], name: str) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     report = _Report.from_buffer(mmap.mmap(-1, ctypes.sizeof(_Report)))
     reading, writing = os.pipe()
-    if (guard := os.fork()) == 0:  # ends the child, and all that it has started, once the parent is gone
+    if (guard := os.fork()) == 0:
         os.setsid()
         os.close(writing)
         child = int(os.read(reading, 32) or 0)
-        os.read(reading, 1)  # returns when nobody can write any more
+        os.read(reading, 1)  # returns when the parent is gone
         if child:
             _send(os.kill, child, signal.SIGKILL)
             _end_group(child, patient=True)  # the process that removes what workers share is among them
@@ -70,26 +65,20 @@ def supervised(work: Callable[[], None], name: str) -> None:
         os.write(writing, b"%d" % os.getpid())
         os.close(writing)
         os.close(reading)
-        heed_endings()
+        install_signal_handlers()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.register_at_fork(after_in_child=lambda: _answer_endings(signal.SIG_DFL))  # without a word
+        os.register_at_fork(after_in_child=lambda: _handle_endings(signal.SIG_DFL))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _reports[os.getpid()] = report
-        hooks.append(lambda folder: _note(report, folder))
-        _finish(work)
+        _run(work)
     code = _watch(child, report, watched, name)
     os.kill(guard, signal.SIGKILL)
     os.waitpid(guard, 0)
-    if not report.code:
-        for folder in os.fsdecode(report.folders).split("\n")[:-1]:
-            look_for_left(Path(folder))
-        for words in take_left():
-            complain(f"{name}: {words}")
     sys.exit(code)
 
 
 def _open_standard_streams() -> None:
-    """Let what is closed of them lead nowhere: else the next file has its number, and gets what is written there."""
+    """Let those that are closed lead nowhere: else the next file has their number, and gets what is written there."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -98,8 +87,8 @@ def _open_standard_streams() -> None:
             setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - for as long as the process lives
 
 
-def expect(seconds: float | None, advice: str) -> None:
-    """Say by when the command must have ended, if so, and what to add where it ends before it has finished."""
+def set_deadline(seconds: float | None, advice: str) -> None:
+    """Set the seconds that the command has, if they are limited, and the advice shown if it ends before its result."""
     if seconds is not None and not 0 < seconds <= LONGEST:
         raise ValueError(f"timeout must be positive and at most {LONGEST:g} seconds, got {seconds:g}")
     if seconds is not None and not _reports:
@@ -110,58 +99,51 @@ def expect(seconds: float | None, advice: str) -> None:
             report.seconds, report.deadline = seconds, time.monotonic() + seconds
 
 
-def heed_endings() -> None:
+def install_signal_handlers() -> None:
     """Let the first request to end interrupt the program, and none after it disturb how that cleans up."""
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        _answer_endings(signal.SIG_IGN)
+    def interrupt(*_: object) -> None:
+        _handle_endings(signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    _answer_endings(interrupt)
+    _handle_endings(interrupt)
 
 
-def _note(report: _Report, folder: Path) -> None:
-    """Tell the parent of a folder that is written into, if there is room."""
-    folders = report.folders + os.fsencode(folder) + b"\n"
-    if len(folders) < _Report.folders.size:
-        report.folders = folders
-
-
-def _answer_endings(action: signal.Handlers | Callable[[int, FrameType | None], None]) -> None:
+def _handle_endings(action: signal.Handlers | Callable[..., None]) -> None:
     for number in ENDINGS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, action)
 
 
-def _finish(work: Callable[[], None]) -> NoReturn:
+def _run(work: Callable[[], None]) -> NoReturn:
     """Run the command, and report its exit code; a fork of it reports nothing."""
     code: Any = USAGE
     try:
         work()
     except SystemExit as left:
         code = left.code
-    except KeyboardInterrupt:  # in the last steps, when all is said
+    except KeyboardInterrupt:  # in the last steps, when the result is saved
         code = INTERRUPTED
     finally:
-        _answer_endings(signal.SIG_IGN)
+        _handle_endings(signal.SIG_IGN)
         if (report := _reports.get(os.getpid())) is not None:
             report.code = 1 + code
     sys.exit(code)
 
 
 def _watch(child: int, report: _Report, watched: set[signal.Signals], name: str) -> int:
-    """Pass on what the child is asked, stop it when time is up, and return its exit code, or say why it has none."""
+    """Pass signals on to the child, stop it when time is up, and return its exit code, or say why it has none."""
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
     asked_at, reported_at = float("inf"), float("inf")
-    ended, late, deaf = 0, False, False
-    while not (ended or late or deaf):
+    ended, late, ignored_second_signal = 0, False, False
+    while not (ended or late or ignored_second_signal):
         number, now = signal.sigwait(watched), time.monotonic()
         if number == signal.SIGTSTP:
             _send(os.killpg, child, signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGSTOP)
             _send(os.killpg, child, signal.SIGCONT)
         elif number in ENDINGS:
-            deaf = now > asked_at + GRACE
+            ignored_second_signal = now > asked_at + GRACE
             asked_at = min(asked_at, now)
             _send(os.kill, child, number)
         reported_at = min(reported_at, now) if report.code else reported_at
@@ -173,11 +155,10 @@ def _watch(child: int, report: _Report, watched: set[signal.Signals], name: str)
     _end_group(child, patient=not report.code)
     if report.code:
         return int(report.code) - 1
-    advice = os.fsdecode(report.advice)
+    code, advice = os.waitstatus_to_exitcode(status), os.fsdecode(report.advice)
     if asked_at < float("inf"):
         complain(f"{name}: interrupted before it had cleaned up{advice}")
         return INTERRUPTED
-    code = os.waitstatus_to_exitcode(status)
     names = {number.value: number.name for number in signal.Signals}  # real-time signals have none
     by = f"by {names.get(-code, f'signal {-code}')}" if code < 0 else f"with exit code {code} by code that it runs"
     reason = f"the command was ended {by}, before it had finished"

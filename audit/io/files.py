@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from audit.io.temporary import STAGED, held, look_for_left, part_of, temporary_folder
+from audit.io.temporary import STAGED, find_leftovers, part_of, temporary_folder
 from audit.io.text import quoted
 
 __all__ = [
@@ -160,7 +160,7 @@ def check_writable(folder: Path) -> None:
     try:
         if above == folder:
             tempfile.TemporaryFile(dir=folder).close()
-            look_for_left(folder)
+            find_leftovers(folder)
             return
         with temporary_folder(STAGED, above) as trial:  # others may make the folder meanwhile
             Path(trial, *folder.parts[len(above.parts) :]).mkdir(parents=True)
@@ -241,15 +241,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 @contextmanager
 def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
     """Open a new file beside another, under a name that nobody can foresee, and leave nothing of that name behind."""
-    part, lock = part_of(path), None
+    part = part_of(path)
     try:
-        new, lock = held(part, lambda: os.fdopen(os.open(part, NEW, 0o600 if private else 0o666), "wb"))
-        with new as file:
+        with os.fdopen(os.open(part, NEW, 0o600 if private else 0o666), "wb") as file:
             yield file, part
     finally:
         try:
             part.unlink(missing_ok=True)
         finally:  # once more, where an interrupt came before
             part.unlink(missing_ok=True)
-            if lock is not None:
-                os.close(lock)

@@ -1,55 +1,51 @@
-"""Temporary files and folders: locked while a process needs them, so that those of killed processes can be told.
+"""Temporary files and folders, named after the process that makes them: what killed runs have left is found by name.
 
-Their names are long and random: nobody else has a file of such a name. A lock ends with the process that holds it.
+The rest of a name is random: nobody else has a file of such a name.
 """
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import os
 import re
 import secrets
 import shlex
 import shutil
+import socket
 import stat
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
-__all__ = ["SPILLED", "STAGED", "cleaned", "held", "hooks", "look_for_left", "part_of", "take_left", "temporary_folder"]
+__all__ = ["SPILLED", "STAGED", "cleaned", "find_leftovers", "part_of", "pop_leftovers", "temporary_folder"]
 
 SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
-FILE, FOLDER = re.compile(r"\.[0-9a-f]{32}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)})[0-9a-f]{{16}}")
-NEEDED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+OWNER = "(?P<machine>[0-9a-f]{8})-(?P<process>[1-9][0-9]{0,9})-[0-9a-f]{16}"
+FILE, FOLDER = re.compile(rf"\.{OWNER}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)}){OWNER}")
 SPARE = 6  # file descriptors: to remove a folder takes two, and one more for each folder below
-BETWEEN = 0.1  # seconds in which what a living process has just made is locked, so that it is not named
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
-Made = TypeVar("Made")
-
-hooks: list[Callable[[Path], None]] = []  # told of each folder that a command writes into
-_left: dict[Path, list[str]] = {}  # what was found in them, in words
+_found: dict[Path, list[str]] = {}  # what was found in folders, in words
 
 
 def part_of(path: Path) -> Path:
     """Return the name under which a file is written, beside its own."""
-    return path.with_name(f".{secrets.token_hex(16)}.part")
+    find_leftovers(path.parent)
+    return path.with_name(f".{_owner()}.part")
 
 
 @contextmanager
 def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     """Lend a folder that nobody else may read, and remove it if it is still there when the block ends."""
-    folder = (Path(tempfile.gettempdir()) if parent is None else parent) / f"{prefix}{secrets.token_hex(8)}"
-    lock, spare = (
-        None,
-        [],
-    )  # file descriptors; the spare ones are for the removal, where the block has used up all others
+    parent = Path(tempfile.gettempdir()) if parent is None else parent
+    find_leftovers(parent)
+    folder = parent / f"{prefix}{_owner()}"
+    spare: list[int] = []  # for the removal, where the block has used up all other file descriptors
     try:
         try:
-            _, lock = held(folder, lambda: folder.mkdir(0o700))
+            folder.mkdir(0o700)
             for _ in range(SPARE):
                 spare.append(os.open(os.devnull, os.O_RDONLY))
             yield folder
@@ -59,60 +55,39 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
     finally:  # once more, where an interrupt came between
         shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
 
 
-def held(path: Path, make: Callable[[], Made]) -> tuple[Made, int | None]:
-    """Make a temporary file or folder and lock it; return it and the lock, None on a file system without locks."""
-    look_for_left(path.parent)
-    while True:
-        made = make()
-        lock = _locked(path, wait=True)
-        if lock is not None or os.path.lexists(path):
-            return made, lock
-        # Somebody cleaned up between the two steps: once more.
-
-
-def look_for_left(folder: Path) -> None:
+def find_leftovers(folder: Path) -> None:
     """Look, once a command, where a folder that is written into leads, and for what killed runs have left in it."""
     folder = Path(os.path.abspath(folder))
-    if folder in _left or any(map(FOLDER.fullmatch, folder.parts)):
+    if folder in _found or any(map(FOLDER.fullmatch, folder.parts)):
         return
-    for told in hooks:
-        told(folder)
-    sizes, words = list[int](), []
+    words = []
     if (real := os.path.realpath(folder)) not in (str(folder), os.path.realpath(tempfile.gettempdir())):
         words.append(f"{folder} leads through a link: what is written there is in {real}")
-    for path, lock in _left_in(folder):
-        sizes += _sizes(path)
-        os.close(lock)
-    if sizes:
+    if sizes := [size for path in _leftovers(folder) for size in _sizes(path)]:
         many = f"{len(sizes)} file{'s' * (len(sizes) != 1)}, {in_bytes(sum(sizes))}"
         clean = f"`plaudit doctor --clean {shlex.quote(str(folder))}` removes what may be personal data"
         words.append(f"left by a run that was killed: {many}; {clean}")
-    _left[folder] = words
+    _found[folder] = words
 
 
-def take_left() -> list[str]:
-    """Return in words what `look_for_left` has found, and forget it."""
-    found = [one for words in _left.values() for one in words]
-    _left.clear()
-    return found
+def pop_leftovers() -> list[str]:
+    """Return in words what `find_leftovers` has found, and forget it."""
+    words = [one for words in _found.values() for one in words]
+    _found.clear()
+    return words
 
 
 def cleaned(folder: Path) -> Iterator[tuple[Path, str]]:
     """Remove what killed runs of this user have left in a folder and below; yield each path and its size in words."""
     for place, _, _ in os.walk(folder):  # which follows no links
-        for path, lock in _left_in(Path(place)):
-            try:
-                size = in_bytes(sum(_sizes(path)))
-                if FOLDER.fullmatch(path.name):
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
-            finally:
-                os.close(lock)
+        for path in _leftovers(Path(place)):
+            size = in_bytes(sum(_sizes(path)))
+            if FOLDER.fullmatch(path.name):
+                shutil.rmtree(path)
+            else:
+                path.unlink()
             yield path, size
 
 
@@ -126,37 +101,42 @@ def in_bytes(size: float) -> str:
     return "1 byte" if size == 1 else f"{size / 1000**power:.3g} {UNITS[power]}"
 
 
-def _left_in(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield what is the user's own, has such a name and is in no living process's hands, each with a lock on it."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if FILE.fullmatch(name) or FOLDER.fullmatch(name))
-    except OSError:  # gone, or not to be read
-        return
-    if names:
-        time.sleep(BETWEEN)
-    for path in (folder / name for name in names):
-        if (lock := _locked(path, wait=False)) is not None:
-            status = os.fstat(lock)
-            is_kind = stat.S_ISDIR if FOLDER.fullmatch(path.name) else stat.S_ISREG
-            if status.st_uid == os.geteuid() and is_kind(status.st_mode):
-                yield path, lock
-            else:
-                os.close(lock)
+def _owner() -> str:
+    return f"{_machine()}-{os.getpid()}-{secrets.token_hex(8)}"
 
 
-def _locked(path: Path, *, wait: bool) -> int | None:
-    """Return a lock on what has a name, or None where it is gone or another process has it."""
-    handle = None
+@cache
+def _machine() -> str:
+    """Return a name for whatever numbers the processes: containers of one machine number their own."""
     try:
-        handle = os.open(path, NEEDED)
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        if os.path.samestat(os.fstat(handle), os.lstat(path)):
-            return handle
-    except OSError:
+        space = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:  # not Linux
+        space = 0
+    return hashlib.sha256(f"{socket.gethostname()} {space}".encode()).hexdigest()[:8]
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    """Return what is the user's own, and named after a process of this machine that is no more."""
+    found = []
+    with suppress(OSError):  # it is gone, or not to be read
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            is_folder = FOLDER.fullmatch(entry.name)
+            if (owner := is_folder or FILE.fullmatch(entry.name)) and owner["machine"] == _machine():
+                status = entry.stat(follow_symlinks=False)
+                is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
+                if status.st_uid == os.geteuid() and is_kind(status.st_mode) and not _alive(int(owner["process"])):
+                    found.append(Path(folder, entry.name))
+    return found
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
         pass
-    if handle is not None:
-        os.close(handle)
-    return None
+    return True
 
 
 def _sizes(path: Path) -> list[int]:

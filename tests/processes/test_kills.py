@@ -66,9 +66,7 @@ class Killing:
         program = self.command.split()[0]
         lines = [f"{program}: error: the command was ended by {name}, before it had finished" for name in SIGNALS]
         error, *left = err.splitlines() or [""]
-        return (
-            code == 2 and error in lines and all(f"{program}: left by a run that was killed: " in one for one in left)
-        )
+        return code == 2 and error in lines and not left
 
 
 SIGNALS = ("SIGKILL", "SIGXFSZ")

@@ -51,7 +51,6 @@ def limited(making: Making, kind: int, size: int, before: Callable[[], None] = b
 
 
 CRASH = r"(?:.*\n)?(\w+: error: the command was ended by (?:SIGSEGV|SIGABRT|SIGBUS), before it had finished[^\n]*\n)"
-CRASH += r"(?:\w+: left by [^\n]*\n)?"
 WAYS = (few_addresses, few_files, few_processes)
 QUICK = [pytest.param(way, "replay", marks=pytest.mark.quick) for way in WAYS]
 FULL = [pytest.param(way, name, marks=pytest.mark.slow) for way in WAYS for name in COMMANDS]

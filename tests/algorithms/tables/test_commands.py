@@ -14,7 +14,7 @@ import pytest
 
 from algorithms.tables import files
 from algorithms.topdown.presets import PRESETS
-from audit.io.temporary import SPILLED, STAGED, temporary_folder
+from audit.io.temporary import SPILLED, STAGED, _machine, temporary_folder
 from tests.golden.phsafe import CONFIG, PATHS
 from tests.helpers import plaudit, rows_of
 
@@ -97,7 +97,8 @@ def test_a_release_that_nobody_reads_of_is_told(release, monkeypatch):
 
 
 def test_what_killed_runs_have_left_is_named(release, desk):
-    places = (Path(tempfile.gettempdir(), f"{SPILLED}{1:016x}"), desk / f"{STAGED}{2:016x}")
+    owner = f"{_machine()}-{2**22 + 1}"  # the number of no process
+    places = (Path(tempfile.gettempdir(), f"{SPILLED}{owner}-{1:016x}"), desk / f"{STAGED}{owner}-{2:016x}")
     for folder in places:
         folder.mkdir()
         (folder / "rows").write_bytes(bytes(1500))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from audit.io.temporary import cleaned
 from audit.results import AuditResult
 from audit.results.files import read_json
 from tests.audit.cli.desk import (
@@ -51,7 +52,7 @@ ENDS = {
     "atexit.register(os.kill, os.getpid(), signal.SIGSEGV); sys.exit(1)": (VIOLATION, ""),
     "atexit.register(time.sleep, 600); sys.exit(3)": (NO_POWER, ""),
     "threading.Thread(target=time.sleep, args=(600,)).start(); sys.exit(1)": (VIOLATION, ""),
-    "supervision.expect(1, ''); atexit.register(time.sleep, 600); sys.exit(1)": (VIOLATION, ""),
+    "supervision.set_deadline(1, ''); atexit.register(time.sleep, 600); sys.exit(1)": (VIOLATION, ""),
 }
 START = """
 import atexit, os, signal, subprocess, sys, threading, time
@@ -84,7 +85,7 @@ def test_only_a_verdict_that_was_reached_is_one(code: str) -> None:
     assert reason in err
 
 
-def test_no_core_is_written_and_what_is_left_is_named(tmp_path: Path) -> None:
+def test_no_core_is_written_and_what_is_left_is_found(tmp_path: Path) -> None:
     """Of a command that a signal ends: what it starts has the limit, too."""
     code = f"""
 from audit.io.temporary import STAGED, Path, temporary_folder
@@ -95,9 +96,8 @@ with temporary_folder(STAGED, Path({str(tmp_path)!r})) as staged:
     with program(code.strip()) as ended:
         out, err = ended.communicate(timeout=60)
     assert (ended.returncode, out) == (USAGE, "0\n")
-    error, left = err.splitlines()
-    assert error == "program: error: the command was ended by SIGSEGV, before it had finished"
-    assert left.startswith("program: left by a run that was killed: 1 file, 4 bytes; `plaudit doctor --clean ")
+    assert err == "program: error: the command was ended by SIGSEGV, before it had finished\n"
+    assert [size for _, size in cleaned(tmp_path)] == ["4 bytes"]
 
 
 def state(process: int) -> str:
@@ -170,7 +170,7 @@ LATE = "program: error: the command must end within 0.5 s, and did not: it was s
     ],
 )
 def test_nothing_outlives_a_command(ending: str, code: int, words: str) -> None:
-    expected = "supervision.expect(0.5, '; with advice')\n" if ending == "late" else ""
+    expected = "supervision.set_deadline(0.5, '; with advice')\n" if ending == "late" else ""
     with program(DEAF + expected + LONG, patience=0.1) as watcher:
         assert watcher.stdout is not None
         processes = [int(word) for word in watcher.stdout.readline().split()]

@@ -18,6 +18,7 @@ import pytest
 
 from audit.io import files
 from audit.io.files import Kind, check_writable, creating, parsed_json, read_bytes, replacing, write_atomically
+from audit.io.temporary import part_of
 
 MINE = Kind("of mine", b"text")
 
@@ -116,7 +117,7 @@ def test_a_private_file_is_private_from_its_first_byte(tmp_path, way, private, p
         with way(tmp_path / "a", private=private) as file:
             (part,) = tmp_path.iterdir()
             assert mode(part) == permissions
-            assert re.fullmatch(r"\.[0-9a-f]{32}\.part", part.name)  # 128 bits
+            assert re.fullmatch(r"\.[0-9a-f]{8}-\d+-[0-9a-f]{16}\.part", part.name)  # 64 bits that nobody can foresee
             file.write(b"text")
     finally:
         os.umask(former)
@@ -138,7 +139,7 @@ def test_a_link_is_neither_replaced_nor_followed(tmp_path, monkeypatch):
             file.write(b"text")
     assert (victim.read_text(), link.is_symlink()) == ("text of mine", True)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)  # as if it had been foreseen
-    (tmp_path / f".{'0' * 32}.part").symlink_to(victim)
+    part_of(tmp_path / "new").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_atomically(tmp_path / "new", "text", MINE)
     assert victim.read_text() == "text of mine"

@@ -1,4 +1,4 @@
-"""What killed runs leave: told by a name and a lock, removed on demand, and nothing else with it."""
+"""What killed runs leave: told by the process in its name, removed on demand, and nothing else with it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from audit.io import temporary
 from audit.io.files import Kind, creating, write_atomically
-from audit.io.temporary import SPILLED, STAGED, cleaned, held, look_for_left, take_left
+from audit.io.temporary import SPILLED, STAGED, _machine, cleaned, find_leftovers, pop_leftovers
 
-PART, HEX = f".{'0a' * 16}.part", "0a" * 8
+NOBODY = 2**22 + 1  # the number of no process: Linux has smaller ones
+HEX = f"{_machine()}-{NOBODY}-{'0a' * 8}"
+PART = f".{HEX}.part"
 
 
 @pytest.fixture(autouse=True)
-def _in_no_time(monkeypatch):
-    take_left()
-    monkeypatch.setattr(temporary, "BETWEEN", 0.0)
+def _nothing_found():
+    pop_leftovers()
 
 
 def left(folder):
@@ -32,16 +32,18 @@ def left(folder):
     return {folder / name for name in (PART, f"{STAGED}{HEX}", f"{SPILLED}{HEX}")}
 
 
-ELSES = (  # what merely looks like it
+ELSES = (  # what merely looks like it, and what belongs to a living process or to another machine
     f"{PART}.txt",
     f"a{PART}",
-    f".{'0A' * 16}.part",
-    f".{'0a' * 15}.part",
+    f".{HEX[:-1]}g.part",
+    f".{HEX[:-1]}.part",
     f"{STAGED}{HEX}0",
-    f"{STAGED}{HEX[1:]}g",
     f"{SPILLED}1",
     f"{SPILLED}{HEX}.csv",
     f".{SPILLED}{HEX}",
+    f".{HEX.replace(str(NOBODY), str(os.getpid()))}.part",
+    f".{HEX.replace(str(NOBODY), '1')}.part",
+    f".{HEX.replace(_machine(), '0' * 8)}.part",
 )
 
 
@@ -55,13 +57,14 @@ def test_what_was_left_is_removed_and_nothing_else(tmp_path):
     elsewhere.mkdir()
     others = left(elsewhere)
     (tmp_path / "link").symlink_to(elsewhere)
-    for name, target in ((f".{'0b' * 16}.part", "file"), (f"{STAGED}{'0b' * 8}", "folder")):
+    other = [HEX.replace("0a", byte) for byte in ("0b", "0c", "0d")]
+    for name, target in ((f".{other[0]}.part", "file"), (f"{STAGED}{other[0]}", "folder")):
         (tmp_path / name).symlink_to(tmp_path / target)
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
-    (tmp_path / f"{SPILLED}{'0c' * 8}").write_text("no folder")
-    (tmp_path / f".{'0c' * 16}.part").mkdir()
-    os.mkfifo(tmp_path / f".{'0d' * 16}.part")
+    (tmp_path / f"{SPILLED}{other[1]}").write_text("no folder")
+    (tmp_path / f".{other[1]}.part").mkdir()
+    os.mkfifo(tmp_path / f".{other[2]}.part")
     before = set(tmp_path.rglob("*"))
     assert {path for path, _ in cleaned(tmp_path)} == expected
     gone = {path for path in before if path in expected or expected & set(path.parents)}
@@ -92,31 +95,16 @@ def test_what_a_living_process_has_stays_until_it_is_killed(tmp_path):
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout.readline() == "at work\n"
         names = sorted(os.listdir(tmp_path))
-        look_for_left(tmp_path)
-        assert (take_left(), list(cleaned(tmp_path))) == ([], [])
+        find_leftovers(tmp_path)
+        assert (pop_leftovers(), list(cleaned(tmp_path))) == ([], [])
         process.kill()
     assert (sorted(os.listdir(tmp_path)), len(names)) == (names, 3)
     write_atomically(tmp_path / "b", "text", Kind("a"))  # the next run
     write_atomically(tmp_path / "c", "text", Kind("a"))
     words, way = "left by a run that was killed: 3 files, 3.5 kB", f"`plaudit doctor --clean {tmp_path}`"
-    assert take_left() == [f"{words}; {way} removes what may be personal data"]
+    assert pop_leftovers() == [f"{words}; {way} removes what may be personal data"]
     assert sorted(size for _, size in cleaned(tmp_path)) == ["1 kB", "1 kB", "1.5 kB"]
     assert sorted(os.listdir(tmp_path)) == ["b", "c"]
-
-
-def test_what_is_cleaned_before_it_is_locked_is_made_again(tmp_path):
-    path, made = tmp_path / PART, []
-
-    def make():
-        path.write_text("text")
-        made.append(path)
-        if len(made) < 3:  # somebody cleans up in this instant
-            assert len(list(cleaned(tmp_path))) == 1
-
-    _, lock = held(path, make)
-    assert (len(made), list(cleaned(tmp_path))) == (3, [])
-    os.close(lock)
-    assert [one for one, _ in cleaned(tmp_path)] == [path]
 
 
 def test_a_result_that_has_its_name_is_not_lost_with_the_other_name(tmp_path, monkeypatch):
@@ -125,6 +113,8 @@ def test_a_result_that_has_its_name_is_not_lost_with_the_other_name(tmp_path, mo
     with creating(tmp_path / "a") as file:
         file.write(b"text")
     monkeypatch.undo()
+    (part,) = [path for path in tmp_path.iterdir() if path.name != "a"]
+    part.rename(tmp_path / PART)  # as if its process were gone
     assert len(list(cleaned(tmp_path))) == 1
     assert (os.listdir(tmp_path), (tmp_path / "a").read_text()) == (["a"], "text")
 
@@ -135,12 +125,12 @@ def test_what_is_somebody_elses_stays(tmp_path):
     for path in paths:
         os.chown(path, 65534, 65534)
     assert list(cleaned(tmp_path)) == []
-    look_for_left(tmp_path)
-    assert take_left() == []
+    find_leftovers(tmp_path)
+    assert pop_leftovers() == []
     assert all(path.exists() for path in paths)
 
 
 def test_a_folder_that_is_gone_or_hidden_holds_nothing(tmp_path):
-    look_for_left(tmp_path / "gone")
-    assert (take_left(), list(cleaned(tmp_path / "gone"))) == ([], [])
+    find_leftovers(tmp_path / "gone")
+    assert (pop_leftovers(), list(cleaned(tmp_path / "gone"))) == ([], [])
     shutil.rmtree(tmp_path)

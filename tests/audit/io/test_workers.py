@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from audit.io.backends import on_backend
-from audit.io.temporary import FOLDER, _left_in
+from audit.io.temporary import FOLDER, _leftovers
 from audit.io.workers import SAFE, UNSENT, Workers, _done, packed, shielded
 from tests.helpers import refused, refuses
 
@@ -41,7 +41,7 @@ def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
     for _, file in results:  # where what killed runs leave is looked for, and this one is alive
         folder = next(place for place in Path(file).parents if FOLDER.fullmatch(place.name))
         assert (str(folder.parent), folder.stat().st_mode & 0o777) == (tempfile.gettempdir(), 0o700)
-        assert folder not in [path for path, _ in _left_in(folder.parent)]
+        assert folder not in _leftovers(folder.parent)
 
 
 # On a backend

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from audit.io.temporary import _machine
 from tests.audit.cli.desk import USAGE, WITHIN, Command, refused, results, strict
 
 AUDIT = ("audit", "gdpc", "--data", "counts.csv", "--json")
@@ -84,7 +85,8 @@ def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.Monke
 
 
 def test_doctor_removes_what_killed_runs_have_left(plaudit: Command) -> None:
-    part, temporary = f".{'0a' * 16}.part", Path(tempfile.gettempdir(), f"plaudit-spilled-{'0a' * 8}")
+    owner = f"{_machine()}-{2**22 + 1}-{'0a' * 8}"  # the number of no process
+    part, temporary = f".{owner}.part", Path(tempfile.gettempdir(), f"plaudit-spilled-{owner}")
     for folder in ("out", "kept/deep"):
         Path(folder).mkdir(parents=True)
         Path(folder, part).write_bytes(bytes(1500))
