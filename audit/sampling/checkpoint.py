@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,15 +28,14 @@ BLOCK = Kind("a block")  # a torn one has no mark but its name, in a folder whos
 
 @dataclass(frozen=True)
 class BlockStore:
-    """What is left of finished blocks, one file each; whoever finds one takes it for the block itself.
+    """Cache of finished blocks, one file each.
 
-    A block is a function of the audit, of its stream and of its number, and a file appears whole or not at all. So any
-    number of processes may write the same store, and nothing is locked.
+    A block is a function of the audit, its stream and its number, and a file appears whole or not at all: any number of
+    processes may write the same store.
     """
 
     folder: Path  # of one audit: its name is that of mechanism, databases, question and seed
-    # Databases of which a block was run again: no name tells all that code and data may depend on.
-    checked: set[int] = field(default_factory=set)
+    checked: set[int] = field(default_factory=set)  # databases of which a block was run again
 
     @classmethod
     def of(cls, folder: str | Path, *names: str) -> BlockStore:
@@ -44,7 +43,7 @@ class BlockStore:
         return cls(_writable(Path(folder, *names)))
 
     def read(self, stream: np.random.SeedSequence, number: int) -> NDArray[Any] | None:
-        """Return what was kept of a block."""
+        """Return a finished block, if there is one."""
         try:
             content = self._path(stream, number).read_bytes()
         except FileNotFoundError:
@@ -66,7 +65,7 @@ class BlockStore:
             )
 
     def write(self, stream: np.random.SeedSequence, number: int, values: NDArray[Any]) -> None:
-        """Keep what is left of a block."""
+        """Keep a finished block."""
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(values), allow_pickle=False)
         path, content = self._path(stream, number), buffer.getvalue()
@@ -103,7 +102,7 @@ def _writable(place: Path) -> Path:
 
 
 class _StoreError(OSError, ValueError):
-    """What a disk does to a store, and whoever audits has to mend: bad input, as a ValueError is."""
+    """An error of the disk, which is none of the mechanism."""
 
 
 @contextmanager
@@ -117,7 +116,8 @@ def _no_fault_of_the_mechanism(place: Path) -> Iterator[None]:
 def fingerprint(*what: Any) -> str:
     """Return a name for values: two audits share blocks only where all that goes into a block is the same.
 
-    Functions and mechanisms are known by their parameters and code; what their code calls elsewhere is not looked at.
+    Functions and classes are known by their names and the text of their modules; what their code reads elsewhere is
+    not looked at, and so `BlockStore.check` runs one block again.
     """
     try:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
@@ -138,47 +138,19 @@ def check_unchanged(before: str, *databases: Any) -> None:
 
 
 class _Hasher(NumpyHasher):  # type: ignore[misc]
-    """`joblib.hash`, but for functions and classes, which it knows by their names alone, and for what it refuses.
-
-    A function is known by its code and what it encloses, so that two lambdas differ; a class by the text of its module;
-    what cannot be pickled, such as an open connection, by its attributes.
-    """
-
-    def __init__(self, hash_name: str) -> None:
-        super().__init__(hash_name)
-        self.numbers: dict[int, tuple[int, Any]] = {}  # functions and classes, kept so that no other takes their id
+    """`joblib.hash`, but for functions and classes, and for what it refuses: that is known by its attributes."""
 
     def save(self, value: Any) -> None:
         """Add a value, part by part."""
+        value = getattr(value, "py_func", value)  # compiled: its own state has a new name in each process
+        if isinstance(value, FunctionType | type | ModuleType):
+            value = (getattr(value, "__qualname__", value.__name__), source(value))
         try:
-            super().save(self._parts(value))
+            super().save(value)
         except (RecursionError, OSError):  # a file of code that cannot be read, say
             raise
         except Exception:
             super().save((type(value), sorted(getattr(value, "__dict__", {}).items(), key=repr)))
-
-    def _parts(self, value: Any) -> Any:
-        value = getattr(value, "py_func", value)  # compiled: its own state has a new name in each process
-        if not isinstance(value, FunctionType | CodeType | type | ModuleType):
-            return value
-        if id(value) in self.numbers:
-            return "met", self.numbers[id(value)][0]
-        self.numbers[id(value)] = len(self.numbers), value
-        if isinstance(value, CodeType):
-            return "code", value.co_code, value.co_names, value.co_consts
-        if isinstance(value, FunctionType):
-            defaults = value.__defaults__, value.__kwdefaults__
-            enclosed = [_content(cell) for cell in value.__closure__ or ()]
-            return "function", value.__qualname__, source(value), value.__code__, defaults, enclosed
-        return "type", value.__name__, source(value)
-
-
-def _content(cell: CellType) -> Any:
-    """Return what a closure encloses."""
-    try:
-        return cell.cell_contents
-    except ValueError:  # nothing yet
-        return "nothing"
 
 
 def source(value: Any) -> str:

@@ -107,7 +107,7 @@ def test_another_question_has_blocks_of_its_own(tmp_path):
         {"confidence": 0.9},
         {"attack": "cell"},
         {"event": first_entry},
-        {"event": replace(first_entry, statistic=Statistic("output[0]", lambda outputs: outputs[:, 0]))},
+        {"event": replace(first_entry, statistic=Statistic("first", lambda outputs: outputs[:, 0]))},
         {"stop": "early"},
     ]
     folders = set()
@@ -121,34 +121,21 @@ def test_another_question_has_blocks_of_its_own(tmp_path):
     assert len(folders) == len(others)
 
 
-def test_a_function_is_known_by_its_code_and_what_it_encloses():
-    def made(scale):
-        return lambda data, size, rng: data + rng.laplace(scale=scale, size=(size, data.size))
+def other(data, size, rng):
+    return data + rng.normal(size=(size, data.size))
 
-    def empty():
-        return later
 
-    other = lambda data, size, rng: data + rng.normal(size=(size, data.size))  # noqa: E731
-    attacks = [Attack(statistics=(Statistic("s", lambda outputs, k=k: outputs[:, k]),)) for k in range(2)]
-    values = [made(1.0), made(2.0), other, functools.partial(other, 1), functools.partial(other, 2), *attacks]
+def test_values_have_names_by_what_they_hold_and_functions_by_their_module():
+    values = [other, functools.partial(other, 1), functools.partial(other, 2), noting, Laplace(), Laplace(2.0)]
     values += [Laplace().__call__, 1, 1.0, "1", b"1", None, True, np.int64(1), [1], (1,), {1}, {1: 1}, int, np, print]
-    values += [
-        np.arange(3),
-        np.arange(3.0),
-        np.arange(3).reshape(3, 1),
-        np.array([None]),
-        object,
-        range(3),
-        {"a": other},
-    ]
-    values += [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 3]}), pd.Series([1, 2]), empty, iter([1])]
+    values += [np.arange(3), np.arange(3.0), np.arange(3).reshape(3, 1), np.array([None]), object, range(3), iter([1])]
+    values += [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 3]}), pd.Series([1, 2]), {"a": other}]
     values += [np.array({1: 2}, dtype=object), *(np.ma.array([1, 2], mask=mask) for mask in ([0, 0], [0, 1]))]
+    values += [Attack(statistics=(Statistic(name, lambda outputs: outputs[:, 0]),)) for name in "ab"]
     names = [fingerprint(value) for value in values]
     assert len(set(names)) == len(names)
-    assert names[:3] == [fingerprint(value) for value in (made(1.0), made(2.0), other)]
+    assert names[4:6] == [fingerprint(value) for value in (Laplace(), Laplace(2.0))]
     assert fingerprint(pd.DataFrame({"a": [1, 2]})) in names
-    later = 1
-    assert fingerprint(empty) not in names
     assert fingerprint(1, 2) != fingerprint((1, 2))
     around = []
     around.append(around)
