@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.answering import Question, answer
 from audit.cli.inputs.options import (
     PERSONS,
     WHOLE,
@@ -26,6 +25,7 @@ from audit.cli.inputs.options import (
     refuse,
     with_options,
 )
+from audit.cli.run_audits import AuditTask, run_audits
 from audit.cli.supervision import set_deadline
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ other databases and relations              --cells; search_loss, in Python
 how long a run takes, what else it does    audit.replay, in Python
 """
 
-FROM_ELSEWHERE = (  # options that outputs from elsewhere have not
+NOT_OF_OUTPUTS = (  # options that outputs from elsewhere have not
     f"data {PERSONS} set cell cells people move_to add_row at replace_row epsilon rho preset stage pair size jobs "
     "backend early store one_run"
 )
-OF_RUNS = "cell cells move_to add_row replace_row size attack early jobs backend store"  # that one run has not
+NOT_OF_ONE_RUN = "cell cells move_to add_row replace_row size attack early jobs backend store"  # that one run has not
 
 
 @dataclass(frozen=True)
@@ -130,15 +130,15 @@ def audit(
     if x is not None or y is not None:
         if x is None or y is None or targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
-        refuse(context, FROM_ELSEWHERE, "has no effect on outputs from elsewhere")
+        refuse(context, NOT_OF_OUTPUTS, "has no effect on outputs from elsewhere")
         common |= {"attack": runs.attack, "distance": outputs.distance}
         common["confidential"] = not options.public_data
-        return answer([_of_outputs(x, y, options, common)], out, as_json, context)
+        return run_audits([_of_outputs(x, y, options, common)], out, as_json, context)
     if not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     refuse(context, "distance", "is for outputs from elsewhere: give --people")
     if runs.one_run:
-        refuse(context, OF_RUNS, "is for many runs, and --one-run is one")
+        refuse(context, NOT_OF_ONE_RUN, "is for many runs, and --one-run is one")
     else:
         common |= {"attack": runs.attack, "n_jobs": workers.jobs, "store": store}
         common["stop"] = "early" if runs.early else "fixed"
@@ -152,20 +152,20 @@ def audit(
             f"Each of the {together} pairs of databases is audited at {percent(each)} confidence: together their "
             f"lower bounds hold at {percent(runs.confidence)}."
         )
-    questions = []
+    tasks = []
     for target in selected:
         promised = promise_of(target, options.claim, notes)
         if runs.one_run:
-            questions.append(_in_one_run(target, promised, databases.people, common))
+            tasks.append(_in_one_run(target, promised, databases.people, common))
         else:
             size = target.runs if runs.size is None else runs.size
-            questions += _of_target(target, promised, common | {"size": size})
+            tasks += _of_target(target, promised, common | {"size": size})
     if notes and not as_json:
         print("\n".join(dict.fromkeys(notes)))
-    return answer(questions, out, as_json, context)
+    return run_audits(tasks, out, as_json, context)
 
 
-def _of_outputs(x: Path, y: Path, options: TargetOptions, common: dict[str, Any]) -> Question:
+def _of_outputs(x: Path, y: Path, options: TargetOptions, common: dict[str, Any]) -> AuditTask:
     from audit.claims import parse_claim
     from audit.cli.inputs.tables import read_outputs
     from audit.measure.loss import measure_loss_from_outputs
@@ -178,10 +178,10 @@ def _of_outputs(x: Path, y: Path, options: TargetOptions, common: dict[str, Any]
     promise = parse_claim(options.claim, relation)
     outputs, columns = read_outputs(x, y)
     common |= {"relation": relation, "label": f"outputs in {x.name} and {y.name}", "columns": columns}
-    return Question("outputs", partial(measure_loss_from_outputs, outputs[0], outputs[1], promise, **common))
+    return AuditTask("outputs", partial(measure_loss_from_outputs, outputs[0], outputs[1], promise, **common))
 
 
-def _of_target(target: Target, promised: Claim, common: dict[str, Any]) -> Iterator[Question]:
+def _of_target(target: Target, promised: Claim, common: dict[str, Any]) -> Iterator[AuditTask]:
     """Yield one audit a pair."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.loss import measure_loss
@@ -190,13 +190,15 @@ def _of_target(target: Target, promised: Claim, common: dict[str, Any]) -> Itera
         with blaming(target.name):
             return measure_loss(target.mechanism, pair, promised, progress=True, **common)
 
-    for words, pair, options, further in target.pairs:
+    for words, pair, options, commands in target.pairs:
         own_options = options | ({"confidence": common["confidence"]} if len(target.pairs) > 1 else {})
         name = " ".join(filter(None, (target.label, words)))
-        yield Question(name, partial(measured, pair), target.name, own_options, len(target.pairs), further=further)
+        yield AuditTask(
+            name, partial(measured, pair), target.name, own_options, len(target.pairs), next_commands=commands
+        )
 
 
-def _in_one_run(target: Target, promised: Claim, people: int, common: dict[str, Any]) -> Question:
+def _in_one_run(target: Target, promised: Claim, people: int, common: dict[str, Any]) -> AuditTask:
     """Return the audit of one run, with people in or out of every cell of the first database."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.one_run import Canaries, measure_loss_one_run
@@ -211,4 +213,4 @@ def _in_one_run(target: Target, promised: Claim, people: int, common: dict[str, 
             return measure_loss_one_run(target.mechanism, canaries, promised, confidential=pair.confidential, **common)
 
     name = " ".join(filter(None, (target.label, "" if own_options else words, "one run")))
-    return Question(name, measured, target.name)
+    return AuditTask(name, measured, target.name)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.answering import check_out, command_of
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import (
     PERSONS,
@@ -22,6 +21,7 @@ from audit.cli.inputs.options import (
     refuse,
     with_options,
 )
+from audit.cli.run_audits import check_out, command_of
 
 if TYPE_CHECKING:
     from audit.claims import Claim

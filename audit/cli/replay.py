@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from audit.cli.answering import check_out, command_of, kept_in
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import WHOLE, AsJson, DatabaseOptions, Name, Seed, TargetOptions, with_options
+from audit.cli.run_audits import check_out, command_of, saved_message
 
 __all__: list[str] = []
 
@@ -65,5 +65,5 @@ def replay(
                 terminal.print(printable(words), soft_wrap=True)
         print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
         if out is not None:
-            print(kept_in(out, [f"{label} replay" for label in replays], saved, "one JSON file a replay."))
+            print(saved_message(out, [f"{label} replay" for label in replays], saved, "one JSON file a replay."))
     return exit_code(result.verdict for result in replays.values())

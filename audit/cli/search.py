@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.answering import Question, answer, check_out
 from audit.cli.inputs.options import (
     WHOLE,
     AsJson,
@@ -22,6 +21,7 @@ from audit.cli.inputs.options import (
     refuse,
     with_options,
 )
+from audit.cli.run_audits import AuditTask, check_out, run_audits
 
 if TYPE_CHECKING:
     from audit.cli.inputs.targets import Target
@@ -94,11 +94,11 @@ def search(
         tried = f"{outcome.screened:,} pairs of databases, {looked} measured"
         print(f"{tried}, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
-    questions = [
-        Question(f"{target.label} pair {number}", partial(lambda result: result, result), name, **shared)
+    tasks = [
+        AuditTask(f"{target.label} pair {number}", partial(lambda result: result, result), name, **shared)
         for number, result in enumerate(outcome.results, 1)
     ]
-    return answer(questions, out, as_json, context)
+    return run_audits(tasks, out, as_json, context)
 
 
 def _family(target: Target, options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.exits import WITHIN
-from audit.cli.inputs.options import meant, with_options
+from audit.cli.inputs.options import suggestion, with_options
 
 __all__ = ["list_systems", "run_system"]
 
@@ -38,7 +38,7 @@ def list_systems(
         chosen = [name for name, (names, about) in texts.items() if begins.search(names) or whole.search(about)]
         rows = {name: rows[name] for name in chosen}
         if not rows:
-            hint = meant(word, known, ": see `plaudit list`")
+            hint = suggestion(word, known, ": see `plaudit list`")
             raise ValueError(f"no name or description has the word {word!r}{hint}")
     if as_json:
         print(json.dumps(rows, indent=1))

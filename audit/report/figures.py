@@ -76,7 +76,7 @@ def loss_bar(result: AuditResult) -> Bar:
     )
     return Bar(
         measured=f"{min(measured, 100):.4g}",
-        detectable=f"{detectable:.4g}" if detectable <= 100 and not result.far else "",
+        detectable=f"{detectable:.4g}" if detectable <= 100 and not result.far_below_claim else "",
         needed=missing_power(summary) if detectable > 100 else "",
         beyond=measured > 100,
         words=f"Promised {cells['promised']}; lower bound {cells['measured']}; minimum detectable loss "

@@ -126,7 +126,11 @@ def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
     if every == "1 audit":
         result = audits[0][1]
         little = f", but this audit shows little: it proves {at_least(100 * excess(result), 2)}% of the promise"
-        return "No power: there were too few runs." if idle else f"No violation found{little if result.far else ''}."
+        return (
+            "No power: there were too few runs."
+            if idle
+            else f"No violation found{little if result.far_below_claim else ''}."
+        )
     return f"No violation found, but {idle} of {every} had too few runs." if idle else f"No violation found in {every}."
 
 
@@ -216,9 +220,9 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
 
 def condition(result: AuditResult) -> str:
     """Return in a few words what the minimum detectable loss of an audit depends on."""
-    if result.far:
+    if result.far_below_claim:
         return "the proved loss is far below the promise: a larger one may be elsewhere"
-    where = "the counted event" if result.redacted else result.where
+    where = "the counted event" if result.redacted else result.detectable_event
     if result.detectable == math.inf:
         return f"no loss is detected 4 times in 5 in {where}"
     return f"a loss of this size is detected 4 times in 5 if it lies in {where}; a loss elsewhere may be missed"
@@ -240,7 +244,7 @@ def unseen(result: AuditResult) -> list[str]:
         else f"A loss below {cells['detectable']}{share}, and any loss in other events."
     )
     return [
-        *([power] if result.verdict != "violated" and not result.far else []),
+        *([power] if result.verdict != "violated" and not result.far_below_claim else []),
         *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in result.power),
         "How large the loss is, or whether it has a limit: a lower bound never says."
         if result.ceiling == math.inf

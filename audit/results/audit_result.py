@@ -26,8 +26,9 @@ Design = Literal["coins", "outputs", "one_run"]
 REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`, by which its method is known
-FAR = 1.6  # of what a minimum detectable loss exceeds the promise by: an event that carries the promise
-# falls short so far once in 100 times
+# In units of the excess of the minimum detectable loss over the promise: if the loss equalled the promise, a bound this
+# far below it would occur with probability 0.01.
+FAR = 1.6
 LITTLE = 0.1  # of the promise: a bound below it shows hardly anything, however few runs there are
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
 NUMBERS = ("confidence", "ceiling", "detectable", "seconds", "rare")
@@ -174,7 +175,7 @@ class AuditResult(Reported):
             "measured": self.measured.budget,
             "confidence": self.confidence,
             "detectable": self.detectable,
-            "far": self.far,
+            "far": self.far_below_claim,
             "power": "; ".join(self.power),
             "ceiling": self.ceiling,
             "verdict": self.verdict,
@@ -213,7 +214,7 @@ class AuditResult(Reported):
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     @property
-    def where(self) -> str:
+    def detectable_event(self) -> str:
         """The event whose minimum detectable loss is announced, in words, and how many of the runs meet it.
 
         An event that weighs every run is met by all of them. Files of earlier versions do not say which event it is:
@@ -231,7 +232,7 @@ class AuditResult(Reported):
         return f"{which}, which {100 * hits / runs if runs else 0:.3g}% of the runs meet"
 
     @property
-    def far(self) -> bool:
+    def far_below_claim(self) -> bool:
         """Whether the largest bound is so far below the promise that the counted events can hardly show such a loss.
 
         The result then announces no minimum detectable loss: the loss may lie elsewhere.
@@ -252,8 +253,8 @@ class AuditResult(Reported):
         """What a pass could have hidden, in sentences; empty for a violation."""
         if self.verdict == "violated" or self.redacted:
             return ()
-        share = self.measured.budget / self.claim.budget if self.far else None
-        return tuple(power(self.detectable, self.where, share, self.rare, self.most))
+        share = self.measured.budget / self.claim.budget if self.far_below_claim else None
+        return tuple(power(self.detectable, self.detectable_event, share, self.rare, self.most))
 
     def redact(self) -> AuditResult:
         """Return claim, bound, verdict and sizes only: the rest can disclose true counts or names."""

@@ -163,7 +163,7 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
         "promised": f"{claim}",
         "bound": f"{claim.parameter} is at least {bound}, by {result.size} runs ({result.bound})",
         "detectable": "not announced"
-        if result.far
+        if result.far_below_claim
         else f"at least {claim.parameter} {numbers['detectable']}, with power 0.8",
         "event": f"{result.event}{result.witness}",
         **{f"on {name}": _counts_in_words(side) for name, side in result.counts.items()},

@@ -117,7 +117,7 @@ def test_a_planted_exit_code_is_found_out_by_the_counts(code, planted, how, desk
     case = Case("planted", tuple(f"audit {what} --data counts.csv --size 400 --seed 1 --jobs 1 {how}".split()))
     assert faults(case, running.run(case, desk)) == []
     changed = lambda verdicts: planted if exits.exit_code(verdicts) == code else code  # noqa: E731
-    monkeypatch.setattr("audit.cli.answering.exit_code", changed)
+    monkeypatch.setattr("audit.cli.run_audits.exit_code", changed)
     (wrong,) = faults(case, running.run(case, desk))
     assert wrong.startswith(f"wrong code: {planted}, and by counts it is [{code}]")
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.cli.inputs.options import DatabaseOptions, TargetOptions, meant
+from audit.cli.inputs.options import DatabaseOptions, TargetOptions, suggestion
 from audit.cli.inputs.records import column_of, read_records
 from audit.cli.inputs.rows import Row, read_rows
 from audit.cli.inputs.tables import read_counts
@@ -30,13 +30,13 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 class Named(NamedTuple):
     """A pair, what tells it from others in the name of a result, and options: those that ask for it alone, and others.
 
-    `further` are commands with options for pairs which may lose more: after a pass they are to be tried.
+    `next_commands` are commands with options for pairs which may lose more: after a pass they are to be tried.
     """
 
     words: str
     pair: NeighborPair
     options: dict[str, Any]
-    further: Sequence[tuple[str, dict[str, Any]]] = ()
+    next_commands: Sequence[tuple[str, dict[str, Any]]] = ()
 
 
 class Population(NamedTuple):
@@ -71,7 +71,7 @@ def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> lis
 
 def _of_row(row: Row) -> Named:
     pair = row.pair(row.text, row.place, row.records)
-    return Named(row.name, pair, {"add_row": [row.text]} if row.number else {}, row.further())
+    return Named(row.name, pair, {"add_row": [row.text]} if row.number else {}, row.next_commands())
 
 
 def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
@@ -105,7 +105,7 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
         pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}))
     if len(pairs) == 1 and target is None and not databases.cells and counts.any():
         extreme = {"cell": None, "cells": ",".join(WAYS if 0 in counts else WAYS[:2])}
-        pairs = [pairs[0]._replace(further=[("audit", extreme)])]
+        pairs = [pairs[0]._replace(next_commands=[("audit", extreme)])]
     return pairs
 
 
@@ -135,7 +135,7 @@ def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Populat
         if Path(data).suffix == ".parquet":
             raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
         if Path(data).suffix not in (".csv", ".npy"):
-            names, near = " or ".join(sorted(bundled())), meant(data, bundled())
+            names, near = " or ".join(sorted(bundled())), suggestion(data, bundled())
             raise ValueError(f"data must be {names}, or a .csv or .npy file of counts, got {data!r}{near}")
         return Population(read_counts(Path(data)), lambda index: f"cell {index}")
     return Population(counts, tree.label, tree)

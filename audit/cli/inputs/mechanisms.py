@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.cli.exits import words_of
-from audit.cli.inputs.options import meant
+from audit.cli.inputs.options import suggestion
 from audit.io.files import recorded
 from audit.mechanism import in_this_process
 
@@ -40,7 +40,7 @@ def own_mechanism(name: str) -> Any:
     _check_not_hidden(module)
     for part in path.split("."):
         if not hasattr(value, part):
-            raise ValueError(f"{module!r} has no {path!r}{meant(part, dir(value))}")
+            raise ValueError(f"{module!r} has no {path!r}{suggestion(part, dir(value))}")
         value = getattr(value, part)
     if not callable(value) or isinstance(value, type):
         raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(value).__name__}")

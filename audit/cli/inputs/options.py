@@ -30,9 +30,9 @@ __all__ = [
     "TargetOptions",
     "WorkerOptions",
     "known_names",
-    "meant",
     "option_of",
     "refuse",
+    "suggestion",
     "with_options",
 ]
 
@@ -93,7 +93,7 @@ def known_names(beginning: str) -> list[str]:
     return [name for name in offered("systems").systems() if name.startswith(beginning)]
 
 
-def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return the end of a refusal: what a mistyped word is nearly, or `otherwise`."""
     near = " or ".join(get_close_matches(word, [*known]))
     return f": did you mean {near}?" if near else otherwise

@@ -62,7 +62,7 @@ class Row:
             except ValueError:  # the row that would be replaced, or has gone
                 continue
 
-    def further(self) -> list[tuple[str, dict[str, Any]]]:
+    def next_commands(self) -> list[tuple[str, dict[str, Any]]]:
         """Return commands with options for pairs that may lose more, the most useful first: four at most."""
         if self.number:  # with others
             return [("search", {})]

@@ -21,9 +21,9 @@ from audit.cli.inputs.options import (
     DatabaseOptions,
     TargetOptions,
     WorkerOptions,
-    meant,
     option_of,
     refuse,
+    suggestion,
 )
 from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import offered
@@ -158,7 +158,7 @@ def _system(name: str, preset: str) -> Any:
     """Return a registered system with the settings of a name, or say what is called nearly so."""
     known = offered("systems").systems()
     if name not in known:
-        raise ValueError(f"no system is called {name!r}{meant(name, known, ': see `plaudit list`')}")
+        raise ValueError(f"no system is called {name!r}{suggestion(name, known, ': see `plaudit list`')}")
     return known[name].preset(preset) if preset else known[name]
 
 
@@ -176,11 +176,11 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
     relation = {"relation": pair.relation} if "relation" in system.settings else {}
     mechanism = _mechanism(system, options, values | relation)
     words = " ".join(filter(None, (options.settings.get("preset", ""), options.stage, options.pair)))
-    further: list[tuple[str, dict[str, Any]]] = [("search", {})]
+    commands: list[tuple[str, dict[str, Any]]] = [("search", {})]
     if not (pair.adjacency == "verified" and pair.unit == "person"):  # the next pair of those it has
         later = [*system.pairs][[*system.pairs].index(chosen) + 1 :]
-        further = [("audit", {"pair": later[0], "relation": None})] if later else []
-    return Target(system.name, mechanism, [Named(words, pair, {}, further)], system)
+        commands = [("audit", {"pair": later[0], "relation": None})] if later else []
+    return Target(system.name, mechanism, [Named(words, pair, {}, commands)], system)
 
 
 def _check_budgets(system: Any, budgets: dict[str, float]) -> None:

@@ -25,7 +25,7 @@ def check(
     as_json: Annotated[bool, "--json", "The same as --format json."] = False,
 ) -> int:
     """Read saved audits and compare them with their promises."""
-    from audit.cli.answering import show
+    from audit.cli.run_audits import show
     from audit.io.text import printable
     from audit.report.formats import FORMS, to_annotations, to_github, to_json
     from audit.report.words import bugs_found

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.answering import ELSEWHERE
 from audit.cli.audit import audit
 from audit.cli.exits import exit_code, run_typed
 from audit.cli.inputs.options import with_options
+from audit.cli.run_audits import NOT_IN_COMMAND
 from audit.cli.saved.reading import Saved, audits_in
 from audit.io.temporary import SPILLED, temporary_folder
 
@@ -96,7 +96,7 @@ def _check_repeatable(command: Any, words: list[str]) -> None:
         context = command.make_context("audit", [*words])
     except typer.Exit:  # with an exit code of 0
         raise ValueError(f"{nothing_else} --help") from None
-    for name in sorted(ELSEWHERE - {"targets", "seed"}):
+    for name in sorted(NOT_IN_COMMAND - {"targets", "seed"}):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise ValueError(f"{nothing_else} --{name}")

@@ -85,7 +85,7 @@ def test_the_same_name_with_other_code_is_another_audit_and_the_very_same_takes_
 
 
 def test_names_of_results(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audit.cli.answering._draw", lambda folder: (1, []))
+    monkeypatch.setattr("audit.cli.run_audits._draw", lambda folder: (1, []))
     save_outputs()
     files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
     for options in ((), ("--distance", "2")):
@@ -99,7 +99,7 @@ def test_a_figure_of_a_folder_of_others(
     plaudit: Command, rows: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is no result is named and not drawn; of very many audits all violations come first, and it is said."""
-    monkeypatch.setattr("audit.cli.answering.MOST", 3)
+    monkeypatch.setattr("audit.cli.run_audits.MOST", 3)
     Path("res").mkdir()
     Path("res/package.json").write_text("{}")
     Path("res/.part.json").write_text("{")

@@ -81,7 +81,7 @@ def test_the_verdict_follows_from_the_numbers_as_they_are_written(result):
     said = texts(result.summary())
     claim, measured = (result.claim.at(float(said[name])) for name in ("promised", "measured"))
     unbounded = result.support is not None
-    if result.far:  # nothing is announced, and a promise is still not refuted
+    if result.far_below_claim:  # nothing is announced, and a promise is still not refuted
         assert (said["detectable"], result.verdict) == ("not announced", "not refuted")
         assert float(said["measured"]) < float(said["promised"])
     else:

@@ -1,4 +1,4 @@
-"""Audits that were asked for: made one by one, saved so that nothing is lost, drawn and shown."""
+"""Run the requested audits; save, draw and print each."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from audit.io.text import printable
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["ELSEWHERE", "FIGURE", "Question", "answer", "check_out", "command_of", "kept_in", "show"]
+__all__ = ["FIGURE", "NOT_IN_COMMAND", "AuditTask", "check_out", "command_of", "run_audits", "saved_message", "show"]
 
 # Options that decide no count, and options that name a file.
-ELSEWHERE = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json"])
+NOT_IN_COMMAND = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json"])
 FILES = {"data", "spec", "outputs_x", "outputs_y", "residuals"}
 IN_SET = {"geo", "public", "groups", "units", "config", "recode"}  # that --set gives, and that name a file
 FIGURE = "audits.png"  # of a folder
@@ -36,17 +36,17 @@ FEWEST = 120  # runs of a search
 
 
 @dataclass(frozen=True)
-class Question:
-    """One audit: what its result is called, how to make it, what it is of, and the options that ask for it alone."""
+class AuditTask:
+    """One audit: the name of its result, how to run it, its mechanism, and the options that select it alone."""
 
     name: str
-    answer: Callable[[], AuditResult]
+    run: Callable[[], AuditResult]
     target: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     pairs: int = 1  # of databases that share the confidence
     command: str = "audit"
     seed: int | None = None  # of a command that gives its audits seeds of their own
-    further: Sequence[tuple[str, dict[str, Any]]] = ()  # commands and options for pairs which may lose more
+    next_commands: Sequence[tuple[str, dict[str, Any]]] = ()  # commands and options for pairs which may lose more
 
 
 def check_out(out: Path | None, figure: str = "") -> None:
@@ -64,7 +64,7 @@ def check_out(out: Path | None, figure: str = "") -> None:
             check_replaceable(out / figure, FIGURES[".png"])
 
 
-def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
+def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> str:
     """Return where results are, and which have other names than asked for, since those are taken."""
     from audit.results.folder import name_in_files
 
@@ -77,45 +77,45 @@ def kept_in(out: Path, names: list[str], saved: list[Path], what: str) -> str:
     return printable(f"Saved in {out}/: {what}{renamed}")
 
 
-def answer(questions: list[Question], out: Path | None, as_json: bool, context: typer.Context) -> int:
-    """Run the audits one by one; what is finished is on disk, whatever happens next."""
+def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context: typer.Context) -> int:
+    """Run the audits one by one; each that is finished is on the disk before the next begins."""
     from audit.results.folder import save_result
 
     check_out(out)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
-    for number, question in enumerate(questions):
+    for number, task in enumerate(tasks):
         try:
-            result = question.answer()
-            seed = result.seed_entropy if question.seed is None else question.seed
-            command = command_of(context, [question.command, question.target], question.options, seed)
-            provenance = {**result.provenance, "command": command, **source_of(question.target)}
-            if question.pairs > 1:
-                provenance["together"] = {"pairs": question.pairs, "confidence": context.params["confidence"]}
-            if result.verdict == "not refuted" and (further := _further(question, context)):
-                provenance["next"] = further
-            results.append((question.name, replace(result, provenance=provenance)))
+            result = task.run()
+            seed = result.seed_entropy if task.seed is None else task.seed
+            made_by = command_of(context, [task.command, task.target], task.options, seed)
+            provenance = {**result.provenance, "command": made_by, **source_of(task.target)}
+            if task.pairs > 1:
+                provenance["together"] = {"pairs": task.pairs, "confidence": context.params["confidence"]}
+            if result.verdict == "not refuted" and (commands := _next_commands(task, context)):
+                provenance["next"] = commands
+            results.append((task.name, replace(result, provenance=provenance)))
             if out is not None:
-                saved.append(save_result(results[-1][1], out, question.name))
+                saved.append(save_result(results[-1][1], out, task.name))
         except KeyboardInterrupt as interrupt:
             if out is not None and number:  # of this one no more is said: it may have been saved in this instant
-                interrupt.add_note(f"{number} of {len(questions)} audits finished before that, saved in {out}")
+                interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
             raise
     figures = "" if out is None else _figure_note(out, len(saved))
     show(results, as_json)
     if out is not None and not as_json:
-        print(kept_in(out, [question.name for question in questions], saved, f"one JSON file an audit{figures}"))
+        print(saved_message(out, [task.name for task in tasks], saved, f"one JSON file an audit{figures}"))
     elif out is None and not as_json and context.params.get("seed") is None:
         commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
         print("\nThe same runs again:", *commands, sep="\n")
     return exit_code(result.verdict for _, result in results)
 
 
-def _further(question: Question, context: typer.Context) -> list[str]:
+def _next_commands(task: AuditTask, context: typer.Context) -> list[str]:
     """Return commands for pairs which may lose more: a search only where it has enough runs for the pairs it keeps."""
     few = (context.params.get("size") or FEWEST) < FEWEST
-    commands = [one for one in question.further if not (few and one[0] == "search")]
-    return [command_of(context, [command, question.target], options) for command, options in commands]
+    commands = [one for one in task.next_commands if not (few and one[0] == "search")]
+    return [command_of(context, [command, task.target], options) for command, options in commands]
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
@@ -130,7 +130,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     for option in command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        explicit = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in ELSEWHERE
+        explicit = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP") and name not in NOT_IN_COMMAND
         value = options.get(name, context.params[name] if explicit else None)
         if name in FILES and value is not None:
             value = recorded(value)
