@@ -22,6 +22,7 @@ from audit.cli.inputs.options import (
     with_options,
 )
 from audit.cli.run_audits import check_out, command_of
+from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -187,7 +188,6 @@ def _with_truth(
 
 def _answered(label: str, result: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
     """Save an estimate and its figure, and show it."""
-    from audit.io.text import printable
     from audit.results.folder import save_result
     from audit.results.formatting import percent
 

@@ -11,6 +11,7 @@ import typer
 
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import WHOLE, with_options
+from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -55,7 +56,6 @@ def plan(
     from audit.arguments import positive_number
     from audit.claims import check_relation, parse_claim
     from audit.io.files import check_replaceable
-    from audit.io.text import printable
     from audit.planning import plan_table
     from audit.planning.table import SHOWN
     from audit.results import plain_number

@@ -11,6 +11,7 @@ import typer
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import WHOLE, AsJson, DatabaseOptions, Name, Seed, TargetOptions, with_options
 from audit.cli.run_audits import check_out, command_of, saved_message
+from audit.io.text import printable
 
 __all__: list[str] = []
 
@@ -33,7 +34,6 @@ def replay(
     from audit.cli.inputs.mechanisms import blaming, source_of
     from audit.cli.inputs.targets import promise_of, select_targets
     from audit.io.terminal import console
-    from audit.io.text import printable
     from audit.replay import replay as replayed
     from audit.report.tables import replay_table
     from audit.results.folder import save_result

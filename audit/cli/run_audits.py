@@ -147,8 +147,6 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
 
 def _figure_note(folder: Path, saved: int) -> str:
     """Draw all audits of a folder, and say what the figure shows; without one the verdict is what it is."""
-    from audit.io.text import printable
-
     try:
         audits, others = _draw(folder)
     except Exception as error:  # of matplotlib, of fonts, of programs that it calls
@@ -199,7 +197,6 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
     from audit.io.terminal import console
-    from audit.io.text import printable
     from audit.report.tables import audit_table
     from audit.report.words import headline, meaning, worst_first
     from audit.results import scale_of

@@ -19,7 +19,16 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["SPILLED", "STAGED", "cleaned", "find_leftovers", "part_of", "pop_leftovers", "temporary_folder"]
+__all__ = [
+    "SPILLED",
+    "STAGED",
+    "cleaned",
+    "find_leftovers",
+    "left_elsewhere",
+    "part_of",
+    "pop_leftovers",
+    "temporary_folder",
+]
 
 SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
 OWNER = "(?P<machine>[0-9a-f]{8})-(?P<process>[1-9][0-9]{0,9})-[0-9a-f]{16}"
@@ -91,6 +100,12 @@ def cleaned(folder: Path) -> Iterator[tuple[Path, str]]:
             yield path, size
 
 
+def left_elsewhere(folder: Path) -> Iterator[Path]:
+    """Yield the same of other machines, in a folder and below: nobody here can tell whether they are at work."""
+    for place, _, _ in os.walk(folder):
+        yield from _leftovers(Path(place), here=False)
+
+
 def in_bytes(size: float) -> str:
     """Return a number of bytes in words.
 
@@ -115,16 +130,17 @@ def _machine() -> str:
     return hashlib.sha256(f"{socket.gethostname()} {space}".encode()).hexdigest()[:8]
 
 
-def _leftovers(folder: Path) -> list[Path]:
-    """Return what is the user's own, and named after a process of this machine that is no more."""
+def _leftovers(folder: Path, *, here: bool = True) -> list[Path]:
+    """Return what is the user's own and named after a process of this machine that is no more, or of another."""
     found = []
     with suppress(OSError):  # it is gone, or not to be read
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             is_folder = FOLDER.fullmatch(entry.name)
-            if (owner := is_folder or FILE.fullmatch(entry.name)) and owner["machine"] == _machine():
+            if (owner := is_folder or FILE.fullmatch(entry.name)) and (owner["machine"] == _machine()) == here:
                 status = entry.stat(follow_symlinks=False)
                 is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
-                if status.st_uid == os.geteuid() and is_kind(status.st_mode) and not _alive(int(owner["process"])):
+                alive = here and _alive(int(owner["process"]))
+                if status.st_uid == os.geteuid() and is_kind(status.st_mode) and not alive:
                     found.append(Path(folder, entry.name))
     return found
 

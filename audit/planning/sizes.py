@@ -40,7 +40,7 @@ def plan_size(
     Parameters
     ----------
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        The promise for one step. Its neighbor relation changes no number here.
+        The promise for one step, under either relation.
     violation : float
         True loss divided by the promise, more than 1: in epsilon at the same delta, in rho or in mu.
     confidence : float
@@ -50,11 +50,10 @@ def plan_size(
     distance : int
         Steps between the two databases.
     selection : float
-        Share of the runs that choose the event, in [0, 1); 0 if the best event is registered beforehand, and all runs
-        count it. A single run spends none.
+        Share of the runs that choose the event, in [0, 1); 0 if it is registered beforehand. A single run spends none.
     share : float
         Share of the runs that meet the event, in (0, 1], under pure and approximate privacy. Below 1 the event must be
-        registered, since selection runs would often choose another one.
+        registered.
     design : {"coins", "outputs", "one_run"}
         How you will measure: by `measure_loss`; by `measure_loss_from_outputs`, with equally many outputs on both
         databases; or by `measure_loss_one_run`.
@@ -68,27 +67,17 @@ def plan_size(
     ------
     OutOfReachError
         If not even 10**12 runs, or 10**6 canaries, are enough; it is a ValueError.
-    ValueError
-        If a number is out of its range, or `share` does not apply.
-    TypeError
-        If an argument is of the wrong kind.
 
     Notes
     -----
-    The plan is for a mechanism whose outputs are one number a run and show its whole loss:
+    The plan is for a mechanism whose outputs are one number a run and show its whole loss: randomized response for pure
+    privacy, and for approximate privacy with a true answer with probability delta; two shifted normal laws for Gaussian
+    and zero-concentrated privacy; one such coin or law a canary. Another mechanism of the same loss may need more runs,
+    if its loss hides in rare events or in one entry of many. A plan does not hold for audits with ``stop="early"``.
 
-    - pure privacy: randomized response on the coin. `share` of the runs meet the event, on both databases together;
-    - approximate privacy: the same, but with probability delta of the pair the answer is certainly true, and looks like
-      any other;
-    - Gaussian and zero-concentrated privacy: two normal laws at the shift that has this loss, without a likelihood;
-    - one run: every canary is such a coin or normal law, independent of the others.
-
-    Another mechanism of the same loss may need more runs, if its loss hides in rare events or in one entry of many. The
-    power is exact for games whose event is registered. If runs choose the event, the plan gives 5% of the error
-    probability to a second event, as about half of the audits do. For regions and divergences the plan simulates the
-    choice with a fixed seed: sizes are then accurate to a few percent, power to 3 percentage points.
-
-    A plan does not hold for audits with ``stop="early"``.
+    The power is exact for games whose event is registered. If runs choose the event, the plan gives 5% of the error
+    probability to a second event, as about half of the audits do. For regions and divergences it simulates the choice
+    with a fixed seed: sizes are accurate to a few percent, power to 3 percentage points.
 
     References
     ----------

@@ -133,11 +133,6 @@ def plan_table(
     PlanTable
         The violations in increasing order, each once.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `plan_size` does.
-
     Examples
     --------
     >>> from audit.claims import PureDP

@@ -148,18 +148,10 @@ class AuditResult(Reported):
         return line(self.summary(), self.searched, self.notes)
 
     def summary(self, name: str | None = None) -> dict[str, Any]:
-        """Return what tables and programs show of the audit: numbers as they are, words in one line.
+        """Return what tables and programs show of the audit, by default with its mechanism for a name.
 
-        Parameters
-        ----------
-        name : str, optional
-            What to call it; default: its mechanism.
-
-        Returns
-        -------
-        dict
-            In the order of the columns; None where there is nothing. The seed is text: it may be too large for a
-            column of numbers.
+        Numbers are as they are, words in one line, None where there is nothing. The seed is text: it may be too large
+        for a column of numbers.
         """
         claim = self.claim
         return {
@@ -366,7 +358,6 @@ def is_far(measured: float, promised: float, detectable: float) -> bool:
     Returns
     -------
     bool
-        False where nothing could be detected.
     """
     return detectable < math.inf and measured < max(promised - FAR * (detectable - promised), LITTLE * promised)
 
@@ -374,14 +365,7 @@ def is_far(measured: float, promised: float, detectable: float) -> bool:
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
     """Return the verdict on a promise that follows from the numbers.
 
-    Parameters
-    ----------
-    claim, measured : PureDP, ApproxDP, ZCDP or GaussianDP
-        Promise and lower bound, of one family and under one relation.
-    detectable : float
-        Minimum detectable loss.
-    unbounded : bool
-        Whether the exact law holds a witness of an infinite loss.
+    Promise and lower bound are of one family and under one relation; `unbounded` is for a witness of the exact law.
 
     Returns
     -------

@@ -63,15 +63,9 @@ COLUMNS = {
 def scale_of(claim: Claim) -> str:
     """Return the parameter and unit of losses, for axes and legends.
 
-    Parameters
-    ----------
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        The promise.
-
     Returns
     -------
     str
-        The parameter and its unit.
 
     Examples
     --------
@@ -88,12 +82,7 @@ def number_of(number: int, what: str) -> str:
 
 
 def plain_number(value: float) -> float | str:
-    """Return a number as JSON can hold it.
-
-    Parameters
-    ----------
-    value : float
-        Not NaN.
+    """Return a number, not NaN, as JSON can hold it.
 
     Returns
     -------

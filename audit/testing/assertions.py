@@ -55,13 +55,6 @@ def assert_loss_within(
     AuditResult
         With the verdict ``"not refuted"``.
 
-    Raises
-    ------
-    AssertionError
-        If the promise is violated, or the runs had no power: more runs, or a group pair, give power.
-    TypeError
-        If there is no claim.
-
     Examples
     --------
     >>> from audit.claims import PureDP
@@ -93,13 +86,6 @@ def assert_loss_detected(
     -------
     AuditResult
         With the verdict ``"violated"``.
-
-    Raises
-    ------
-    AssertionError
-        If the runs showed no violation.
-    TypeError
-        If there is no claim.
 
     Examples
     --------

@@ -22,6 +22,7 @@ import pytest
 from _pytest.junitxml import xml_key
 
 from audit.io.settings import project_settings
+from audit.io.text import printable
 from audit.testing.session import Running, entered, running, seed_of
 
 if TYPE_CHECKING:
@@ -169,7 +170,6 @@ class _Session:
                 junit.add_global_property(key, value)
         if self.report is None:
             return
-        from audit.io.text import printable
         from audit.results.files import write_json
 
         confidential = any(entry["audit"]["confidential"] for entry in self.audits.values())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved, leave_out, telling
+from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.results import AuditResult, ReplayRecord
@@ -26,7 +27,6 @@ def check(
 ) -> int:
     """Read saved audits and compare them with their promises."""
     from audit.cli.run_audits import show
-    from audit.io.text import printable
     from audit.report.formats import FORMS, to_annotations, to_github, to_json
     from audit.report.words import bugs_found
     from audit.results.folder import read_results

@@ -11,6 +11,7 @@ import typer
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import audits_in
+from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -60,7 +61,6 @@ def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int
 
 def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     from audit.io.terminal import console
-    from audit.io.text import printable
     from audit.report.tables import comparison_table
     from audit.results.formatting import WARNING, number_of, percent
 

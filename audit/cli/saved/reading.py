@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from audit.io.text import printable
+
 if TYPE_CHECKING:
     from audit.results.folder import Results
 
@@ -43,7 +45,6 @@ def telling(what: str) -> Callable[[Collection[Any]], Iterator[Any]]:
 
 def leave_out(paths: list[Path], **numbers: int) -> None:
     """Say in one line how many results of which kind are left out, if any are."""
-    from audit.io.text import printable
     from audit.results.formatting import number_of
 
     counts = [number_of(number, kind.removesuffix("s")) for kind, number in numbers.items() if number]

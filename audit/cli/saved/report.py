@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
 from audit.cli.saved.reading import Saved, telling
+from audit.io.text import printable
 
 __all__: list[str] = []
 
@@ -27,7 +28,6 @@ def report(
 ) -> int:
     """Write saved results as one HTML page that needs no other file."""
     from audit.io.files import check_replaceable, write_atomically
-    from audit.io.text import printable
     from audit.report.page import REPORT, report_parts
     from audit.report.words import bugs_found
     from audit.results.folder import read_results

@@ -16,6 +16,7 @@ from audit.cli.inputs.options import with_options
 from audit.cli.run_audits import NOT_IN_COMMAND
 from audit.cli.saved.reading import Saved, audits_in
 from audit.io.temporary import SPILLED, temporary_folder
+from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -37,7 +38,6 @@ def verify(
     rerun: Annotated[bool, "Repeat the audits. This runs the commands in the files: read them first."] = False,
 ) -> int:
     """Recompute bounds and verdicts of saved audits from their counts; with --rerun from new runs."""
-    from audit.io.text import printable
     from audit.report.words import bugs_found
     from audit.review.verify import verify_result
 

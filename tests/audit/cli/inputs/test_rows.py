@@ -40,7 +40,7 @@ def suggested(data, options):
     """The rows of the commands that are suggested after a pass, by command; each of them makes pairs."""
     (row,) = read_rows(data, DatabaseOptions(**options))
     assert pair_of(row).distance == 1
-    search, *further = row.further()
+    search, *further = row.next_commands()
     assert (search, len(further) <= 3) == (("search", {}), True)
     rows = []
     for _, changed in further:
@@ -77,7 +77,7 @@ def test_rows_like_one_are_suggested_the_most_useful_first(people):
     far = {"add_row": ['{"name": "x", "age": -800, "sex": null, "area": "C", "zip": ""}'], "at": "first"}
     assert [[row["age"] for row in rows] for rows in suggested(people, far)] == [[800], [None, -800, -800]]
     (one, two) = read_rows(people, DatabaseOptions(add_row=ADDED["add_row"] * 2))
-    assert (one.further(), two.further()) == ([("search", {})], [("search", {})])
+    assert (one.next_commands(), two.next_commands()) == ([("search", {})], [("search", {})])
 
 
 @pytest.mark.usefixtures("libraries")

@@ -97,6 +97,8 @@ def test_doctor_removes_what_killed_runs_have_left(plaudit: Command) -> None:
     removed = f"Removed kept/deep/{part}: 1.5 kB\nRemoved {temporary}: 0 bytes\n"
     assert plaudit("doctor", "--clean") == (WITHIN, removed, "")
     assert plaudit("doctor", "--clean") == (WITHIN, f".{nothing}{tempfile.gettempdir()}{nothing}", "")
+    Path("out", part.replace(_machine(), "0" * 8)).touch()
+    assert "stays: it is of another machine or container" in plaudit("doctor", "--clean", "out").out
 
 
 def test_doctor_removes_nothing_where_it_cannot_tell(plaudit: Command) -> None:
