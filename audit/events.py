@@ -65,13 +65,7 @@ class Statistic:
     labels: Mapping[float, str] | None = None
 
     def __call__(self, outputs: NDArray[Any]) -> Floats:
-        """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite.
-
-        Raises
-        ------
-        ValueError
-            If the statistic raises, reads an entry that outputs do not have, or does not give one number per run.
-        """
+        """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
                 values = np.asarray(self.function(outputs))
@@ -95,18 +89,7 @@ class Statistic:
 
 
 def cell(*index: int) -> Statistic:
-    """Return the statistic that reads one entry of an output; give no index if the output is one number.
-
-    Parameters
-    ----------
-    *index : int
-        Where the entry is in one output.
-
-    Returns
-    -------
-    Statistic
-        Named after the entry.
-    """
+    """Return the statistic that reads one entry of an output; give no index if the output is one number."""
     pick: tuple[Any, ...] = (slice(None), *index)
     name = f"output[{', '.join(map(str, index))}]" if index else "output"
     return Statistic(name, lambda outputs: outputs[pick], entry=index)
@@ -134,14 +117,9 @@ class _Guessing(Protocol):
 
 @dataclass(frozen=True)
 class ThresholdRule(_Guessing):
-    """Guess one database if the score is high, the other if it is low, and abstain between.
+    """Guess the database `above` if the score is `high` or more, the other if it is `low` or less, and abstain between.
 
-    Attributes
-    ----------
-    low, high : float
-        With ``low < high``; -inf or inf leaves a side empty.
-    above : {"x", "y"}
-        The database guessed at `high` and above; the other is guessed at `low` and below.
+    An infinite threshold leaves its side empty.
     """
 
     low: float
@@ -178,13 +156,7 @@ class ThresholdRule(_Guessing):
 
 @dataclass(frozen=True, eq=False)
 class CellRule(_Guessing):
-    """Guess by single values of a score: some speak for `y`, some for `x`, all others for no guess.
-
-    Attributes
-    ----------
-    y, x : ndarray of float
-        The values that speak for each.
-    """
+    """Guess by single values of a score: some speak for `y`, some for `x`, all others for no guess."""
 
     y: Floats
     x: Floats
@@ -211,24 +183,12 @@ class CellRule(_Guessing):
 
 @dataclass(frozen=True, eq=False)
 class WeightRule:
-    """Weigh a score by its estimated log-likelihood ratio, bin by bin; a bound on a divergence averages the weights.
+    """Weigh a score by its estimated log-likelihood ratio, bin by bin; a bound on a divergence averages the weights."""
 
-    Attributes
-    ----------
-    edges : ndarray of float, shape (m - 1,)
-        Edges of the bins, increasing; a score on an edge belongs to the bin above.
-    weights : ndarray of float, shape (m,)
-        Weight of each bin, in nats.
-    order : float
-        Order of the Renyi divergence, 1 or more.
-    toward : {"x", "y"}
-        The database whose law stands first in the divergence: large weights speak for it.
-    """
-
-    edges: Floats
-    weights: Floats
-    order: float = 1.0
-    toward: Side = "y"
+    edges: Floats  # of the bins, increasing, shape (m - 1,); a score on an edge belongs to the bin above
+    weights: Floats  # of each bin, in nats, shape (m,)
+    order: float = 1.0  # of the Renyi divergence, 1 or more
+    toward: Side = "y"  # whose law stands first in the divergence: large weights speak for it
 
     family: ClassVar[Literal["weights"]] = "weights"
 

@@ -80,6 +80,9 @@ def per_run(
 ) -> Mechanism:
     """Make a mechanism from a function that returns one output: ``function(data, rng)``.
 
+    It calls the function once per run, 256 runs per block. That is slow; making a batch of outputs at a time is a
+    hundred times faster.
+
     Parameters
     ----------
     function : callable, optional
@@ -95,8 +98,7 @@ def per_run(
     Returns
     -------
     Mechanism
-        Calls the function once per run, 256 runs per block. That is slow; making a batch of outputs at a time is a
-        hundred times faster.
+        See `Mechanism`.
 
     Raises
     ------

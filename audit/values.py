@@ -198,10 +198,7 @@ def _types_in(value: Any, place: str, types: dict[str, str]) -> dict[str, str]:
 
 
 def written(output: Any) -> str:
-    """Return one output as text from which it can be read again: JSON, mappings with written keys.
-
-    Types by place follow, where one is another than JSON is read as.
-    """
+    """Return one output as text from which it can be read again: JSON, and types by place where JSON has others."""
     kind = type(output)
     if kind is str:
         return encode_basestring_ascii(output)

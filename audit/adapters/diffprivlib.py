@@ -22,8 +22,9 @@ def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
 
     Parameters
     ----------
-    made : DPMechanism or callable
-        A mechanism, or a function without arguments that makes one: then several processes can run it.
+    instance : DPMechanism or callable
+        A mechanism, or a function without arguments that makes one: then several processes can run it. It must have no
+        random state, which every process would repeat.
     relation : {"add_remove", "replace_one"}
         What a person does to move the value by the mechanism's sensitivity. The pair of an audit must be no farther
         apart.
@@ -32,15 +33,6 @@ def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
     -------
     Mechanism
         With a ``claim``; its randomness is the operating system's.
-
-    Raises
-    ------
-    ImportError
-        If diffprivlib is not installed.
-    TypeError
-        If it is no mechanism.
-    ValueError
-        If it has a random state: every process would repeat it.
 
     Examples
     --------
@@ -82,13 +74,6 @@ def tool(
     -------
     Mechanism
         With a ``claim``. What is released in several arrays, such as a histogram and its edges, comes as one.
-
-    Raises
-    ------
-    ImportError
-        If diffprivlib is not installed.
-    ValueError
-        If there is a ``random_state``: every process would repeat it.
     """
     with needing("diffprivlib"):
         import diffprivlib.tools  # noqa: F401

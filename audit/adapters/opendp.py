@@ -57,13 +57,6 @@ def mechanism(
     Mechanism
         With a ``claim``; its randomness is the operating system's.
 
-    Raises
-    ------
-    ImportError
-        If OpenDP is not installed.
-    TypeError, ValueError
-        If it is no measurement, or has no promise that is audited.
-
     Examples
     --------
     >>> import opendp.prelude as dp
@@ -84,18 +77,7 @@ def mechanism(
 
 
 def promise(measurement: Any, d_in: Any = 1, *, delta: float | None = None, relation: Relation | None = None) -> Claim:
-    """Return what a measurement of OpenDP promises: parameters as in `mechanism`.
-
-    Returns
-    -------
-    claim
-        Of pure, approximate or zero-concentrated privacy.
-
-    Raises
-    ------
-    ValueError
-        If the relation is not that of the metric, a curve is asked without a delta, or the measure has no claim here.
-    """
+    """Return what a measurement of OpenDP promises: parameters as in `mechanism`."""
     metric, measure = (str(part).partition("(")[0] for part in (measurement.input_metric, measurement.output_measure))
     known = ROWS.get(metric)
     if relation not in (None, known or relation):

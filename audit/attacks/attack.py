@@ -33,10 +33,8 @@ class Attack:
         Kinds of rules on each statistic: scores beyond thresholds, and sets of single values that repeat. Audits of
         zero-concentrated promises use likelihood ratios instead.
     looks : tuple of str
-        Where statistics come from: ``"entries"`` of the output that the pair changes, or that move most from `x` to
-        `y`, singly and jointly; the exact ``"likelihood ratio"``, if the mechanism has ``log_likelihood``; the
-        ``"paths"`` of a tree with raking undone, if it has ``areas``; classifiers, ``"trained"`` on selection runs; and
-        what `register_attack` has added. Default: all that are automatic.
+        Where statistics come from, such as ``"entries"`` or ``"likelihood ratio"``: names of attacks that are
+        registered. Default: all that are automatic.
     """
 
     statistics: tuple[Statistic, ...] | None = None
@@ -54,13 +52,7 @@ class Attack:
 
     @classmethod
     def named(cls, name: str) -> Attack:
-        """Return the attack of a name in `attack_names`: ``"auto"`` searches everything, others one family or look.
-
-        Raises
-        ------
-        ValueError
-            If the name is not one of them.
-        """
+        """Return the attack of a name in `attack_names`: ``"auto"`` searches everything, others one family or look."""
         if name not in attack_names():
             raise ValueError(f"attack must be an Attack or one of {', '.join(attack_names())}, got {name!r}")
         if name == "auto":
@@ -74,11 +66,6 @@ class Attack:
         """Return the attack that searches everything but some of `attack_names`: families of rules, or places to look.
 
         Leave out ``"precision"`` for a simulation of a mechanism that does not use float noise.
-
-        Raises
-        ------
-        ValueError
-            If a name is not one of them, or nothing is left to search.
         """
         _, *possible = attack_names()
         for name in names:
@@ -92,13 +79,7 @@ class Attack:
 
 
 def attack_names() -> tuple[str, ...]:
-    """Return the names that `Attack.named` knows.
-
-    Returns
-    -------
-    tuple of str
-        ``"auto"``, the families of rules, and every registered attack.
-    """
+    """Return the names that `Attack.named` knows: ``"auto"``, the families of rules, and every registered attack."""
     return ("auto", *get_args(Family), *sorted(underscored(look.name) for look in registered()))
 
 

@@ -35,16 +35,12 @@ FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so 
 
 
 class Trained:
-    """Logistic regression and gradient boosting, taught on a quarter of the selection runs [1]_.
+    """Logistic regression and gradient boosting, taught on a quarter of the selection runs.
 
     Where entries that move vary together with others, as in tables that were made to agree, and more runs would teach
-    more, all that may be spent teach another score (`audit.attacks.weak_signals`). Which of them is of any use is for
-    fresh runs to say: those that taught it say nothing more.
-
-    References
-    ----------
-    .. [1] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations
-       using Classifiers", 2021 (a classifier's score orders outputs by likelihood ratio).
+    more, all that may be spent teach another score (`audit.attacks.weak_signals`). A classifier's score orders outputs
+    by likelihood ratio (Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
+    Violations using Classifiers", 2021).
     """
 
     name = "trained"

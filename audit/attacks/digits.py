@@ -39,8 +39,7 @@ class Digits:
 
     A few runs say which of them tell the databases apart: remainders by a test of homogeneity, and fractions of any
     unit, so the teeth of a comb, by the largest difference of two characteristic functions, of the first 64 entries.
-    Sums of two are searched among the first 256 entries, of three among 64 at most: those are 41,664 sums, in 0.1
-    seconds; three of 200 would be 1.3 million.
+    Sums of two are searched among 256 entries, of three among 64: 41,664 sums in 0.1 seconds; of 200, 1.3 million.
     """
 
     name = "digits"
@@ -93,11 +92,7 @@ def search_combs(explored: Explored, words: Collection[int] = ()) -> Iterator[St
 
 
 def comb(x: NDArray[Any], y: NDArray[Any]) -> tuple[float, float, float]:
-    """Return how clearly the waves of numbers differ at the frequency where they do most, that frequency, and a phase.
-
-    The first is in standard deviations above the largest of as many waves of equal laws, the phase that of `y` less
-    `x`.
-    """
+    """Return how clearly the waves of numbers differ where they do most, in standard errors, and where; a phase."""
     sides = [side[is_number(side)].astype(np.float64) for side in (x, y)]
     if min(side.size for side in sides) < FEWEST:
         return 0.0, 1.0, 0.0
@@ -152,10 +147,7 @@ def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
 
 
 def search_sums(explored: Explored) -> Iterator[Statistic]:
-    """Yield the parities of sums of two, of three and of all entries that clearly differ.
-
-    Signs are about their means, so that entries which differ by themselves, with noise of their own, are no news.
-    """
+    """Yield the parities of sums of two, of three and of all entries, about their means, that clearly differ."""
     entries = explored.center.size
     if entries < 2:
         return

@@ -56,10 +56,7 @@ def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]
 def moved(
     shape: tuple[int, ...], center: Floats, x: Moments, y: Moments, words: Collection[int] = ()
 ) -> tuple[Statistic, ...]:
-    """Return statistics of the entries whose mean clearly moves from `x` to `y`, and single ones that move most.
-
-    Numbers of `words` have no distances.
-    """
+    """Return statistics of entries whose mean clearly moves from `x` to `y`; numbers of `words` have no distances."""
     shift, scale, best, by = movers(x, y, MOST)
     clear = best[by > CLEARLY]
     if clear.size == 0:

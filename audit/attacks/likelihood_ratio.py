@@ -38,8 +38,7 @@ def likelihood_ratio(
 ) -> Statistic:
     """Return the ratio of `y` over `x`: infinite where one of them alone can give the output, 0 where neither can.
 
-    If each entry of an output depends on its own entry of the data alone, those that are the same on both databases
-    cancel, and are left out.
+    If the law is `entrywise`, entries of the data that are the same on both databases cancel, and are left out.
     """
     changed = np.flatnonzero(pair.x != pair.y) if entrywise else slice(None)
 

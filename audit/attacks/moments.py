@@ -26,9 +26,8 @@ PRODUCTS = 2**28  # products of two entries in a run that are added up for that,
 class SpreadAndPairs:
     """Second to fourth moments of entries, and products of two entries about their means.
 
-    A few runs say which entries, and which pairs, change most in standard errors. Variances are compared in outputs of
-    any size; third and fourth moments and pairs in the runs that are held in memory; pairs among 256 entries at most.
-    Products of three entries are left to parities (`audit.attacks.digits`).
+    Variances are compared in outputs of any size; third and fourth moments and pairs in the runs that are held in
+    memory; pairs among 256 entries at most. Products of three are left to parities (`audit.attacks.digits`).
     """
 
     name = "moments"
@@ -42,10 +41,7 @@ class SpreadAndPairs:
 
 
 def search_spreads(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
-    """Yield the distances from the middle of entries whose moments clearly change, and log-likelihood ratios.
-
-    Those of normal laws tell, up to a factor, how often a threshold is right, which few runs do not.
-    """
+    """Yield distances from the middle of entries whose moments clearly change, and their ratios of normal laws."""
     middle = explored.center + (explored.x.mean + explored.y.mean) / 2
     for entry in map(int, explored.that_spread(MOST)):
         # Numbers of words have no distances, and what is no number tells by itself.

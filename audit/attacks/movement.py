@@ -1,4 +1,4 @@
-"""What a few runs tell of every entry of an output: how its law moves, and some of these outputs as they were."""
+"""First-pass statistics of each entry: mean, variance and their change from x to y; and some outputs as they were."""
 
 from __future__ import annotations
 
@@ -48,10 +48,7 @@ NO_NUMBER = 1e300  # from here on a value is none: infinity, or what stands for 
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and standard deviation of every entry of the outputs on one database, each of shape (entries,).
-
-    `error` is the standard error of the variance.
-    """
+    """Mean, standard deviation and error of the variance of entries on one database, each of shape (entries,)."""
 
     runs: int
     mean: Floats

@@ -30,8 +30,7 @@ class Precision:
     """Where the lowest set bit of a float64 is, and how many bits it needs [1]_ [2]_.
 
     The sum of a count and noise is rounded to the float's grid, which is coarse at a large count and fine at none: a
-    count of 0 lets noise show bits that a count of 1 never has. Whole numbers and numbers rounded to nine decimals hold
-    no such bits, and are left alone.
+    count of 0 lets noise show bits that a count of 1 never has.
 
     References
     ----------

@@ -34,43 +34,19 @@ class NoRunsError(ValueError):
 
 @dataclass
 class Exploration:
-    """What an attack knows, the selection runs that it may spend, and what all attacks have found.
+    """What an attack knows, the selection runs that it may spend, and what all attacks have found."""
 
-    Attributes
-    ----------
-    runs : Runs
-        Where outputs come from; `outputs` requests them and keeps count.
-    choosing : int
-        Selection runs in all.
-    statistics_by_attack : dict
-        Statistics of the attacks that have looked, by their names.
-    known : list of Event
-        Events that attacks know from the pair alone: they are counted, too, whatever the selection runs choose.
-    shared : dict
-        What one attack has computed and others may use.
-    spent : int
-        Runs that all attacks have spent, those borrowed included.
-    lent, borrowed : int
-        Counting runs that attacks may spend before any of them is made, and those that they have spent.
-    looking : str
-        Name of the attack that looks now.
-    skipped : tuple of str
-        Names of attacks for which no runs were left.
-    reading : Reading or None
-        The columns of the outputs, if the mechanism's own outputs are not arrays of numbers.
-    """
-
-    runs: Runs
-    choosing: int
-    statistics_by_attack: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)
-    known: list[Event] = field(default_factory=list)
-    shared: dict[str, Any] = field(default_factory=dict)
-    spent: int = 0
-    lent: int = 0
-    borrowed: int = 0
-    looking: str = ""
-    skipped: tuple[str, ...] = ()
-    reading: Reading | None = None
+    runs: Runs  # source of outputs; `outputs` draws from it and counts the runs used
+    choosing: int  # selection runs in all
+    statistics_by_attack: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)  # in the order of the attacks
+    known: list[Event] = field(default_factory=list)  # by the pair alone: counted whatever the selection runs choose
+    shared: dict[str, Any] = field(default_factory=dict)  # what one attack has computed and others may use
+    spent: int = 0  # runs of all attacks, those borrowed included
+    lent: int = 0  # counting runs that attacks may spend before any of them is made
+    borrowed: int = 0  # and those that they have spent
+    looking: str = ""  # name of the attack that looks now
+    skipped: tuple[str, ...] = ()  # attacks for which no runs were left
+    reading: Reading | None = None  # columns of the outputs, if these are not arrays of numbers
 
     @property
     def pair(self) -> NeighborPair:
@@ -94,10 +70,7 @@ class Exploration:
         return self.runs.shape
 
     def borrow(self, runs: int) -> int:
-        """Take up to `runs` of the counting runs, for `outputs` to spend, and return how many. Fewer runs then count.
-
-        Bounds stay valid, because no counting run has been made yet.
-        """
+        """Take up to `runs` counting runs, none of which is made yet, for `outputs` to spend; return how many."""
         borrowed = 2 * (min(runs, self.lent - self.borrowed) // 2)
         self.borrowed += borrowed
         return borrowed
@@ -105,13 +78,7 @@ class Exploration:
     def outputs(self, size: int, reduce: Reduce, *stream: int, written: bool = False) -> list[Iterator[NDArray[Any]]]:
         """Spend `size` runs, half on each database; return what `reduce` keeps of the blocks on `x` and on `y`.
 
-        `reduce` takes a block of outputs, shape (runs, *output); if `written`, before their columns are read. By
-        default the attack has its own random stream.
-
-        Raises
-        ------
-        ValueError
-            If too few selection runs would be left to choose the event.
+        `reduce` takes outputs of shape (runs, *output); if `written`, before their columns are read.
         """
         if self.spent + size - self.borrowed > MOST * self.choosing:
             raise NoRunsError(
@@ -166,18 +133,11 @@ class Exploration:
 class Look(Protocol):
     """An attack: one place to look for candidate statistics.
 
-    Attributes
-    ----------
-    name : str
-        As ``Attack(looks=...)`` takes it and, with underscores, ``measure_loss(attack=...)``.
-    automatic : bool
-        Whether ``"auto"`` looks here.
-    advice : str, optional
-        What a result says if this attack found its event.
+    It may also have ``advice``: what a result says if this attack found its event.
     """
 
-    name: str
-    automatic: bool
+    name: str  # with underscores, ``measure_loss(attack=...)`` takes it
+    automatic: bool  # whether ``"auto"`` looks here
 
     def candidates(self, exploration: Exploration) -> Iterable[Statistic]:
         """Return candidate statistics; none if there is nothing to look at here."""
@@ -189,10 +149,7 @@ _registered: dict[str, Look] = {}
 def register_attack(look: Look) -> None:
     """Register an attack for `measure_loss`, the command and, if it is automatic, ``"auto"``.
 
-    Parameters
-    ----------
-    look : Look
-        It looks after all attacks registered before it, and replaces an attack of the same name.
+    It looks after all attacks registered before it, and replaces an attack of the same name.
     """
     _registered[look.name] = look
 

@@ -141,10 +141,7 @@ def with_columns(words: str, names: Sequence[str]) -> str:
 
 
 def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
-    """Return what written outputs hold, and how many of the `choosing` selection runs it took to see.
-
-    `inside` tells whether words of many values are looked into.
-    """
+    """Return what written outputs hold, `inside` words of many values too, and how many selection runs it took."""
     first = next(iter(runs.reduced((1, 0), _texts, Phase.SHAPE, 3)[0]))
     spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
     blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
@@ -274,10 +271,7 @@ def _add_form(parts: dict[str, Any], types: dict[str, str]) -> None:
 
 
 def _varying(outputs: Sequence[dict[str, Any]]) -> set[str]:
-    """Return which types, signs of zeros and orders of keys tell more than the values that have them.
-
-    An order of keys does not where all that are seen are parts of one order.
-    """
+    """Return which types, signs of zeros and orders of keys tell more than the values that have them."""
     variants: dict[str, set[tuple[Any, str]]] = defaultdict(set)
     for parts in outputs:
         for name in parts:

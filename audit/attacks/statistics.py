@@ -26,11 +26,10 @@ def of_entry(name: str, index: Index, read: Callable[[NDArray[Any]], NDArray[Any
 
 
 def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
-    """Return the statistic of a joint event: how far all entries lie on the same database's side of their middles.
+    """Return the statistic of a joint event: the smallest distance by which all entries lie on one database's side.
 
     `middles` lie half-way between the two databases, `signs` are +1 or -1 in the direction from `x` to `y`, or that
-    divided by the entry's scale. The score is the smallest distance, positive if all lie on the side of `y`, negative
-    if all on the side of `x`, else 0.
+    divided by the entry's scale. The score is positive on the side of `y`, negative on that of `x`, else 0.
 
     Independent noise of equal scale on each entry makes the loss of the event ``all beyond t`` the sum of the entries'
     losses, which the sum of the entries does not reach.
@@ -45,10 +44,9 @@ def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[
 
 
 def weighted_sum(cells: Sequence[Index], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
-    """Return the statistic that adds up how far entries lie from their middles.
+    """Return the statistic that adds up how far entries lie from their middles, with weights.
 
-    With each entry's shift over its variance for weights it is the log-likelihood ratio of independent normal laws, up
-    to a constant.
+    With shift over variance as weights it is the log-likelihood ratio of independent normal laws, up to a constant.
     """
     sides = _sides(cells, middles, weights)
     return Statistic(

@@ -51,10 +51,9 @@ class Features:
 
 
 def companions(explored: Explored, entries: Places) -> Features:
-    """Return some entries, and those that vary with the ones that clearly move: what they share, differences lack.
+    """Return some entries, and those that vary with the ones that clearly move.
 
-    Tables that add up tie the parts of an area together, so that a change of one shows in how it stands to the others,
-    whose own means stay.
+    Tables that add up tie the parts of an area together: a change of one shows in how it stands to the others.
     """
     x, y = explored.held
     _, _, best, by = movers(explored.x, explored.y, LEADS)
@@ -94,10 +93,7 @@ def still_gains(
 
 
 def combined_score(on_x: Floats, on_y: Floats, features: Features, *, seed: int) -> Statistic:
-    """Return the mean log-odds of `y` of a slow boosting and of curves that add up, taught on some outputs.
-
-    What either gets wrong by chance is halved, and weak signals are mostly chance.
-    """
+    """Return the mean log-odds of `y` of a slow boosting and of additive curves: chance errors of either are halved."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
     from sklearn.linear_model import LogisticRegression
 

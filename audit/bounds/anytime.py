@@ -28,37 +28,12 @@ def anytime_game_lower(
     distance: int = 1,
     expected: tuple[float, float] | None = None,
 ) -> float:
-    """Lower bound on epsilon from the guessing game, valid at all looks together.
+    """Lower bound on epsilon from the guessing game, valid at all looks together; already divided by `distance`.
 
     A gambler bets on right guesses at odds that are fair or worse if the promise holds. The promise is rejected once
-    the wealth has grown ``1 / (1 - confidence)`` times; the wealth is a fixed mixture of stakes.
-
-    Parameters
-    ----------
-    correct, wrong : int
-        Right and wrong guesses so far.
-    runs : int
-        Counting runs so far, those in which the rule abstained included.
-    confidence : float
-        One-sided coverage of all looks together, in (0, 1).
-    delta : float
-        Probability forgiven for one step, in [0, 1).
-    distance : int
-        Steps between the two databases, at least 1.
-    expected : (float, float), optional
-        Guesses expected by the last look, and the share of them expected to be right, fixed before counting starts and
-        the same at every look. Half of the wealth is then staked to suit them: with a good guess about a quarter fewer
-        runs show as much, with a bad one about a tenth more are needed.
-
-    Returns
-    -------
-    float
-        Loss of one step in nats, 0 or more, already divided by `distance`.
-
-    Raises
-    ------
-    ValueError
-        If counts are not in order, or another number is out of its range.
+    the wealth, a fixed mixture of stakes, has grown ``1 / (1 - confidence)`` times. `runs` include those in which the
+    rule abstained. `expected` are the guesses expected by the last look and the share of them expected to be right,
+    fixed before counting and the same at every look: half of the wealth is staked to suit them.
 
     Notes
     -----
@@ -67,16 +42,13 @@ def anytime_game_lower(
     a right guess, ``1 - t (exp(epsilon) + delta)`` for a wrong one and ``1 - t delta`` for none, which is at most 1 on
     average because ``P(correct) <= exp(epsilon) P(wrong) + delta``. No factor grows with epsilon, so that the promises
     rejected are those below one number; a stake that could lose more than everything is lost.
-    Units: nats.
 
     References
     ----------
     .. [1] Ville, 1939 (the inequality); Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm",
-       1970 (mixtures).
+       1970 (mixtures); Waudby-Smith and Ramdas, "Estimating Means of Bounded Random Variables by Betting", 2024.
     .. [2] Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, Nonparametric, Nonasymptotic Confidence Sequences",
        2021.
-    .. [3] Waudby-Smith and Ramdas, "Estimating Means of Bounded Random Variables by Betting", 2024.
-    .. [4] Shafer, "Testing by Betting: a Strategy for Statistical and Scientific Communication", 2021.
 
     Examples
     --------
@@ -132,41 +104,11 @@ def rejects(
 
 
 def look_confidence(look: int, confidence: float, looks: int | None = None) -> float:
-    """Return the confidence to be used at one look, so that all looks together have the confidence wanted.
+    """Return the confidence to be used at one look (1, 2, ...), so that all looks together have the confidence wanted.
 
-    It turns a bound for a fixed number of runs into one for several looks; far apart, as when runs double each time,
-    they cost little.
+    If it was known before the first how many `looks` there can be, they share the error equally: Bonferroni. Otherwise
+    look ``i`` has ``1 / (i (i + 1))`` of it, which adds up to 1.
 
-    Parameters
-    ----------
-    look : int
-        Which look: 1, 2, and so on.
-    confidence : float
-        Of all looks together, in (0, 1).
-    looks : int, optional
-        How many there can be, if that was known before the first: they share the error equally.
-
-    Returns
-    -------
-    float
-        ``1 - (1 - confidence) / looks``, or ``1 - (1 - confidence) / (look (look + 1))`` where looks may go on forever.
-
-    Raises
-    ------
-    ValueError
-        If `look` is below 1 or above `looks`, or `confidence` is out of range.
-
-    Notes
-    -----
-    Guarantee: the errors of all looks add up to ``1 - confidence`` at most.
-    Units: none.
-
-    References
-    ----------
-    .. [1] Bonferroni's inequality.
-
-    Examples
-    --------
     >>> round(look_confidence(1, 0.95), 4), round(look_confidence(2, 0.95), 4)
     (0.975, 0.9917)
     """

@@ -20,32 +20,12 @@ def guessing_game_lower(correct: ArrayLike, guesses: ArrayLike, *, confidence: f
 
     A fair coin picks the database of every run, a rule fixed beforehand looks at the output and names a database or
     abstains. Whatever the rule, a loss of at most epsilon keeps each guess right with probability at most
-    ``1 / (1 + exp(-epsilon))``, given the guesses before it.
-
-    Parameters
-    ----------
-    correct : int or array_like of int, shape (m,)
-        Right guesses.
-    guesses : int or array_like of int, shape (m,)
-        Guesses made; abstentions do not count.
-    confidence : float
-        One-sided coverage, in (0, 1).
-
-    Returns
-    -------
-    ndarray of float, shape (m,)
-        Losses of the pair in nats, 0 or more; divide by the distance of a group pair.
-
-    Raises
-    ------
-    ValueError
-        If `correct` is not between 0 and `guesses` or `confidence` is outside (0, 1).
+    ``1 / (1 + exp(-epsilon))``, given the guesses before it. `guesses` are those made; abstentions do not count.
 
     Notes
     -----
     Guarantee: P(bound > true loss) <= 1 - confidence for every mechanism and every rule that does not see the coins.
     It is the uniformly most powerful test for the geometric mechanism.
-    Units: nats.
 
     References
     ----------
@@ -65,46 +45,19 @@ def guessing_game_lower(correct: ArrayLike, guesses: ArrayLike, *, confidence: f
 def approx_game_lower(
     correct: int, guesses: int, runs: int, *, delta: float, confidence: float, distance: int = 1
 ) -> float:
-    """Lower bound on epsilon of (epsilon, delta)-DP from guesses at which of two databases each run used.
+    """Lower bound on epsilon of (epsilon, delta)-DP from guesses; already divided by `distance`.
 
     The game is that of `guessing_game_lower`, but every run may fail with probability delta, and it may do so exactly
     where the rule dares to guess: ``P(correct) <= exp(epsilon) P(wrong) + delta`` per run. Among guesses the share of
     right ones is then at most ``s + delta (1 - s) / rho``, with ``s = 1 / (1 + exp(-epsilon))`` and ``rho`` the
-    probability of a guess, which the runs bound from below.
-
-    Parameters
-    ----------
-    correct : int
-        Right guesses.
-    guesses : int
-        Guesses made, ``correct <= guesses <= runs``.
-    runs : int
-        Counting runs, those in which the rule abstained included.
-    delta : float
-        Probability forgiven for one step, in [0, 1); 0 gives ``guessing_game_lower(...) / distance``.
-    confidence : float
-        One-sided coverage, in (0, 1).
-    distance : int
-        Steps between the two databases, at least 1.
-
-    Returns
-    -------
-    float
-        Loss of one step in nats, 0 or more. A group pair is tested against what group privacy makes of the promise,
-        ``distance * epsilon`` and ``delta (1 + exp(epsilon) + ... + exp((distance - 1) epsilon))``: a quotient would
-        not hold.
-
-    Raises
-    ------
-    ValueError
-        If counts are not in order, or `delta`, `confidence` or `distance` is out of range.
+    probability of a guess, which all `runs`, abstentions included, bound from below. `delta` is that of one step: a
+    group pair is tested against what group privacy makes of the promise, for which a quotient would not hold.
 
     Notes
     -----
     Guarantee: P(bound > true epsilon) <= 1 - confidence for every mechanism and every rule that does not see the coins
     or these runs. A tenth of the error is spent on `rho`, which depends on the number of guesses only; given that
     number the right ones are binomial, so the two errors add up.
-    Units: nats.
 
     References
     ----------
@@ -144,37 +97,18 @@ def approx_game_lower(
 def variation_game_lower(
     correct: ArrayLike, guesses: ArrayLike, runs: ArrayLike, *, named: int, confidence: float
 ) -> Floats:
-    """Lower bound on the total variation of two databases' outputs from guesses at which of them each run used.
+    """Lower bound on the total variation, the delta at epsilon 0, from guesses at which of two databases each run used.
 
     The game is that of `guessing_game_lower`. A rule that may name both databases is right oftener than wrong by at
     most the total variation, and one that only ever names one of them by at most half of it: its event is then met with
     two probabilities that differ by no more, each on a coin's half of the runs. How often it is right is bounded from
-    below with nine tenths of the error, how often it is wrong from above with the rest; both cannot exceed 1.
-
-    Parameters
-    ----------
-    correct, guesses, runs : int or array_like of int, shape (m,)
-        Right guesses, guesses, and all runs, abstentions included.
-    named : {1, 2}
-        Databases that the rule may name.
-    confidence : float
-        One-sided coverage, in (0, 1).
-
-    Returns
-    -------
-    ndarray of float, shape (m,)
-        Differences of probabilities, in [0, 1]; divide by the distance of a group pair.
-
-    Raises
-    ------
-    ValueError
-        If counts are not in order, or `named` or `confidence` is out of range.
+    below with nine tenths of the error, how often it is wrong from above with the rest; both cannot exceed 1. `named`
+    says how many databases the rule may name, `runs` include those in which it abstained.
 
     Notes
     -----
     Guarantee: P(bound > true total variation) <= 1 - confidence for every mechanism and every rule that does not see
     the coins.
-    Units: probability: the delta at epsilon 0.
 
     References
     ----------

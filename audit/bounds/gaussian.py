@@ -16,33 +16,15 @@ Floats = NDArray[np.float64]
 def gaussian_lower(
     events_y: ArrayLike, runs_y: ArrayLike, events_x: ArrayLike, runs_x: ArrayLike, *, confidence: float
 ) -> Floats:
-    """Lower bound on mu of Gaussian DP from one event and fixed numbers of runs on either database.
+    """Lower bound on mu of Gaussian DP from one event and fixed numbers of runs, counted as for `two_sample_lower`.
 
-    It refutes mu-GDP and nothing else. Its square over 2 is no bound on rho: the discrete Gaussian keeps its zCDP
-    promise and is more telling than the continuous one of the same rho.
-
-    Parameters
-    ----------
-    events_y, runs_y, events_x, runs_x : int or array_like of int, shape (m,)
-        As in `two_sample_lower`.
-    confidence : float
-        One-sided coverage, in (0, 1), shared equally by the two probabilities.
-
-    Returns
-    -------
-    ndarray of float, shape (m,)
-        ``quantile(low_y) - quantile(high_x)`` of the normal law, and 0 where that is below 0; divide by the distance
-        of a group pair.
-
-    Raises
-    ------
-    ValueError
-        If events are not between 0 and runs or `confidence` is out of range.
+    It is ``quantile(low_y) - quantile(high_x)`` of the normal law, and 0 where that is below 0, in standard deviations
+    of a unit Gaussian. It refutes mu-GDP and nothing else. Its square over 2 is no bound on rho: the discrete Gaussian
+    keeps its zCDP promise and is more telling than the continuous one of the same rho.
 
     Notes
     -----
     Guarantee: P(bound > true mu) <= 1 - confidence for every mechanism, mu being the smallest for which it is mu-GDP.
-    Units: standard deviations of a unit Gaussian.
 
     References
     ----------

@@ -18,13 +18,7 @@ LEAST_CONFIDENCE = 2.0**-53
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse a confidence outside (0, 1), or one that leaves an error probability of 1 to a float.
-
-    Raises
-    ------
-    ValueError
-        If it is.
-    """
+    """Refuse a confidence outside (0, 1), or one that leaves an error probability of 1 to a float."""
     if isinstance(confidence, int | float) and 50 <= confidence < 100:
         raise ValueError(f"confidence must be in (0, 1), got {confidence}: {confidence:g}% is {confidence / 100:g}")
     if fraction("confidence", confidence) < LEAST_CONFIDENCE:
@@ -38,31 +32,9 @@ def check_distance(distance: int) -> None:
 
 
 def clopper_pearson_lower(successes: ArrayLike, runs: ArrayLike, *, confidence: float) -> Floats:
-    """Lower bound on an event's probability, exact for any number of runs.
+    """Lower bound on an event's probability, exact for any number of independent runs; 0 where none succeeded.
 
-    Parameters
-    ----------
-    successes : int or array_like of int, shape (m,)
-        Runs in which the event happened, ``0 <= successes <= runs``.
-    runs : int or array_like of int, shape (m,)
-        Independent runs.
-    confidence : float
-        One-sided coverage, in (0, 1).
-
-    Returns
-    -------
-    ndarray of float, shape (m,)
-        Probabilities; exactly 0 where no run succeeded.
-
-    Raises
-    ------
-    ValueError
-        If `successes` are not between 0 and `runs` or `confidence` is outside (0, 1).
-
-    Notes
-    -----
     Guarantee: P(bound > true probability) <= 1 - confidence, for every true probability.
-    Units: none.
 
     References
     ----------
@@ -80,38 +52,8 @@ def clopper_pearson_lower(successes: ArrayLike, runs: ArrayLike, *, confidence: 
 
 
 def clopper_pearson_upper(successes: ArrayLike, runs: ArrayLike, *, confidence: float) -> Floats:
-    """Upper bound on an event's probability, exact for any number of runs.
+    """Upper bound on an event's probability, like `clopper_pearson_lower`; exactly 1 where every run succeeded.
 
-    Parameters
-    ----------
-    successes : int or array_like of int, shape (m,)
-        Runs in which the event happened, ``0 <= successes <= runs``.
-    runs : int or array_like of int, shape (m,)
-        Independent runs.
-    confidence : float
-        One-sided coverage, in (0, 1).
-
-    Returns
-    -------
-    ndarray of float, shape (m,)
-        Probabilities; exactly 1 where every run succeeded.
-
-    Raises
-    ------
-    ValueError
-        If `successes` are not between 0 and `runs` or `confidence` is outside (0, 1).
-
-    Notes
-    -----
-    Guarantee: P(bound < true probability) <= 1 - confidence, for every true probability.
-    Units: none.
-
-    References
-    ----------
-    .. [1] Clopper and Pearson, 1934.
-
-    Examples
-    --------
     >>> round(float(clopper_pearson_upper(0, 100, confidence=0.95)), 3)
     0.03
     """

@@ -22,33 +22,12 @@ def one_run_p_value(
     """Probability of as many right guesses in one run with many secret bits, at most, under (epsilon, delta)-DP.
 
     It is for one run whose bits were all guessed from the same output. Repeated runs each carry their own delta, and
-    this formula would all but ignore it.
-
-    Parameters
-    ----------
-    correct, guesses : int
-        Right guesses, and guesses made; with a delta, as many as were fixed before the run.
-    epsilon : float
-        Promised loss in nats, 0 or more.
-    delta : float
-        Promised delta, in [0, 1).
-    canaries : int, optional
-        Secret bits, those abstained from included; at least `guesses`, which is the default.
-
-    Returns
-    -------
-    float
-        A p-value, at most 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
+    this formula would all but ignore it. With a delta, the number of guesses must have been fixed before the run.
+    `canaries` are the secret bits, those abstained from included; by default as many as `guesses`.
 
     Notes
     -----
     Guarantee: under any (epsilon, delta)-DP algorithm, P(p-value <= a) <= a.
-    Units: epsilon in nats.
 
     Without a delta it is the binomial tail of theorem 5.2 in [1]_. A delta adds less than that theorem says. For any
     function f from 0 to M of the number of other right guesses, the guess at one bit and f are an outcome that the
@@ -90,32 +69,14 @@ def one_run_least_mass(
 ) -> float:
     """Probability, at least, of all outcomes of one run together, if so many right guesses have that of an error.
 
-    Above 1 there is no such run: the promise lets as many guesses be right with a smaller probability only.
-
-    Parameters
-    ----------
-    correct, guesses, canaries : int
-        Right guesses, guesses made, as many as were fixed before the run, and secret bits.
-    error : float
-        Probability of `correct` or more right guesses, in (0, 1).
-    rarest : callable
-        The promise, as the inverse of its largest power: from the probability of an event to the smallest that the
-        event may have on a neighbor. It must not fall.
-
-    Returns
-    -------
-    float
-        What the probabilities of all numbers of right guesses sum up to; once it is above 1, no more is added.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
+    Above 1 there is no such run: the promise lets as many guesses be right with a smaller probability only. The number
+    of guesses must have been fixed before the run. `error` is the probability of `correct` or more right guesses.
+    `rarest` is the promise, as the inverse of its largest power: from the probability of an event to the smallest that
+    the event may have on a neighbor; it must not fall.
 
     Notes
     -----
-    Guarantee: under any algorithm that keeps the promise, P(the mass is above 1) <= error.
-    Units: probability.
+    Guarantee: under any algorithm that keeps the promise, P(the mass is above 1) <= error. The sum ends above 1.
 
     For every number j, the guess at a bit is right and j or more others are with probability R on average, and wrong
     with H, where rarest(R) <= H. Of the laws of right guesses for which that is so, the one without more than `correct`

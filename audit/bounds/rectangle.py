@@ -18,35 +18,10 @@ def rectangle(
 ) -> tuple[Floats, Floats]:
     """Bound one probability from below and another from above, so that both bounds hold together.
 
-    Parameters
-    ----------
-    events_y, runs_y, events_x, runs_x : int or array_like of int, shape (m,)
-        As in `two_sample_lower`.
-    confidence : float
-        Of the two bounds together, in (0, 1), shared equally.
+    Guarantee: P(either bound fails) <= 1 - confidence, shared equally by the two (Clopper and Pearson, 1934, and a
+    union bound). Whatever grows with the one probability and falls with the other is bounded by its value at this
+    corner: several such measures cost no more confidence than one.
 
-    Returns
-    -------
-    low_y, high_x : ndarray of float, shape (m,)
-        ``0 <= low_y < 1`` and ``0 < high_x <= 1``.
-
-    Raises
-    ------
-    ValueError
-        If events are not between 0 and runs or `confidence` is out of range.
-
-    Notes
-    -----
-    Guarantee: P(either bound fails) <= 1 - confidence. Whatever grows with the one probability and falls with the other
-    is bounded by its value at this corner: several such measures cost no more confidence than one.
-    Units: none.
-
-    References
-    ----------
-    .. [1] Clopper and Pearson, 1934, and a union bound over two probabilities.
-
-    Examples
-    --------
     >>> low, high = rectangle(600, 1000, 400, 1000, confidence=0.95)
     >>> round(float(low), 3), round(float(high), 3)
     (0.569, 0.431)
@@ -68,36 +43,15 @@ def two_sample_lower(
     confidence: float,
     delta: float = 0.0,
 ) -> Floats:
-    """Lower bound on the loss of one event from fixed numbers of runs on either database.
+    """Lower bound on the loss of one event from fixed numbers of runs: ``log((low_y - delta) / high_x)``, 0 at least.
 
-    The event and the order of the databases must have been chosen without looking at these runs.
-
-    Parameters
-    ----------
-    events_y, runs_y : int or array_like of int, shape (m,)
-        Runs with the event, and runs, on the database under which it is likelier.
-    events_x, runs_x : int or array_like of int, shape (m,)
-        The same on the other.
-    confidence : float
-        One-sided coverage, in (0, 1), shared equally by the two probabilities.
-    delta : float
-        Probability that is forgiven, in [0, 1).
-
-    Returns
-    -------
-    ndarray of float, shape (m,)
-        ``log((low_y - delta) / high_x)`` in nats, and 0 where that is below 0; divide by the distance of a group pair
-        only where `delta` is 0.
-
-    Raises
-    ------
-    ValueError
-        If events are not between 0 and runs, or `confidence` or `delta` is out of range.
+    `events_y` of `runs_y` met the event on the database under which it is likelier, `events_x` of `runs_x` on the
+    other. The event and the order of the databases must have been chosen without looking at these runs. Divide by the
+    distance of a group pair only where `delta`, the probability that is forgiven, is 0.
 
     Notes
     -----
     Guarantee: P(bound > true loss) <= 1 - confidence for every mechanism; needs about 2.8 times the runs of the game.
-    Units: nats.
 
     References
     ----------
@@ -118,35 +72,10 @@ def two_sample_lower(
 def delta_lower(
     epsilon: ArrayLike, events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float
 ) -> Floats:
-    """Lower bounds on delta at every `epsilon` at once, from one event and fixed numbers of runs.
+    """Lower bounds on delta at every `epsilon`, 0 or more, at once: ``low_y - exp(epsilon) high_x``, 0 at least.
 
-    Parameters
-    ----------
-    epsilon : float or array_like of float, shape (m,)
-        Losses of the pair in nats, 0 or more.
-    events_y, runs_y, events_x, runs_x : int
-        As in `two_sample_lower`.
-    confidence : float
-        One-sided coverage, in (0, 1), of the whole curve.
-
-    Returns
-    -------
-    ndarray of float, shape (m,)
-        ``low_y - exp(epsilon) high_x``, and 0 where that is below 0.
-
-    Raises
-    ------
-    ValueError
-        If events are not between 0 and runs, or `confidence` or `epsilon` is out of range.
-
-    Notes
-    -----
-    Guarantee: P(any bound of the curve > true delta) <= 1 - confidence: one rectangle serves every epsilon.
-    Units: epsilon in nats.
-
-    References
-    ----------
-    .. [1] Barthe and Olmedo, 2013 (hockey-stick divergence), and Clopper and Pearson, 1934.
+    Guarantee: P(any bound of the curve > true delta) <= 1 - confidence: one rectangle serves every epsilon (Barthe and
+    Olmedo, 2013, hockey-stick divergence; Clopper and Pearson, 1934).
     """
     levels = np.asarray(epsilon, float)
     if not np.all(levels >= 0):

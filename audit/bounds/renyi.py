@@ -22,33 +22,15 @@ ORDERS = np.geomspace(1.0, 1e4, 400)  # any order is valid; with up to 1e9 runs 
 
 
 def renyi_event_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float) -> float:
-    """Lower bound on rho of a pair from one event and fixed numbers of runs on either database.
+    """Lower bound on rho of a pair from one event and fixed numbers of runs, counted as for `two_sample_lower`.
 
     One event carries a part of the divergence: for a threshold on Gaussian noise about two thirds.
-
-    Parameters
-    ----------
-    events_y, runs_y, events_x, runs_x : int
-        As in `two_sample_lower`.
-    confidence : float
-        One-sided coverage, in (0, 1), shared equally by the two probabilities.
-
-    Returns
-    -------
-    float
-        Rho of the pair, 0 or more.
-
-    Raises
-    ------
-    ValueError
-        If events are not between 0 and runs or `confidence` is out of range.
 
     Notes
     -----
     Guarantee: P(bound > true rho) <= 1 - confidence for every mechanism. What happens to an event cannot diverge more
     than the outputs; its divergence grows with the higher probability and falls with the lower one, so that one
     rectangle serves every order, 1 (Kullback-Leibler) included, and both directions.
-    Units: nats.
 
     References
     ----------
@@ -73,37 +55,17 @@ def renyi_variational_lower(
     """Lower bound on rho of a pair from a bounded score, with fixed numbers of runs on either database.
 
     The nearer the score is to the log-likelihood ratio of the second database over the first, the less is lost.
-
-    Parameters
-    ----------
-    values : array_like of float, shape (m,)
-        Scores, the least and the greatest that were possible among them, even if they were never seen: the range has to
-        be known before counting, say by clipping. A range read off the same runs voids the bound.
-    counts_y : array_like of int, shape (m,)
-        Runs with each score on the database where scores are higher, 0 or more.
-    counts_x : array_like of int, shape (m,)
-        The same on the other.
-    order : float
-        Order of the divergence, 1 or more, chosen beforehand; 1 is Kullback-Leibler.
-    confidence : float
-        One-sided coverage, in (0, 1), shared equally by the two expectations.
-
-    Returns
-    -------
-    float
-        ``divergence / order``, a rho of the pair, 0 or more.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, scores are not finite, counts are not whole, or `order` or `confidence` is out of range.
+    `values` are the scores, shape (m,), the least and the greatest that were possible among them, even if they were
+    never seen: the range has to be known before counting, say by clipping. A range read off the same runs voids the
+    bound. `counts_y` are runs with each score on the database where scores are higher, `counts_x` on the other. The
+    `order` of the divergence, 1 (Kullback-Leibler) or more, is chosen beforehand.
 
     Notes
     -----
     Guarantee: P(bound > true rho) <= 1 - confidence for every mechanism and every score that does not depend on these
     runs. The divergence over its order is at least ``log(E_y exp((a - 1) g)) / (a - 1) - log(E_x exp(a g)) / a``, and
-    at order 1 ``E_y g - log(E_x exp(g))``; both expectations are replaced by empirical Bernstein limits.
-    Units: nats.
+    at order 1 ``E_y g - log(E_x exp(g))``; both expectations are replaced by empirical Bernstein limits, which share
+    the error equally.
 
     References
     ----------

@@ -39,13 +39,6 @@ class ApproxDP(Claim):
     relation : {"add_remove", "replace_one"}
         Which databases are neighbors.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the relation is unknown.
-    TypeError
-        If `epsilon` or `delta` is not a number.
-
     References
     ----------
     .. [1] Dwork and Roth, 2014, definition 2.4; Vadhan, "The Complexity of Differential Privacy", 2017, lemma 2.2 for
@@ -104,30 +97,15 @@ class ApproxDP(Claim):
         return PureDP(self.epsilon).guessed_right if self._budget == "epsilon" else (1 + self.delta) / 2
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the largest delta that the promise leaves possible at another epsilon.
+        """Return the promised delta; below the promised epsilon, ``1 - delta`` times the delta of `PureDP` is added.
 
-        It is the promised delta. Below the promised epsilon, ``1 - delta`` times the delta of `PureDP` is added.
-
-        References
-        ----------
-        .. [1] Kairouz, Oh and Viswanath, 2015, section 3: the worst pair of laws tells everything with probability
-           delta and is randomized response otherwise.
-
-        Examples
-        --------
-        >>> ApproxDP(1.0, 1e-6).delta_at(2.0)
-        1e-06
+        The worst pair of laws tells everything with probability delta and is randomized response otherwise (Kairouz, Oh
+        and Viswanath, 2015, section 3).
         """
         return self.delta + (1.0 - self.delta) * PureDP(self.epsilon).delta_at(epsilon)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon that the promise guarantees at a delta; infinite below the promised delta.
-
-        Examples
-        --------
-        >>> ApproxDP(1.0, 1e-6).epsilon_at(1e-7)
-        inf
-        """
+        """Return the smallest epsilon that the promise guarantees at a delta; infinite below the promised delta."""
         fraction("delta", delta, zero=True)
         if delta < self.delta:
             return math.inf

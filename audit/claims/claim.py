@@ -16,13 +16,7 @@ Relation = Literal["add_remove", "replace_one"]
 
 
 def check_relation(relation: str) -> None:
-    """Refuse anything but the two neighbor relations.
-
-    Raises
-    ------
-    ValueError
-        If `relation` is neither ``"add_remove"`` nor ``"replace_one"``.
-    """
+    """Refuse anything but the two neighbor relations."""
     if relation not in get_args(Relation):
         raise ValueError(f'relation must be "add_remove" or "replace_one", got {relation!r}')
 
@@ -32,23 +26,12 @@ class Claim(ABC):
 
     The first field is the budget (the number that grows with the loss), unless a family says otherwise. The last field
     is the relation. Every other field is a number of 0 or more.
-
-    Attributes
-    ----------
-    kind : str
-        Name of the family in files and on the command line.
-    unit : str
-        Unit of the budget.
-    growth : int
-        A group of ``w`` people has ``w**growth`` times the budget.
-    sources : tuple of str
-        Where the family is defined and its profile proved: keys of `audit.bounds.citations.REFERENCES`, or references
-        in full.
     """
 
-    kind: ClassVar[str]
-    unit: ClassVar[str] = "nats"
-    growth: ClassVar[int] = 1
+    kind: ClassVar[str]  # name of the family in files and on the command line
+    unit: ClassVar[str] = "nats"  # of the budget
+    growth: ClassVar[int] = 1  # a group of w people has w**growth times the budget
+    # Where the family is defined and its profile proved: keys of `audit.bounds.citations.REFERENCES`, or in full.
     sources: ClassVar[tuple[str, ...]] = ()
     relation: Relation
 
@@ -94,43 +77,11 @@ class Claim(ABC):
 
     @abstractmethod
     def delta_at(self, epsilon: float) -> float:
-        """Return the largest delta that the promise leaves possible at an epsilon.
-
-        Parameters
-        ----------
-        epsilon : float
-            Privacy loss in nats, 0 or more.
-
-        Returns
-        -------
-        float
-            Probability.
-
-        Raises
-        ------
-        ValueError
-            If `epsilon` is negative or NaN.
-        """
+        """Return the largest delta that the promise leaves possible at an epsilon, 0 or more."""
 
     @abstractmethod
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon that the promise guarantees at a delta: the inverse of `delta_at`.
-
-        Parameters
-        ----------
-        delta : float
-            Probability, in [0, 1).
-
-        Returns
-        -------
-        float
-            Privacy loss in nats, 0 or more; infinite where no epsilon is guaranteed.
-
-        Raises
-        ------
-        ValueError
-            If `delta` is outside [0, 1).
-        """
+        """Return the smallest epsilon that the promise guarantees at a delta in [0, 1); infinite if there is none."""
 
     @property
     def guessed_right(self) -> float:
@@ -139,23 +90,11 @@ class Claim(ABC):
 
     @property
     def shift(self) -> float:
-        """Standard deviations between two normal laws that have exactly this loss.
-
-        Raises
-        ------
-        TypeError
-            If the family is not measured by normal laws.
-        """
+        """Standard deviations between two normal laws that have exactly this loss; a TypeError without such laws."""
         raise TypeError(f"{type(self).__name__} is not measured by normal laws")
 
     def at_shift(self, shift: float) -> Self:
-        """Return the claim whose loss is that of two normal laws, `shift` standard deviations apart.
-
-        Raises
-        ------
-        TypeError
-            If the family is not measured by normal laws.
-        """
+        """Return the claim whose loss is that of two normal laws, `shift` standard deviations apart; see `shift`."""
         raise TypeError(f"{type(self).__name__} is not measured by normal laws")
 
     def rarest(self, probability: float) -> float:
@@ -164,45 +103,11 @@ class Claim(ABC):
         return max(0.0, *((probability - self.delta_at(k / 8)) * math.exp(-k / 8) for k in range(160)))
 
     def at(self, budget: float) -> Self:
-        """Return the claim with another budget, and all else the same.
-
-        Parameters
-        ----------
-        budget : float
-            0 or more.
-
-        Returns
-        -------
-        claim
-            Of the same family, relation and, where there is one, delta.
-
-        Raises
-        ------
-        ValueError
-            If `budget` is negative or NaN.
-        """
+        """Return the claim with another budget, 0 or more, and all else the same."""
         return self.with_parameters({self.parameter: budget})
 
     def group(self, people: int) -> Self:
-        """Return the promise for databases that differ in several people.
-
-        Parameters
-        ----------
-        people : int
-            How many people, at least 1.
-
-        Returns
-        -------
-        claim
-            Of the same family and relation.
-
-        Raises
-        ------
-        ValueError
-            If `people` is below 1.
-        TypeError
-            If `people` is not a whole number.
-        """
+        """Return the promise for databases that differ in several people."""
         if isinstance(people, bool) or not isinstance(people, SupportsIndex):
             raise TypeError(f"people must be an integer, got {people!r}")
         if people < 1:
@@ -212,23 +117,8 @@ class Claim(ABC):
     def under(self, relation: Relation) -> Self:
         """Return the promise under another neighbor relation.
 
-        Replacing a person is removing one and adding one: a group of two. The other direction is impossible: a promise
+        Replacing a person is removing one and adding one: a group of two. The other direction is an error: a promise
         about replacing says nothing about the number of people.
-
-        Parameters
-        ----------
-        relation : {"add_remove", "replace_one"}
-            The relation wanted.
-
-        Returns
-        -------
-        claim
-            Of the same family.
-
-        Raises
-        ------
-        ValueError
-            If the relation is unknown, or the promise says nothing about it.
         """
         check_relation(relation)
         if relation == self.relation:
@@ -258,13 +148,7 @@ class Claim(ABC):
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the claim as plain values for JSON.
-
-        Returns
-        -------
-        dict
-            With the keys ``kind``, ``relation`` and the parameters; infinity is the string "inf".
-        """
+        """Return the claim as plain values: ``kind``, ``relation`` and the parameters; infinity is the text "inf"."""
         plain = {name: "inf" if number == math.inf else number for name, number in self.parameters.items()}
         return {"kind": self.kind, **plain, "relation": self.relation}
 

@@ -14,23 +14,7 @@ FAMILIES: dict[str, type[Claim]] = {}  # by the kind under which files and the c
 
 
 def register_claim(family: Family) -> Family:
-    """Register a family of promises for files, the command line and composition: a decorator of its class.
-
-    Parameters
-    ----------
-    family : type
-        A frozen dataclass derived from `Claim`.
-
-    Returns
-    -------
-    type
-        The same class.
-
-    Raises
-    ------
-    ValueError
-        If another family has the same kind.
-    """
+    """Register a frozen dataclass derived from `Claim` for files, the command line and composition: a decorator."""
     if FAMILIES.setdefault(family.kind, family) is not family:
         raise ValueError(f"a family of kind {family.kind!r} exists: {FAMILIES[family.kind].__name__}")
     return family
@@ -51,10 +35,8 @@ def compose(*claims: Claim) -> Claim:
 
     Raises
     ------
-    ValueError
-        If there is no claim, or the relations differ.
-    TypeError
-        If the families differ.
+    ValueError, TypeError
+        If there is no claim, or relations or families differ.
 
     References
     ----------
@@ -80,27 +62,8 @@ def compose(*claims: Claim) -> Claim:
 
 
 def claim_from_dict(values: dict[str, Any]) -> Claim:
-    """Return the claim that `to_dict` wrote.
+    """Return the claim that `to_dict` wrote, from a dict with its keys and no others.
 
-    Parameters
-    ----------
-    values : dict
-        With the keys ``kind``, ``relation`` and the parameters of that kind, and no others.
-
-    Returns
-    -------
-    claim
-        Of the family that ``kind`` names.
-
-    Raises
-    ------
-    ValueError
-        If the kind of claim is unknown, a value is missing or out of range.
-    TypeError
-        If a parameter is neither a number nor the string "inf".
-
-    Examples
-    --------
     >>> from audit.claims import claim_from_dict
     >>> claim_from_dict({"kind": "pure", "epsilon": "inf", "relation": "add_remove"})
     PureDP(epsilon=inf, relation='add_remove')
@@ -114,32 +77,13 @@ def claim_from_dict(values: dict[str, Any]) -> Claim:
 
 
 def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
-    """Return the claim that is written ``FAMILY:NUMBER`` or ``FAMILY:NUMBER,NUMBER``.
+    """Return the claim that is written ``FAMILY:NUMBER`` or ``FAMILY:NUMBER,NUMBER``, each positive and finite.
 
-    Parameters
-    ----------
-    text : str
-        ``"pure:EPSILON"``, ``"approx:EPSILON,DELTA"``, ``"zcdp:RHO"`` or ``"gaussian:MU"``, each positive and finite;
-        ``"approx:0,DELTA"`` is total variation.
-    relation : {"add_remove", "replace_one"}
-        Neighbor relation of the claim.
+    ``"pure:EPSILON"``, ``"approx:EPSILON,DELTA"``, ``"zcdp:RHO"`` or ``"gaussian:MU"``; ``"approx:0,DELTA"`` is total
+    variation.
 
-    Returns
-    -------
-    claim
-        Of that family.
-
-    Raises
-    ------
-    ValueError
-        If the text is not of that form.
-
-    Examples
-    --------
     >>> parse_claim("pure:1")
     PureDP(epsilon=1.0, relation='add_remove')
-    >>> parse_claim("approx:1,1e-6").delta
-    1e-06
     """
     name, _, rest = text.partition(":")
     family = FAMILIES.get(name)

@@ -26,21 +26,12 @@ class GaussianDP(CurveClaim):
     relation : {"add_remove", "replace_one"}
         Which databases are neighbors.
 
-    Raises
-    ------
-    ValueError
-        If `mu` is negative or NaN, or the relation is unknown.
-    TypeError
-        If `mu` is not a number.
-
     References
     ----------
     .. [1] Dong, Roth and Su, "Gaussian Differential Privacy", 2022, definition 2.6 and theorem 2.14.
 
     Examples
     --------
-    >>> print(GaussianDP(0.5).group(3))
-    mu 1.5 (add/remove)
     >>> round(GaussianDP(1.0).delta_at(1.0), 6), round(GaussianDP(1.0).epsilon_at(1e-5), 4)
     (0.126937, 4.3772)
     """
@@ -73,15 +64,10 @@ class GaussianDP(CurveClaim):
         return {"mu": math.hypot(*columns["mu"])}
 
     def log_delta(self, epsilon: float) -> float:
-        """Return the log of the delta of two normal laws.
+        """Return the log of ``Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu)``, also in tails.
 
-        It is the log of ``Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu)``, computed without
-        cancellation in the tails.
-
-        References
-        ----------
-        .. [1] Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, theorem 8; Dong, Roth
-           and Su, "Gaussian Differential Privacy", 2022, corollary 2.13.
+        It is the delta of two normal laws (Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy",
+        2018, theorem 8; Dong, Roth and Su, 2022, corollary 2.13).
         """
         from scipy import special  # slow to import, and claims are on every way in
 

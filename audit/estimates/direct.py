@@ -27,10 +27,9 @@ def direct_loss(
     distance: int = 1,
     confidence: float = 0.95,
 ) -> LossEstimate:
-    """Estimate the privacy loss from the released counts of one area in repeated runs on two databases.
+    """Estimate the privacy loss of an area's count from outputs on two databases: log-ratios of event rates.
 
-    Among all events about one error, this reports the event with the largest ratio, as [1]_ does. It chooses and counts
-    on the same runs, so the result is too high; `measure_loss` chooses on separate runs.
+    The largest of many ratios is too high; `measure_loss` chooses on separate runs.
 
     Parameters
     ----------
@@ -56,15 +55,13 @@ def direct_loss(
     Raises
     ------
     ValueError
-        If outputs are missing or not finite, a setting is out of range, or no event happened on both databases.
-    TypeError
-        If something that should be a number is not.
+        If no event happened on both databases, among others.
 
     Notes
     -----
     Guarantee: none for `value`, which is biased upwards. For an event fixed before the runs, an interval covers the
     event's true log-ratio with at least `confidence`: both probabilities lie in their Clopper-Pearson intervals, each
-    of confidence ``(1 + confidence) / 2`` [2]_.
+    of confidence ``(1 + confidence) / 2``.
 
     Units: nats for one person.
 
@@ -72,8 +69,6 @@ def direct_loss(
     ----------
     .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
        section 2.3, "direct estimate".
-    .. [2] Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial",
-       Biometrika 26(4), 1934.
 
     Examples
     --------

@@ -74,8 +74,7 @@ def residual_loss(
         Where the tails start, in people, 0 or more. By default 0, 0.5, 1, 1.5 and 2 MAD-sd, rounded up likewise.
     bandwidth : float or "robust", optional
         Width of the kernel in units of `bandwidth_unit`, by default 0.15. ``"robust"`` takes the best width for the
-        slope of a normal density [4]_, from the MAD-sd. Use it for errors with heavy tails, as of raked tables. The
-        default blurs these, and says so in a ``"note"`` of the settings.
+        slope of a normal density [4]_, from the MAD-sd. Use it for errors with heavy tails, as of raked tables.
     bandwidth_unit : {"sd", "people"}, optional
         ``"sd"`` (default): a factor on the residuals' standard deviation, as in scipy. ``"people"``: the standard
         deviation of the kernel itself, as in scikit-learn.
@@ -102,10 +101,7 @@ def residual_loss(
     Raises
     ------
     ValueError
-        If the residuals are too few, not finite or all equal, a setting is out of range or of another method, or no
-        event of the curve has residuals on both sides of its ratio.
-    TypeError
-        If something that should be a number is not.
+        If no event of the curve has residuals on both sides of its ratio, among others.
 
     Notes
     -----

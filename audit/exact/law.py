@@ -66,25 +66,9 @@ class LossDistribution:
     def delta_at(self, epsilon: float) -> float:
         """Return the smallest delta for which this pair is (epsilon, delta)-indistinguishable in this order.
 
-        Parameters
-        ----------
-        epsilon : float
-            Privacy loss in nats, 0 or more.
-
-        Returns
-        -------
-        float
-            ``sum(max(p - exp(epsilon) q, 0))``, the hockey-stick divergence.
-
-        Raises
-        ------
-        ValueError
-            If `epsilon` is negative or NaN.
-
-        References
-        ----------
-        .. [1] Barthe and Olmedo, "Beyond Differential Privacy: Composition Theorems and Relational Logic for
-           f-divergences between Probabilistic Programs", 2013, theorem 1.
+        It is ``sum(max(p - exp(epsilon) q, 0))``, the hockey-stick divergence, for an epsilon of 0 or more (Barthe and
+        Olmedo, "Beyond Differential Privacy: Composition Theorems and Relational Logic for f-divergences between
+        Probabilistic Programs", 2013, theorem 1).
         """
         if not epsilon >= 0:
             raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
@@ -92,22 +76,9 @@ class LossDistribution:
         return self.infinite_mass + math.fsum(np.exp(self.log_p[above]) * -np.expm1(epsilon - self.loss[above]))
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon, 0 or more, for which `delta_at` is at most `delta`.
+        """Return the smallest epsilon, 0 or more, for which `delta_at` is at most a delta in [0, 1).
 
-        Parameters
-        ----------
-        delta : float
-            Probability, in [0, 1).
-
-        Returns
-        -------
-        float
-            In nats; infinite when `delta` is below the infinite mass.
-
-        Raises
-        ------
-        ValueError
-            If `delta` is outside [0, 1).
+        It is infinite when `delta` is below the infinite mass.
         """
         fraction("delta", delta, zero=True)
         if delta < self.infinite_mass:
@@ -124,32 +95,13 @@ class LossDistribution:
         return max(0.0, float(solved[holds][0])) if holds.any() else 0.0
 
     def renyi(self, alpha: float) -> float:
-        """Return the Renyi divergence of `p` from `q`.
+        """Return the Renyi divergence of `p` from `q`, in nats.
 
-        Parameters
-        ----------
-        alpha : float
-            Order, 0 or more: 1 is the Kullback-Leibler divergence, infinity is `maximum`.
+        It is ``log(sum(p**alpha * q**(1 - alpha))) / (alpha - 1)``; at order 1 its
+        limit, the Kullback-Leibler divergence, at infinity `maximum`; infinite from order 1 on if there is infinite
+        mass. It uses only the listed losses: if these only approach the supremum, that of a large finite order is
+        too low (van Erven and Harremoes, "Renyi Divergence and Kullback-Leibler Divergence", 2014, theorems 4 to 6).
 
-        Returns
-        -------
-        float
-            ``log(sum(p**alpha * q**(1 - alpha))) / (alpha - 1)`` in nats, and its limit at order 1; infinite from order
-            1 on if there is infinite mass. It uses only the listed losses. If these only approach the supremum, the
-            divergence of a large finite order is too low, as it weighs the outputs beyond.
-
-        Raises
-        ------
-        ValueError
-            If `alpha` is negative or NaN.
-
-        References
-        ----------
-        .. [1] van Erven and Harremoes, "Renyi Divergence and Kullback-Leibler Divergence", 2014, definition 2 and
-           theorems 4 to 6.
-
-        Examples
-        --------
         >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
         >>> round(law.renyi(1), 6), round(law.renyi(2), 6), law.renyi(np.inf) == law.maximum
@@ -175,25 +127,10 @@ class LossDistribution:
         return moment / (alpha - 1)
 
     def quantile(self, q: float) -> float:
-        """Return the loss that an output drawn from `p` does not exceed with a given probability.
+        """Return the loss that an output drawn from `p` does not exceed with a probability in [0, 1].
 
-        Parameters
-        ----------
-        q : float
-            Probability, in [0, 1].
+        It is the smallest such loss, to rounding; infinite if `q` reaches into the infinite mass. At 1 it is `maximum`.
 
-        Returns
-        -------
-        float
-            The smallest such loss, to rounding; infinite if `q` reaches into the infinite mass. At 1 it is `maximum`.
-
-        Raises
-        ------
-        ValueError
-            If `q` is outside [0, 1].
-
-        Examples
-        --------
         >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.7, 0.2, 0.1], [0.7, 0.3, 0.0])
         >>> law.quantile(0.5), law.quantile(0.95)
@@ -219,7 +156,7 @@ class LossDistribution:
         )
 
     def compose(self, other: LossDistribution, *, grid: float | None = None) -> LossDistribution:
-        """Return the loss of two independent outputs seen together.
+        """Return the loss of two independent outputs seen together: losses add, probabilities multiply.
 
         Parameters
         ----------
@@ -227,18 +164,7 @@ class LossDistribution:
             The loss of an output that is independent of this one on both databases.
         grid : float, optional
             Spacing in nats. With it each law is first spread over a grid that starts at its lowest loss, for large
-            tables. Default: list every pair of losses, with equal sums as one outcome.
-
-        Returns
-        -------
-        LossDistribution
-            Losses add, probabilities multiply.
-
-        Raises
-        ------
-        ValueError
-            If the product of the two supports exceeds 10 million outputs; if `grid` is not positive and finite, or so
-            fine that the convolution would take more than 2**32 products or 2**25 points.
+            tables. Default: list every pair of losses, 10 million at most, with equal sums as one outcome.
 
         Notes
         -----
@@ -247,8 +173,8 @@ class LossDistribution:
         and `q` keep their mass. Merging the two parts undoes the split, so the split output says at least as much as
         the true one. Rounding every loss up would also give a bound, but in one order only, and with an error of first
         instead of second order in `grid`. Each `quantile` may be off by one spacing per law. No outcome rises by more,
-        so `epsilon_at` is too large by less than one spacing per law. Losses that already lie on the grid, such as
-        those of equal steps, are only rearranged.
+        so `epsilon_at` is too large by less than one spacing per law. Losses that already lie on the grid are only
+        rearranged.
 
         The convolution sums products directly. Nothing is negative, so every probability above 1e-300 keeps its digits.
         A fast Fourier transform would leave errors of 1e-16 everywhere, more than the tails hold.
@@ -293,27 +219,8 @@ class LossDistribution:
     def self_compose(self, times: int, *, grid: float | None = None) -> LossDistribution:
         """Return the loss of several independent outputs of this law seen together, by repeated squaring.
 
-        Parameters
-        ----------
-        times : int
-            Number of outputs, at least 1.
-        grid : float, optional
-            As for `compose`. Not needed if sums of losses coincide, as they do for geometric noise.
+        `grid` is that of `compose`; it is not needed if sums of losses coincide, as they do for geometric noise.
 
-        Returns
-        -------
-        LossDistribution
-            With a grid, an upper bound in the sense of `compose`.
-
-        Raises
-        ------
-        ValueError
-            If `times` is below 1; for supports and grids that `compose` refuses.
-        TypeError
-            If `times` is not a whole number.
-
-        Examples
-        --------
         >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75]).self_compose(10)
         >>> law.loss.size, round(law.maximum, 6)
@@ -332,25 +239,9 @@ class LossDistribution:
     def trimmed(self, mass: float) -> LossDistribution:
         """Return an upper bound, in both orders, with fewer losses: rare outputs count as outputs of one database only.
 
-        Parameters
-        ----------
-        mass : float
-            Largest probability to cut off at each end, in [0, 1): of the largest losses under `p`, of the smallest
-            under `q`.
+        At most `mass`, in [0, 1), is cut off at each end, of the largest losses under `p`, of the smallest under `q`,
+        and added to the infinite and the missing mass. `delta_at` minus the added infinite mass is a lower bound.
 
-        Returns
-        -------
-        LossDistribution
-            What is cut off is added to the infinite and the missing mass. `delta_at` minus the added infinite mass is a
-            lower bound.
-
-        Raises
-        ------
-        ValueError
-            If `mass` is outside [0, 1).
-
-        Examples
-        --------
         >>> from audit.exact import loss_distribution
         >>> round(loss_distribution([0.1, 0.8, 0.1], [0.3, 0.6, 0.1]).trimmed(0.3).infinite_mass, 9)
         0.1

@@ -25,8 +25,8 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
     Parameters
     ----------
     p, q : array_like of float, shape (m,)
-        Probabilities of the same `m` outputs on the first and the second database; each adds up to 1. An output with
-        probability 0 is impossible on that database. Outputs with both below 1e-290 are left out.
+        Probabilities of the same `m` outputs on the first and the second database; each adds up to 1 within 1e-9. An
+        output with probability 0 is impossible on that database. Outputs with both below 1e-290 are left out.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
     Raises
     ------
     ValueError
-        If shapes differ, a probability is negative or NaN, or either does not add up to 1 within 1e-9.
+        If these are no two laws over the same outputs.
 
     Examples
     --------
@@ -64,25 +64,10 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
 def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:
     """Return the loss of several independent outputs seen together, however large their tables are.
 
-    Parameters
-    ----------
-    laws : iterable of LossDistribution
-        One for each output.
+    Exact as long as a product of two tables has at most 2**20 outputs. Beyond that, an upper bound on a grid of up to
+    2**15 steps from the smallest to the largest loss: see `LossDistribution.compose`. The grid keeps steps that all
+    losses share, and stays exact if these suffice.
 
-    Returns
-    -------
-    LossDistribution
-        Exact as long as a product of two tables has at most 2**20 outputs. Beyond that, an upper bound on a grid of up
-        to 2**15 steps from the smallest to the largest loss: see `LossDistribution.compose`. The grid keeps steps that
-        all losses share, and stays exact if these suffice.
-
-    Raises
-    ------
-    ValueError
-        If the losses span more than floats can.
-
-    Examples
-    --------
     >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
     >>> compose_losses([law, law, law])
     LossDistribution(4 losses, maximum 3.29584)
@@ -101,19 +86,9 @@ def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:
 def loss_from_logs(
     log_p: Floats, log_q: Floats, supremum: float | None = None, infimum: float | None = None
 ) -> LossDistribution:
-    """Return the law of the privacy loss from log-probabilities, which keep the far tails.
+    """Return the law of the privacy loss from log-probabilities, shape (m,), which keep the far tails.
 
-    Parameters
-    ----------
-    log_p, log_q : ndarray of float, shape (m,)
-        Log-probabilities of the same outputs on the two databases; -inf means impossible.
-    supremum, infimum : float, optional
-        As in `LossDistribution`.
-
-    Returns
-    -------
-    LossDistribution
-        In nats, in the order `p` over `q`.
+    -inf means impossible; `supremum` and `infimum` are those of `LossDistribution`.
     """
     both = np.isfinite(log_p) & np.isfinite(log_q)
     infinite = math.fsum(np.exp(log_p[np.isneginf(log_q)]))

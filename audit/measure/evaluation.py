@@ -70,7 +70,7 @@ def evaluate(
 ) -> AuditResult:
     """Turn counts into bounds and compare the largest with the promise; `facts` are the other fields of the result.
 
-    `begun` is the time of `time.perf_counter` when the audit began, `support` the witness of an unbounded loss.
+    `begun` is when the audit began, by `time.perf_counter`, `support` the witness of an unbounded loss.
     """
     claim, known = method.claim, [(one.counts, one.basis) for one in chosen.events]
     bounds = [method.lower(*one) for one in known]
@@ -120,9 +120,8 @@ def evaluate(
 def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> tuple[float, int]:
     """Return the minimum detectable loss of several events together, and the place of the event that has it.
 
-    An event that clearly shows less than the promise does not say what would have been found elsewhere: it counts only
-    if no other event has power. The loss is infinite if nearly all runs are unlike what selection saw. `choosing` is
-    the number of selection runs, unless the basis says how many of them chose the last event.
+    An event far below the promise says nothing about other events, so it is used only if no other has power. The loss
+    is infinite if nearly all runs are unlike what selection saw.
     """
     telling, losses = [], [(math.inf, 0)]
     for place, (counts, basis) in enumerate(known):
@@ -138,8 +137,8 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     """Return how rare one value of only one database may be: once in this many runs is detected with power 0.8.
 
-    It is always the same and in the same place. Enough selection runs must meet it to choose it, and enough counting
-    runs to prove it. Infinity means that none is frequent enough, or that nobody chose the events.
+    Enough selection runs must meet it to choose it, and enough counting runs to prove it. Infinity means that none is
+    frequent enough, or that nobody chose the events.
     """
     # Each search has one such event. The one with most of the error probability stands for all, whatever their order.
     searched = [one for one in known if "hits" in one[1]]
@@ -168,10 +167,7 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:
-    """Return an output that is possible on one database only and that the promise does not forgive.
-
-    It asks the mechanism for its exact law, or for the masses without a counterpart, if it knows either.
-    """
+    """Return the exact probability of what is possible on one database only, if the promise does not forgive it."""
     if claim.parameter == "delta":  # total variation has a limit, and runs show all of it
         return None
     exact = getattr(mechanism, "exact_loss", None)

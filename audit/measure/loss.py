@@ -95,8 +95,7 @@ def measure_loss(
         Number of blocks of runs at work at the same time; the result does not depend on it.
     stop : {"fixed", "early"}
         ``"fixed"`` makes all runs. ``"early"`` makes at most `size`, in stages that begin with 1,000 runs and double.
-        It stops when the runs show a violation, or when the minimum detectable loss is a tenth above the promise. Each
-        stage chooses a new event; under pure and approximate privacy the guesses of earlier events still count. The
+        It stops when the runs show a violation, or when the minimum detectable loss is a tenth above the promise. The
         bound holds whenever the audit stops.
     store : str or pathlib.Path, optional
         Folder that keeps finished blocks of runs. If an audit was killed, the same call continues from them and gives
@@ -115,11 +114,8 @@ def measure_loss(
     Raises
     ------
     ValueError
-        If the pair's relation is not the claim's, or a number is out of range. If the mechanism changes its data, or
-        returns a wrong number of runs, runs that depend on each other or on what the process keeps for a data set,
-        outputs that do not depend on its generator, or numbers that float64 does not tell apart.
-    TypeError
-        If an argument or an output is of the wrong kind.
+        If the mechanism changes its data, or returns runs that depend on each other or on what the process keeps for a
+        data set, outputs that do not depend on its generator, or numbers that float64 does not tell apart.
     OSError
         If plaudit cannot write the store, or the same runs killed a worker process twice.
 
@@ -128,13 +124,8 @@ def measure_loss(
     Guarantee: P(measured > true loss of the pair for one step) <= 1 - confidence, whatever the mechanism.
     Units: those of the claim, nats but for delta.
 
-    By default the audit searches everything that `audit.attacks` registers: the entries of an output that the pair
-    changes, singly and jointly, and those whose mean moves although the pair leaves them alone; paths of a tree with
-    raking undone, if the mechanism has ``areas``; the exact likelihood ratio, if it has ``log_likelihood``, else the
-    scores of trained classifiers; spread and products of entries; digits and residues; sum, extremes and repeats of all
-    entries; tables as sets of rows; the last bits of floats; numbers that only one database gives; and what is inside
-    words. Apart from those bits it does not see differences beyond the ninth decimal: give an `Attack` with statistics
-    of your own.
+    The audit does not see differences beyond the ninth decimal, apart from the last bits of floats: give an `Attack`
+    with statistics of your own.
 
     References
     ----------
@@ -245,18 +236,12 @@ def measure_loss_from_outputs(
         The numbers of runs may differ.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under `relation`.
-    relation : {"add_remove", "replace_one"}
-        What one step between neighbors is.
-    distance : int
-        Steps between the two databases.
-    unit : {"person", "household", "record"}
-        Whose data changes in one step.
+    relation, distance, unit, confidential
+        As in `NeighborPair`.
     attack, event, selection, confidence, rng
         As in `measure_loss`; the generator shuffles and thins.
     label : str
         What the two databases are, in words.
-    confidential : bool
-        Whether the databases are confidential: the result then says that it is confidential, too.
     columns : sequence of str
         Names of the columns of an output, for events. Default: those of data frames and structured arrays.
 
@@ -268,10 +253,7 @@ def measure_loss_from_outputs(
     Raises
     ------
     ValueError
-        If outputs are the same on both databases, too few, or depend on each other in their order, or a number is out
-        of range.
-    TypeError
-        If outputs cannot be read.
+        If outputs are the same on both databases, or depend on each other in their order.
 
     Notes
     -----

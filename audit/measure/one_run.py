@@ -49,13 +49,6 @@ class Canaries:
     people : int
         People per canary: the whole group is in or out. The loss is that of one person, as group privacy allows.
 
-    Raises
-    ------
-    ValueError
-        If counts are no counts of people, a cell does not exist, or two canaries overlap.
-    TypeError
-        If numbers are of the wrong kind.
-
     Examples
     --------
     >>> Canaries([100] * 6, people=2).cells
@@ -96,15 +89,7 @@ class Canaries:
         return data
 
     def scores(self, output: NDArray[Any]) -> Floats:
-        """Return the share of each canary's people that an output of the shape of the counts shows.
-
-        Raises
-        ------
-        ValueError
-            If the output has another shape.
-        TypeError
-            If the output is words.
-        """
+        """Return the share of each canary's people that an output of the shape of the counts shows."""
         counts, cells = np.asarray(self.counts), np.asarray(self.cells)
         shape = getattr(output, "shape", type(output).__name__)  # mappings and lists have none
         if shape != counts.shape:
@@ -127,13 +112,6 @@ class RecordCanaries:
         Records that may be in the database too; equal records are different people.
     people : int
         Copies of each canary that are in or out together.
-
-    Raises
-    ------
-    ValueError
-        If there is no canary, the two do not have the same columns, or `people` is below 1.
-    TypeError
-        If one is words and the other is not, or `people` is no integer.
 
     Examples
     --------
@@ -216,9 +194,9 @@ def measure_loss_one_run(
     Raises
     ------
     ValueError
-        If the claim is under ``"replace_one"``, a number is out of range, or scores are NaN or not one per canary.
+        If the claim is under ``"replace_one"``, among others.
     TypeError
-        If an argument is of the wrong kind.
+        If there are no canaries.
 
     Notes
     -----

@@ -38,24 +38,12 @@ MOST_PAIRS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class SearchResult(Reported):
-    """Audits of the pairs that looked worst, under one confidence.
+    """Audits of the pairs that looked worst, under one confidence."""
 
-    Attributes
-    ----------
-    results : tuple of AuditResult
-        One per measured pair, each at ``1 - (1 - confidence) / len(results)``, in the order of the first look.
-    screened : int
-        Number of pairs of the search.
-    screening : int
-        Number of runs that this took.
-    confidence : float
-        Confidence that no bound exceeds the true loss of its pair, for all results together.
-    """
-
-    results: tuple[AuditResult, ...]
-    screened: int
-    screening: int
-    confidence: float
+    results: tuple[AuditResult, ...]  # one a measured pair, each at 1 - (1 - confidence) / len(results)
+    screened: int  # pairs of the search
+    screening: int  # runs that this took
+    confidence: float  # of all results together: no bound exceeds the true loss of its pair
 
     @property
     def worst(self) -> AuditResult:
@@ -107,8 +95,6 @@ def search_loss(
 ) -> SearchResult:
     """Try many pairs of databases with few runs each, and measure the worst with fresh runs.
 
-    The measured pairs share the error probability of the search equally. Other runs decide which pairs these are.
-
     Parameters
     ----------
     mechanism : Mechanism
@@ -124,7 +110,7 @@ def search_loss(
     size : int
         Runs in all. The pairs that the search tries share theirs equally, and so do the pairs that it measures.
     confidence : float
-        One-sided, in (0, 1), of all measured pairs together.
+        One-sided, in (0, 1), of all measured pairs together: they share the error probability equally.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     progress : bool, optional
@@ -140,10 +126,9 @@ def search_loss(
     Raises
     ------
     ValueError
-        If there is no pair, one is not under the relation of the claim, a number is out of range, or there are too few
-        runs to try each pair.
+        If there are too few runs to try each pair, among others.
     TypeError
-        If an argument is of the wrong kind.
+        If pairs are none.
 
     Notes
     -----
@@ -201,10 +186,9 @@ def search_loss(
 
 
 def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
-    """Return pairs of the same counts and relation, each with another person, from the emptiest cells to the fullest.
+    """Return `most` pairs of the same counts and relation, each with another person, added to or moved between cells.
 
-    One person is added to one of `most` cells, which are evenly spaced by their counts, or moved from one of them to
-    another.
+    The cells are evenly spaced by their counts, from the emptiest to the fullest.
 
     >>> pairs = neighbors_of_counts(NeighborPair.add_people([7, 0, 90, 3], 0), 3)
     >>> [pair.label for pair in pairs]

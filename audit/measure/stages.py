@@ -96,10 +96,7 @@ def _stages(size: int, share: float) -> Iterator[tuple[int, int]]:
 
 
 def _looks(counted: list[int], growth: float, *, going_on: bool) -> list[list[int]]:
-    """Return after how many counting runs of each stage, or of all so far, an audit looks.
-
-    Each time there are `growth` times as many as before, at any stage; the last runs of a stage are always looked at.
-    """
+    """Return after how many counting runs of each stage, or of all so far, an audit looks: `growth` times as many."""
     sizes, most = [], 0
     for upto in itertools.accumulate(counted) if going_on else counted:
         steps = math.ceil(math.log(max(upto / FIRST_LOOK, 1.0)) / math.log(growth))

@@ -1,7 +1,4 @@
-"""How plaudit measures each family of promises: one file per family, with all that its measurement needs.
-
-Theorems live in `audit.bounds`, the search for statistics in `audit.attacks`.
-"""
+"""How plaudit measures each family of promises: one file per family. Theorems live in `audit.bounds`."""
 
 from __future__ import annotations
 

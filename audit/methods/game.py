@@ -70,10 +70,7 @@ class Game(Method):
         return approx_game_lower(*guesses(counts), **self._question(basis))
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest epsilon that as many guesses call a violation with power 0.8.
-
-        A part of that power is lost to chance in the choice of the event: it is the mean over all choices.
-        """
+        """Return the smallest epsilon that as many guesses call a violation with power 0.8, averaged over choices."""
         _, guessed, runs = guesses(counts)
         needed = self.needed(guessed, runs, basis)
         least = detectable_epsilon(self.claim, self.distance, needed, guessed, runs)
@@ -96,10 +93,7 @@ class Game(Method):
         )
 
     def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
-        """Return how often right guesses are too many, of a mechanism that has all of its loss in the event.
-
-        Where it is chosen, a second event has a share of the error: chance may prefer one of its sides.
-        """
+        """Return how often right guesses are too many, of a mechanism that has all of its loss in the event."""
         right, error = right_guesses(truth.group(self.distance), share), 1 - self.confidence
         confidence = 1 - (1 - Event.share) * error if np.any(choosing > 0) else self.confidence
         power = game_power(self.claim.group(self.distance), right, counting, share, confidence)
@@ -223,10 +217,7 @@ def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
 
 
 def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, runs: int) -> float:
-    """Return the smallest epsilon of which so many guesses are right with power 0.8; infinite if none is.
-
-    It is the epsilon, at the delta of the claim, that the event itself carries. What is forgiven falls on guesses.
-    """
+    """Return the smallest epsilon, at the delta of the claim, of which so many guesses are right with power 0.8."""
     if needed > guessed or guessed == 0:
         return math.inf
     needed = max(needed, 1)

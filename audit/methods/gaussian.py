@@ -53,9 +53,8 @@ class Gaussian(RegionMethod):
 def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:
     """Return how often a region that so many runs have chosen shows on others that a shift is more than `mu`.
 
-    Regions are chosen as in an audit, on runs that are made up, `REGIONS` times. Chance in how high a region rates and
-    what it rates less for lying out in the tail shrink alike as runs grow, so that thresholds scatter as widely after a
-    million runs as after a thousand.
+    Regions are chosen as in an audit, on runs that are made up. Chance in how high a region rates and what it rates
+    less for lying out in the tail shrink alike as runs grow: thresholds scatter as widely after a million runs.
     """
     chosen: tuple[tuple[float, bool, bool], ...] = ((0.0, True, True),)
     if choosing:
@@ -83,10 +82,7 @@ def region_power(mu: float, shift: float, choosing: int, counting: int, confiden
 
 @lru_cache(maxsize=64)
 def _chosen_regions(shift: float, runs: int, ratio: float, confidence: float) -> tuple[tuple[float, bool, bool], ...]:
-    """Return how far beyond the middle each region begins, whether it lies above, and whether it speaks for `y`.
-
-    So many `runs` choose, and `ratio` times as many will count.
-    """
+    """Return where regions begin, whether they lie above, and speak for `y`; `ratio` times `runs` will count."""
     rng = np.random.default_rng(SEED)
     chosen = []
     for noise in rng.standard_normal((REGIONS, 2, FEW // 2)):

@@ -54,54 +54,23 @@ class Method(ABC):
     """How a family of promises is measured.
 
     A family needs `choose`, `lower` and `detectable`; with `power` and `planned` it can be planned, too.
-
-    Attributes
-    ----------
-    claim : Claim
-        The promise for one step.
-    distance : int
-        Steps between the two databases.
-    confidence : float
-        One-sided, in (0, 1), of all looks together.
-    bound : str
-        Name of the theorem, by which saved results know the method.
-    theorem : str
-        What it says, in words for a report.
-    counted : str
-        The kind of event that it counts, with its article.
-    sources : tuple of str
-        Where it is proved: keys of `audit.bounds.citations.REFERENCES`, or references in full.
-    rules : tuple of str
-        Families of rules whose counts it reads.
-    coins : bool
-        Whether a fair coin must pick the database of each run.
-    cumulative : bool
-        Whether one bound holds at all looks together, for guesses at several events in turn.
-    between_looks : float
-        An audit that may stop early looks each time after so many times the runs.
-    simulated : bool
-        Whether `power` simulates the choice of the event; else it is computed.
-    largest : float
-        Budget of a pair beyond which nothing is confused any more.
-    planned : str
-        The mechanism whose power `power` returns, in words, with fields for what depends on the question.
     """
 
-    claim: Claim
-    distance: int
-    confidence: float
+    claim: Claim  # the promise for one step
+    distance: int  # steps between the two databases
+    confidence: float  # one-sided, of all looks together
 
-    bound: ClassVar[str]
-    theorem: ClassVar[str] = ""
+    bound: ClassVar[str]  # name of the theorem, by which saved results know the method
+    theorem: ClassVar[str] = ""  # what it says, in words for a report
     counted: ClassVar[str] = "an event of another kind"
-    sources: ClassVar[tuple[str, ...]] = ()
-    rules: ClassVar[tuple[str, ...]] = ("threshold", "cell")
-    coins: ClassVar[bool] = False
-    cumulative: ClassVar[bool] = False
-    between_looks: ClassVar[float] = 2.0
-    simulated: ClassVar[bool] = False
-    largest: ClassVar[float] = 60.0
-    planned: ClassVar[str] = ""
+    sources: ClassVar[tuple[str, ...]] = ()  # where it is proved, as in `Claim`
+    rules: ClassVar[tuple[str, ...]] = ("threshold", "cell")  # families of rules whose counts it reads
+    coins: ClassVar[bool] = False  # whether a fair coin must pick the database of each run
+    cumulative: ClassVar[bool] = False  # whether one bound holds at all looks, for guesses at several events in turn
+    between_looks: ClassVar[float] = 2.0  # an audit that may stop early looks after so many times the runs
+    simulated: ClassVar[bool] = False  # whether `power` simulates the choice of the event; else it is computed
+    largest: ClassVar[float] = 60.0  # budget of a pair beyond which nothing is confused any more
+    planned: ClassVar[str] = ""  # the mechanism whose power `power` returns, with fields for the question
 
     @abstractmethod
     def choose(
@@ -117,7 +86,7 @@ class Method(ABC):
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of one step that as many runs call a violation with power 0.8.
 
-        So many runs were `choosing` the event; none did if it was registered. What chance takes there counts, too.
+        So many runs were `choosing` the event; none did if it was registered.
         """
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
@@ -152,23 +121,12 @@ class Method(ABC):
         """Return how often a mechanism is called violated that loses `truth` in one step, shape (m,).
 
         So many runs choose the event (none: the best one is registered) and so many count it, over both databases; it
-        is seen in a share of them.
-
-        Raises
-        ------
-        ValueError
-            If the family has no plans.
+        is seen in a `share` of them. A family without plans refuses.
         """
         raise ValueError(NO_PLANS.format(type(self.claim).__name__))
 
     def assumed(self, share: float) -> str:
-        """Return the mechanism whose power `power` returns, in words, where its event is seen in a share of the runs.
-
-        Raises
-        ------
-        ValueError
-            If the family has no plans.
-        """
+        """Return in words the mechanism whose power `power` returns; its event is seen in a share of the runs."""
         if not self.planned:
             raise ValueError(NO_PLANS.format(type(self.claim).__name__))
         frequency = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
@@ -198,13 +156,7 @@ class Method(ABC):
         return " and ".join(WORDS[family] for family in families)
 
     def check(self, counts: Counts, basis: Basis) -> None:
-        """Refuse counts that no event with this basis can have.
-
-        Raises
-        ------
-        ValueError
-            If they are such.
-        """
+        """Refuse counts that no event with this basis can have."""
         if basis.get("regions") == 1 and min(sum(side[key] for side in counts.values()) for key in GUESSED) > 0:
             raise ValueError("the regions must be those that were named, got 1, and guesses of both databases")
 
@@ -221,20 +173,10 @@ NAMED: dict[str, type[Method]] = {}
 
 
 def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[Made], Made]:
-    """Return a decorator that makes a method known for families of promises, and by its name.
+    """Register a method for families of promises, those derived from them included, and by its name: a decorator.
 
-    Parameters
-    ----------
-    *families : type
-        Classes of claims. Families that are derived from one of them have the same methods until they register theirs.
-    role : {"fixed", "early", "few", "one_run", "delta"}
-        What it serves: all runs that are asked for, an audit that may stop early, few given outputs, one single run, or
-        every audit of a promise whose budget is its delta. The fixed one serves where no other is registered.
-
-    Returns
-    -------
-    callable
-        Takes and returns a class derived from `Method`.
+    `role` is what it serves: all runs that are asked for, an audit that may stop early, few given outputs, one single
+    run, or every audit of a promise whose budget is its delta. The fixed one serves where no other is registered.
     """
 
     def register(method: Made) -> Made:
@@ -251,8 +193,7 @@ def method_for(
 ) -> Method:
     """Return how a promise is measured: by the method of its family, or of the nearest one that it is derived from.
 
-    `early` says whether counting may stop early; `fewest` is, where outputs are given, how many count on the database
-    that has fewer. A family without a method is a TypeError.
+    `fewest` is, where outputs are given, how many count on the database that has fewer.
     """
     role: Role = "early" if early else "few" if fewest is not None and fewest < FEW else "fixed"
     for family in type(claim).__mro__:

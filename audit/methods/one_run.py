@@ -49,10 +49,7 @@ class OneRun(Method):
             raise ValueError(f"one run bounds no total variation: epsilon must be positive, got {self.claim}")
 
     def share(self, number: int) -> float | None:
-        """Return the share of so many canaries that is guessed; None where a promise limits any number of guesses.
-
-        It knows the promise and nothing of the run. Fewer guesses are clearer, and more are better known.
-        """
+        """Return the share of so many canaries that is guessed; None where a promise limits any number of guesses."""
         if self.claim.epsilon_delta is not None:
             return HALF if self.claim.forgiven else None
         shift = self.claim.group(self.distance).shift
@@ -64,13 +61,7 @@ class OneRun(Method):
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
-        """Refuse to choose: the rule is fixed before the run.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Refuse to choose: the rule is fixed before the run."""
         raise TypeError("the rule of an audit of one run is fixed before it")
 
     def lower(self, counts: Counts, basis: Basis) -> float:
@@ -115,13 +106,7 @@ class OneRun(Method):
         return delta < 1 and one_run_p_value(correct, guessed, epsilon, delta=delta, canaries=number) < error
 
     def check(self, counts: Counts, basis: Basis) -> None:
-        """Refuse counts that no rule with this basis can have.
-
-        Raises
-        ------
-        ValueError
-            If it could guess neither as many as were guessed nor all.
-        """
+        """Refuse counts that no rule with this basis can have."""
         _, guessed, number = guesses(counts)
         if basis["most"] not in (guessed, number):
             raise ValueError(f"most must be the guesses or the canaries, got {basis['most']!r}")

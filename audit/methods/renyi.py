@@ -124,13 +124,7 @@ class Renyi(RegionMethod):
         return "likelihood ratios"
 
     def check(self, counts: Counts, basis: Basis) -> None:
-        """Refuse counts that no event with this basis can have.
-
-        Raises
-        ------
-        ValueError
-            If a run is in no bin, or regions have other counts than the rule allows.
-        """
+        """Refuse counts where a run is in no bin, or regions have other counts than the rule allows."""
         if "weights" not in basis:
             super().check(counts, basis)
             return
@@ -145,9 +139,8 @@ def divergence_power(
 ) -> float:
     """Return how often the likelihood ratio that runs have chosen shows on others that a divergence is more than rho.
 
-    What `select_weights` does is done here so many `times` on made-up runs at once, in bins that they share; `runs`
-    count on `x` and on `y`. How far the bound of an estimate strays on fresh runs is taken from its influence function,
-    as if it were normal.
+    What `select_weights` does is done here so many `times` on made-up runs at once; `runs` count on `x` and on `y`. How
+    far the bound of an estimate strays on fresh runs is taken from its influence function, as if it were normal.
     """
     if min(runs) < 2:
         return 0.0
@@ -169,10 +162,7 @@ def divergence_power(
 
 @lru_cache(maxsize=256)
 def detectable_divergence(rho: float, choosing: int, runs_x: int, runs_y: int, confidence: float) -> float:
-    """Return the least rho of two normal laws that is shown to be more than `rho` with power 0.8; infinite if none is.
-
-    None of the runs `choosing` means that the best likelihood ratio was registered.
-    """
+    """Return the least rho of two normal laws that is shown to exceed `rho` with power 0.8; infinite if none is."""
 
     def excess(log_excess: float, choosing: int) -> float:
         shift = math.sqrt(2 * (rho + math.exp(log_excess)))
@@ -236,10 +226,7 @@ def _weights_power(
     runs_other: ArrayLike,
     confidence: float,
 ) -> Floats:
-    """Return how often each row of weights, at its order, shows more than `rho`.
-
-    Laws of the bins have shape (bins,) or (sets, bins), runs on either database () or (sets,).
-    """
+    """Return how often each row of weights, at its order, shows more than `rho`; laws have a last axis of bins."""
     order = order.reshape(-1, 1)
     centered = weights - weights.max(axis=1, keepdims=True)
 

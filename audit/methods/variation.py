@@ -78,8 +78,7 @@ class Variation(Game):
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest delta that this event calls a violation with power 0.8; infinite if there is none.
 
-        Wrong guesses are as frequent as they were seen, as far as right ones leave them room; how far the difference of
-        both may stray is taken from its variance.
+        Wrong guesses are as frequent as they were seen, as far as right ones leave them room.
         """
         correct, guessed, runs = guesses(counts)
         if guessed == 0:

@@ -1,7 +1,4 @@
-"""Pairs of neighboring databases (counts, records or tables), and what one step between the two databases is.
-
-This package runs no mechanism.
-"""
+"""Pairs of neighboring databases (counts, records or tables), and what one step between the two databases is."""
 
 from __future__ import annotations
 

@@ -48,13 +48,6 @@ class NeighborPair:
     key : str, optional
         Table column that names the unit of each row, if a unit may have several rows. Without it each row is a unit.
 
-    Raises
-    ------
-    ValueError
-        If relation, unit or distance is not allowed, or the databases are not at that distance.
-    TypeError
-        If verified data are not counts, records or tables.
-
     Examples
     --------
     >>> pair = NeighborPair.move_people([5, 0, 2], source=0, target=2)
@@ -105,7 +98,7 @@ class NeighborPair:
     def add_people(
         cls, counts: ArrayLike, cell: int | tuple[int, ...], people: int = 1, *, label: str = ""
     ) -> NeighborPair:
-        """Add people to one cell: a pair under ``"add_remove"``.
+        """Add people to one cell: a pair under ``"add_remove"``, whose distance is their number.
 
         Parameters
         ----------
@@ -114,16 +107,9 @@ class NeighborPair:
         cell : int or tuple of int
             Where they are added.
         people : int
-            How many: the distance of the pair.
+            How many.
         label : str, optional
             What the pair is, in words.
-
-        Raises
-        ------
-        ValueError
-            If counts are negative or not whole, there is no such cell, or fewer than 1 person is added.
-        TypeError
-            If counts or `people` are not numbers.
         """
         x = check_counts(counts)
         people = whole_number("people", people, least=1)
@@ -141,20 +127,7 @@ class NeighborPair:
         *,
         label: str = "",
     ) -> NeighborPair:
-        """Move people from one cell to another: a pair under ``"replace_one"``.
-
-        Parameters
-        ----------
-        counts, people, label
-            As in `add_people`.
-        source, target : int or tuple of int
-            Two different cells; `source` holds at least `people`.
-
-        Raises
-        ------
-        ValueError
-            If a cell holds too few, source and target are one, or `add_people` would refuse something.
-        """
+        """Move people from the cell `source` to `target`: a pair under ``"replace_one"``; see `add_people`."""
         x = check_counts(counts)
         people = whole_number("people", people, least=1)
         start, end = inside(source, x), inside(target, x)
@@ -184,13 +157,6 @@ class NeighborPair:
             says where, unless it is the last.
         label : str, optional
             What the pair is, in words.
-
-        Raises
-        ------
-        ValueError
-            If the record does not have the shape of a row, or there is no such place.
-        TypeError
-            If the records are Python objects, which cannot be compared.
         """
         x = check_records(records)
         row, place = filled(record, x), place_of(at, len(x))
@@ -219,13 +185,6 @@ class NeighborPair:
             As in `add_record`.
         unit, label : str
             As in `NeighborPair`; use `add_group` where a unit has several rows.
-
-        Raises
-        ------
-        ValueError
-            If the row lacks a column, has an unknown one or a value that does not fit, or there is no such place.
-        TypeError
-            If the table is of another kind or holds cells that cannot be compared, or the row is not a mapping.
 
         Examples
         --------
@@ -260,13 +219,6 @@ class NeighborPair:
         key : str, optional
             Column that names the unit of each row: rows with the same name are one unit, not yet in `table`.
 
-        Raises
-        ------
-        ValueError
-            If there are no rows, a unit is in the table already or has no name, or `add_row` would refuse a row.
-        TypeError
-            If the table or a row is of the wrong kind.
-
         Examples
         --------
         >>> visits = [{"patient": "a", "cost": 10.0}]
@@ -295,24 +247,7 @@ class NeighborPair:
     def replace_row(
         cls, table: Any, index: int, row: Mapping[Any, Any], *, unit: Unit = "person", label: str = ""
     ) -> NeighborPair:
-        """Replace one row of a table, the data of one unit: a pair under ``"replace_one"``.
-
-        Parameters
-        ----------
-        table, unit, label
-            As in `add_row`.
-        index : int
-            Which row, the first being 0.
-        row : mapping
-            What `y` has in its place: another row, as `add_row` takes it.
-
-        Raises
-        ------
-        ValueError
-            If there is no such row, the new one is the same, or `add_row` would refuse it.
-        TypeError
-            If `index` is no integer, or the table or row is of the wrong kind.
-        """
+        """Replace the row at an index, from 0, of a table: a pair under ``"replace_one"``; see `add_row`."""
         x, y = replaced(check_table(table), [index], [row])
         return cls(x, y, "replace_one", unit=unit, label=label or f"row {index} replaced")
 
@@ -327,23 +262,10 @@ class NeighborPair:
         unit: Unit = "person",
         label: str = "",
     ) -> NeighborPair:
-        """Replace several rows of a table: those of a group of units, or of units that may have several rows.
+        """Replace rows of a table, at indices in order: those of a group of units, or of units with several rows.
 
-        The distance is the number of units that the replaced rows belong to, as in `add_group`.
-
-        Parameters
-        ----------
-        table, key, unit, label
-            As in `add_group`.
-        indices : sequence of int
-            Which rows, in order, the first being 0.
-        rows : sequence of mapping
-            What `y` has in their places, each as `add_row` takes it. Units may have other numbers of rows than before.
-
-        Raises
-        ------
-        ValueError
-            If units are not replaced by as many others, or `replace_row` would refuse an index or a row.
+        The distance is the number of units that the replaced rows belong to, as in `add_group`. As many units replace
+        them, which may have other numbers of rows than before.
         """
         indices = list(indices)
         x, y = replaced(check_table(table), indices, list(rows))
@@ -354,15 +276,7 @@ class NeighborPair:
     def declared(
         cls, x: Any, y: Any, relation: Relation, *, distance: int = 1, unit: Unit = "person", label: str = ""
     ) -> NeighborPair:
-        """Trust the caller that two databases are neighbors; every result says so.
-
-        Parameters
-        ----------
-        x, y : object
-            Whatever the mechanism reads.
-        relation, distance, unit, label
-            As in `NeighborPair`, which refuses what is not allowed.
-        """
+        """Trust the caller that two databases, whatever the mechanism reads, are neighbors; every result says so."""
         return cls(x, y, relation, distance, unit, "declared", label or "a declared pair")
 
     def as_confidential(self) -> NeighborPair:
@@ -372,17 +286,7 @@ class NeighborPair:
     def under(self, relation: Relation) -> NeighborPair:
         """Return the same two databases under another relation, with the distance under that relation.
 
-        Replacing is removing and adding, so a replacement is two steps of ``"add_remove"``.
-
-        Parameters
-        ----------
-        relation : {"add_remove", "replace_one"}
-            The relation wanted.
-
-        Raises
-        ------
-        ValueError
-            If the relation is unknown, or an ``"add_remove"`` pair is asked for ``"replace_one"``.
+        Replacing is removing and adding, so a replacement is two steps of ``"add_remove"``; the other way is an error.
         """
         check_relation(relation)
         if relation == self.relation:

@@ -1,7 +1,4 @@
-"""Tables of rows: data frames of pandas and polars, which are never imported here, and lists of dicts.
-
-All three are cut by slices and have columns; each joins pieces in a way of its own. Databases of any kind are compared.
-"""
+"""Tables of rows: data frames of pandas and polars, which are never imported here, and lists of dicts."""
 
 from __future__ import annotations
 
@@ -57,10 +54,7 @@ def check_table(data: Any) -> Any:
 
 
 def joined(table: Any, rows: Sequence[Any], place: int) -> tuple[Any, Any]:
-    """Return a table, and the same with rows at a place; each has a value for every column, of the type of that column.
-
-    A column without gaps that gets one has a type that can hold it, in both tables.
-    """
+    """Return a table, and the same with rows at a place; a column that gets its first gap has a type for it in both."""
     table, new = _like(table, rows)
     return table, _together(table[:place], new, table[place:])
 
@@ -80,10 +74,7 @@ def replaced(table: Any, indices: Sequence[int], rows: Sequence[Any]) -> tuple[A
 
 
 def compared(x: Any, y: Any, relation: Relation, *, records: bool, key: str | None) -> tuple[Any, Any, int | None]:
-    """Return two databases, once they are what they may be, and the steps between them: None where there are none.
-
-    Arrays are of records or of counts.
-    """
+    """Return two checked databases and the steps between them, None if none lead there; `records`: arrays are."""
     check: Callable[[Any], Any]
     measure: Callable[[Any, Any, Relation], int | None]
     if _is_table(x) or _is_table(y):
@@ -116,10 +107,7 @@ def distance_of_tables(x: Any, y: Any, relation: Relation, key: str | None) -> i
 
 
 def rows_apart(x: Any, y: Any) -> list[tuple[Any, bool]]:
-    """Return the rows that one of two databases has more often, and whether that is `y`.
-
-    None of data that are no rows, of more than 2**17 rows, or where more than four differ.
-    """
+    """Return the rows, at most four, that one of two databases of 2**17 rows has more of, and whether that is `y`."""
     sides = [_rows(data) for data in (x, y)]
     if any(side is None or len(side) > LONGEST for side in sides):
         return []

@@ -89,8 +89,6 @@ def plan_size(
     >>> from audit.claims import PureDP
     >>> plan_size(PureDP(1.0), violation=1.2)
     1228
-    >>> plan_size(PureDP(0.1), violation=1.2, distance=10)
-    1228
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
     worse, target = _checked_violation(violation), fraction("power", power)
@@ -154,12 +152,12 @@ def plan_power(
     claim, violation, confidence, distance, selection, share, design
         As in `plan_size`.
     size : int
-        Runs in all, over both databases, selection included; canaries if there is one run.
+        As in `plan_violation`.
 
     Returns
     -------
     float
-        Probability of the verdict ``"violated"``.
+        Probability.
 
     Examples
     --------

@@ -25,30 +25,14 @@ SHOWN = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations
 
 @dataclass(frozen=True)
 class PlanTable:
-    """How many runs detect each of several violations; or how often a given number of runs detects each.
+    """How many runs detect each of several violations; or how often a given number of runs detects each."""
 
-    Attributes
-    ----------
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        The promise for one step.
-    power : float
-        The power asked for: the runs detect `smallest` with it.
-    runs : int or None
-        The given number of runs, if the question was what they detect.
-    smallest : float or None
-        In that case, the smallest violation that they detect: true loss divided by the promise.
-    audit : dict
-        confidence, distance, selection, share and design, as of `plan_size`.
-    rows : tuple of dict
-        One per violation: ``violation``, the true loss by the name of its parameter, and ``runs`` (None: out of reach)
-        or ``power``.
-    """
-
-    claim: Claim
-    power: float
-    runs: int | None
-    smallest: float | None
-    audit: dict[str, Any]
+    claim: Claim  # the promise for one step
+    power: float  # the power asked for: the runs detect `smallest` with it
+    runs: int | None  # the given number of runs, if the question was what they detect
+    smallest: float | None  # then the smallest violation that they detect: true loss divided by the promise
+    audit: dict[str, Any]  # confidence, distance, selection, share and design, as of `plan_size`
+    # A violation each: ``violation``, the true loss by its parameter, ``runs`` (None: out of reach) or ``power``.
     rows: tuple[dict[str, Any], ...]
 
     @property
@@ -70,13 +54,7 @@ class PlanTable:
         return frame(list(self.rows))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the runs needed; see `audit.results.plots.plot_plan`.
-
-        Raises
-        ------
-        ValueError
-            If the plan says what a given number of runs detects.
-        """
+        """Draw the runs needed; see `audit.results.plots.plot_plan`. What given runs detect is no such curve."""
         from audit.results.plots import house_style, plot_plan  # matplotlib is slow to import
 
         if self.runs is not None:

@@ -72,10 +72,10 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
 def check_steady(
     mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence, probed: Probed
 ) -> None:
-    """Refuse a mechanism whose runs are others at the end of an audit: whatever it counts has made them so.
+    """Refuse a mechanism whose runs are others at the end of an audit, as of a budget that is spent over all runs.
 
-    A budget that is spent over all runs is the usual case. Runs on one database come before those on the other, so
-    that such a change looks like a loss. A sound mechanism is refused with probability below 1e-8.
+    Runs on one database come before those on the other, so that such a change looks like a loss. A sound mechanism is
+    refused with probability below 1e-8.
     """
     kind, earlier = replace(probed.kind, raises=None), probed.calls
     if probed.seedable:
@@ -109,10 +109,7 @@ def _of_texts(kind: Kind, first: Sequence[Any]) -> Kind:
 
 
 def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> list[Any]:
-    """Return one output of each database; one of them may only raise.
-
-    What the mechanism raises in every run on both is raised here.
-    """
+    """Return one output of each database; raise what the mechanism raises in every run on both."""
     batches: list[Any] = []
     failure: Exception | None = None
     for number, data in enumerate(databases):

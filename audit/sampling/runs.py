@@ -56,10 +56,7 @@ class MechanismRuns:
     def reduced(
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
     ) -> list[Iterator[NDArray[Any]]]:
-        """Return blocks of what `reduce` keeps of fresh outputs on `x` and on `y`, as they come.
-
-        If `written`, it takes them before they are read.
-        """
+        """Return blocks of what `reduce` keeps of fresh outputs on each side; if `written`, before they are read."""
         read = None if written else self.read
 
         def keep(outputs: NDArray[Any]) -> NDArray[Any]:
@@ -151,10 +148,7 @@ class GivenRuns:
     def reduced(
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
     ) -> list[Iterator[NDArray[Any]]]:
-        """Return one block of what `reduce` keeps of the next outputs on `x` and on `y`; see `MechanismRuns`.
-
-        Those that count are in the order in which they were given.
-        """
+        """Return a block of what `reduce` keeps of the next outputs on each side; counted ones keep their order."""
         blocks, read = [], None if written else self.read
         for side, size in enumerate(sizes):
             start = self.used[side]

@@ -24,8 +24,7 @@ class Phase(enum.IntEnum):
 def seed_sequence(rng: Seed) -> np.random.SeedSequence:
     """Return the root of all random streams of one audit: its entropy is one number, which reproduces the audit.
 
-    None takes fresh entropy from the operating system; a generator is advanced, so that a second audit with it is
-    another one.
+    A generator is advanced, so that a second audit with it is another one.
     """
     if isinstance(rng, np.random.SeedSequence):
         if isinstance(rng.entropy, int) and not rng.spawn_key and rng.pool_size == POOL:

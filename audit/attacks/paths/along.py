@@ -46,25 +46,14 @@ def path_statistics(
     """Return statistics of the areas whose totals a pair changes: as released, and as they were before raking.
 
     Those are the areas above a changed leaf, itself included: one path when people are added, two paths below their
-    lowest common area when they move. Their counts are looked at jointly, in sum, and level by level.
-
-    `parent` is that of every node, which comes before it, -1 for the root; `released` the node of each entry of one
-    output: all nodes, or the leaves alone, from which the others are added up; `leaves` the node of each count of the
-    pair, by default in the order in which they are released. The statistics are of the released values, then of the
-    recovered ones, all positive on the side of `y`, in people.
+    lowest common area when they move. Their counts are looked at jointly, in sum, and level by level. Scores are
+    positive on the side of `y`, in people; `leaves` are the nodes of the counts, by default as released.
 
     Raking spreads the noise of an area over its children, so that one raked count shows the budget of its own level
-    only. The noisy counts before raking have independent noise each, so that their losses add up: to the whole budget
-    when people are added. `unrake` recovers them; where it fails the score is 0, which speaks
-    for neither database.
-
-    The sum takes each area's shift up to half of what the pair changes there. It is the log-likelihood ratio of the
-    recovered counts, up to a factor, when all have two-tailed geometric noise of one scale.
-
-    References
-    ----------
-    .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
-       section 2.2: the raked counts whose leaves show a quarter of the loss.
+    only (Flaxman, 2019, section 2.2: a quarter of the loss). The noisy counts before raking have independent noise
+    each, so that their losses add up: to the whole budget when people are added. `unrake` recovers them; where it
+    fails the score is 0. The sum takes each area's shift up to half of what the pair changes there: it is the
+    log-likelihood ratio of the recovered counts, up to a factor, when all have two-tailed geometric noise of one scale.
     """
     tree = Tree(parent, released)  # type: ignore[arg-type]
     order = tree.released[np.isin(tree.released, tree.leaves)] if leaves is None else np.asarray(leaves)
@@ -125,10 +114,9 @@ class _Reading(NamedTuple):
 
 
 class _Shared:
-    """A reading of outputs that several statistics use, made once for all that ask for the same outputs in turn.
+    """One reading of outputs for several statistics: the last is kept, by thread, and each reader is given it once.
 
-    Only the last reading is kept, by thread, and each reader is given it once: a reader that asks again may have been
-    handed new runs in the same array.
+    A reader that asks again may have been handed new runs in the same array.
     """
 
     def __init__(self, read: Read) -> None:

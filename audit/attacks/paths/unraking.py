@@ -30,12 +30,7 @@ class Tree:
     Nodes come after their parent; the root is node 0, with parent -1. `released` is the node of each entry of one
     output: the leaves in any order, and as many of the nodes above as there are.
 
-    Examples
-    --------
-    >>> tree = Tree([-1, 0, 0, 1, 1], [2, 3, 4])
-    >>> tree.leaves, tree.level
-    (array([2, 3, 4]), array([0, 1, 1, 2, 2]))
-    >>> tree.totals(np.array([[5.0, 1.5, 2.5]]))
+    >>> Tree([-1, 0, 0, 1, 1], [2, 3, 4]).totals(np.array([[5.0, 1.5, 2.5]]))
     array([[9. , 4. , 5. , 1.5, 2.5]])
     """
 
@@ -133,11 +128,9 @@ def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> F
 
     A family fails where its shares are no fractions that float64 can tell, where its parent is 0, and where all its
     children are equal: the children of a sum of zero or less share equally, and hold no proportion. It is wrong where a
-    common divisor of the noisy counts leaves another multiple nearer: often with two children, seldom with many. That
-    costs an attack its power and never a bound its validity.
-
-    Float64 tells the fractions while the smallest child times the sum of the family is below some 3e11. Beyond, the sum
-    is looked for near the expected one. Tables rounded to whole numbers come back as they are, up to a divisor.
+    common divisor of the noisy counts leaves another multiple nearer: often with two children, seldom with many.
+    Float64 tells the fractions while the smallest child times the sum of the family is below some 3e11; beyond, the sum
+    is looked for near the expected one.
 
     References
     ----------
@@ -190,11 +183,7 @@ def _sums(tree: Tree, flat: NDArray[Any], nodes: Sequence[int] | Index) -> tuple
 
 
 def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
-    """Return whole numbers that have the shares of a family, nearest to what is expected, shape (runs, children).
-
-    The smallest child asks least of the precision. The others then share most of its denominator. Where that is too
-    large to be told, a sum near the expected one is.
-    """
+    """Return the whole numbers of a family's shares, nearest to what is expected, shape (runs, children); else NaN."""
     runs = np.arange(len(shares))
     first = np.where(shares == 0, np.inf, np.abs(shares)).argmin(axis=1)
     total = _denominator(shares[runs, first], errors[runs, first])
@@ -215,10 +204,7 @@ def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
 
 
 def _convergents(numbers: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Yield ever larger whole numbers that bring each number ever nearer to a whole one, and how near, with signs.
-
-    They are the denominators of its continued fraction, with the nearest whole numbers as partial quotients.
-    """
+    """Yield denominators of each number's continued fraction, and how far its product with each is from a whole."""
     before, distance_before = np.zeros_like(numbers), np.full_like(numbers, -1.0)
     denominator, distance = np.ones_like(numbers), numbers - np.rint(numbers)
     for _ in range(STEPS):
@@ -231,8 +217,7 @@ def _convergents(numbers: Floats) -> Iterator[tuple[Floats, Floats]]:
 def _denominator(numbers: Floats, errors: Floats) -> Floats:
     """Return the denominator of the fraction that each number is within its error, shape (runs,); NaN if none is.
 
-    The first convergent within the error is the fraction, as no other has so small a denominator; a number that is none
-    is taken for one with a probability of about `SURE`.
+    The first convergent within the error is the fraction, as no other has so small a denominator.
     """
     result = np.full(numbers.size, np.nan)
     pending = np.isfinite(numbers)

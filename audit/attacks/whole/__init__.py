@@ -34,7 +34,7 @@ class Whole:
     """Sum, scale, extremes and different values of all entries, and how many of them have a certain value.
 
     Synthetic records come in random order: who is among them shows in no entry by itself. A few runs say which of these
-    clearly differ; none is looked at else, but the scale where runs are few.
+    clearly differ. Other statistics are skipped; with few runs only the scale is tried.
     """
 
     name = "whole"
@@ -66,10 +66,7 @@ def _statistic(name: str, read: Function, function: Function) -> Statistic:
 
 
 def _readings(reading: Reading | None) -> Iterator[tuple[Function, Callable[[float], str], dict[str, Function]]]:
-    """Yield what reads numbers of outputs, and what reads words, how to write a value, and statistics of all of them.
-
-    What is no number, or no word that was seen, is NaN. Words are numbered alike in all entries.
-    """
+    """Yield what reads numbers of outputs, and words: how to write a value, and statistics of all; NaN is neither."""
     if reading is None:
         yield lambda flat: np.where(is_number(flat), flat, np.nan), "{:.10g}".format, OF_NUMBERS
         return
