@@ -72,7 +72,7 @@ class Selected:
     rated: int = 0  # selection runs that chose it
     expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
     counts: Counts = field(default_factory=dict)  # of fresh runs
-    basis: Basis = field(default_factory=dict)  # what its bound reads besides
+    basis: Basis = field(default_factory=Basis)  # what its bound reads besides
     excess: float = 0.0  # standard errors by which counts vary more between calls than those of independent runs
 
     def basis_for(
@@ -84,7 +84,7 @@ class Selected:
             basis["share"] = self.share
         if counted.inflation > 1:
             basis["inflation"] = counted.inflation
-        return {**basis, "hits": self.event.hits, "rated": self.rated} if self.event.hits else basis
+        return basis | {"hits": self.event.hits, "rated": self.rated} if self.event.hits else basis
 
 
 @dataclass(frozen=True)

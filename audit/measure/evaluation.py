@@ -146,7 +146,7 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     if main is None or main[1].get("unseen", 0.0) > UNSEEN:
         return math.inf
     shares = [basis.get("share", 1.0) for _, basis in known]
-    basis = {**main[1], "regions": 1, "share": min(shares)}
+    basis = main[1] | {"regions": 1, "share": min(shares)}
     basis.pop("weights", None)
     runs = {side: main[0][side]["runs"] for side in "xy"}
     nobody = {"guessed_x": 0, "guessed_y": 0}

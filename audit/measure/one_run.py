@@ -255,8 +255,8 @@ def measure_loss_one_run(
         for name, side in (("x", guesses[~bits]), ("y", guesses[bits]))
     }
     each = f"1 {canaries.unit}" if canaries.people == 1 else f"{canaries.people} {PLURAL[canaries.unit]}"
-    basis = {"most": number if share is None else int(np.count_nonzero(guesses))}  # that the rule could guess
-    rule = Selected(event, counts=counts, basis=basis)
+    most = number if share is None else int(np.count_nonzero(guesses))
+    rule = Selected(event, counts=counts, basis={"most": most})
     return evaluate(
         begun,
         method,

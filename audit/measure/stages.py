@@ -11,7 +11,7 @@ import numpy as np
 
 from audit.measure.choice import Choice, Counted
 from audit.measure.evaluation import detectable_loss
-from audit.methods.method import Method
+from audit.methods.method import Basis, Method
 
 __all__ = ["count_in_stages"]
 
@@ -43,7 +43,7 @@ def count_in_stages(
     going_on, limit = method.cumulative or share == 0, SETTLED * method.claim.budget
     stages = list(_stages(size, share))
     looks = _looks([counting for _, counting in stages], method.between_looks, going_on=going_on)
-    shared = {} if method.cumulative else {"looks": sum(map(len, looks))}
+    shared: Basis = {} if method.cumulative else {"looks": sum(map(len, looks))}
     expected: list[tuple[float, float] | None] = []
     counted, look, runs_made, spent, selection = [Counted()], 0, 0, 0, 0
     for stage, (choosing, counting) in enumerate(stages):
@@ -62,7 +62,7 @@ def count_in_stages(
             counted = [before + now for before, now in zip(counted, fresh, strict=True)]
             runs_made, spent = upto, spent + upto - runs_made
             bases = [
-                {**one.basis_for(method, of, look, guesses), **shared, **chosen.unseen()}
+                one.basis_for(method, of, look, guesses) | shared | chosen.unseen()
                 for one, of, guesses in zip(chosen.events, counted, expected, strict=True)
             ]
             known = [(of.counts, basis) for of, basis in zip(counted, bases, strict=True)]

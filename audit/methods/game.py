@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -153,7 +153,7 @@ class AnytimeGame(Game):
         return fewest(lambda right: rejects(budget, right, guessed - right, runs, **question), guessed, guessed // 2)
 
     @classmethod
-    def stopped_early(cls, basis: Basis) -> bool:
+    def stopped_early(cls, basis: Mapping[str, Any]) -> bool:
         """Return that the runs may have ended when the answer was clear."""
         return True
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
@@ -17,6 +17,7 @@ from audit.attacks.selection import Family
 from audit.bounds.anytime import look_confidence
 from audit.claims import Claim
 from audit.events import Event, Statistic
+from audit.results.plain import Basis
 
 __all__ = [
     "CLOSE",
@@ -37,7 +38,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often either was guessed or a bin was met
-Basis = dict[str, Any]  # what a bound reads besides the counts, as plain values
 Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
 POWER = 0.8  # with which a minimum detectable loss is called a violation
@@ -104,7 +104,7 @@ class Method(ABC):
         `look` is the number of the look, 0 where there is only one; `expected` are the guesses to come and the share of
         them that is right, as selection runs suggest.
         """
-        return {**event.rule.parameters(), "look": look}
+        return cast("Basis", event.rule.parameters() | {"look": look})
 
     def confidence_at(self, basis: Basis) -> float:
         """Return the confidence of an event at a look: all events and looks together have that of the method.
@@ -161,7 +161,7 @@ class Method(ABC):
             raise ValueError("the regions must be those that were named, got 1, and guesses of both databases")
 
     @classmethod
-    def stopped_early(cls, basis: Basis) -> bool:
+    def stopped_early(cls, basis: Mapping[str, Any]) -> bool:
         """Return whether the runs may have ended when the answer was clear."""
         return bool(basis.get("look"))
 

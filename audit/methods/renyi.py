@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
@@ -15,7 +16,7 @@ from audit.attacks.selection import Family, Guessing, proposals, select_events, 
 from audit.attacks.selection.weights import CLIPS, ORDERS, TINY, chosen_weights
 from audit.bounds.renyi import mean_lower, renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, Claim
-from audit.events import Event, Statistic
+from audit.events import Event, Side, Statistic
 from audit.methods.method import (
     CLOSE,
     LEAST_EXCESS,
@@ -82,11 +83,11 @@ class Renyi(RegionMethod):
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove, by this event or a better one."""
-        better = [
-            {**basis, "weights": [-ratio, ratio], "order": order, "toward": toward}
+        better: list[Basis] = [
+            basis | {"weights": [-ratio, ratio], "order": order, "toward": toward}
             for ratio in LARGEST_RATIOS
             for order in ORDERS
-            for toward in "xy"
+            for toward in get_args(Side)
         ]
         return max(super(Renyi, self).ceiling(counts, event) for event in (basis, *better))
 

@@ -85,24 +85,24 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 
 class Basis(TypedDict, total=False):
-    """What methods read besides the counts, where they do; one from elsewhere may read more."""
+    """What bounds read besides the counts of an event, as JSON holds it; each method says which of these it reads."""
 
-    share: int | float
-    hits: int
-    rated: int
-    regions: int
-    look: int
-    looks: int | None
-    choosing: int
-    inflation: int | float
-    unseen: int | float
-    expected: list[int | float] | None
-    shortfalls: list[int | float]
-    weights: list[int | float]
-    toward: Literal["x", "y"]
-    order: int | float
-    most: int
-    detects: bool
+    share: int | float  # of the error probability; all of it if absent
+    inflation: int | float  # how many times as much the counts vary as those of independent runs; else 1
+    unseen: int | float  # share of the counted runs unlike all that selection saw
+    regions: int  # databases that the rule may name
+    weights: list[int | float]  # of the bins of a likelihood ratio, in nats
+    order: int | float  # of the Renyi divergence that they bound
+    toward: Literal["x", "y"]  # the database whose law stands first in it
+    look: int  # number of the look of an audit that may stop early, from 1; 0 where there is only one
+    looks: int | None  # how many there can be, if they share the error equally
+    choosing: int  # runs that chose the event of the last stage
+    expected: list[int | float] | None  # guesses by the last look, and the share of them to be right
+    shortfalls: list[int | float]  # of the bounds of events that other runs might have chosen, in nats
+    hits: int  # selection runs that must show an outcome of one database alone, to be chosen instead
+    rated: int  # selection runs that chose the event
+    most: int  # canaries of one run that the rule could guess
+    detects: bool  # of several events, whether it gave the minimum detectable loss
 
 
 class _Other(TypedDict):
