@@ -5,61 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import deque
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Set, ValuesView
-from contextvars import ContextVar
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, Set, ValuesView
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.frames import classes_of, names_of, stacked, titles
-from audit.io.text import printable
-from audit.mechanism import WRAPPED, Mechanism, in_this_process
-from audit.values import (
-    EXACT,
-    MARK,
-    NOTHING,
-    NUMBERS,
-    RAISED_WORD,
-    SHAPE,
-    TYPE,
-    as_given,
-    check_exact,
-    is_exact,
-    is_frame,
-    is_value,
-    nan_values,
-    plain,
-    raised_by,
-    raised_word,
-    rows_of,
-    type_of,
-    types_in,
-    value_of,
-    written,
-)
+from audit.mechanism import WRAPPED
+from audit.values import EXACT, NOTHING, SHAPE, TYPE, check_exact, is_exact, is_value, nan_values, value_of
+from audit.written import NUMBERS, classes_of, is_frame, names_of, plain, rows_of, titles, type_of, types_in, written
 
-__all__ = [
-    "ATTEMPTS",
-    "RUNNING",
-    "Kind",
-    "as_given",
-    "as_numbers",
-    "batch_of",
-    "check_number",
-    "kind_of",
-    "listed",
-    "read_outputs",
-    "run",
-    "settle",
-    "written",
-]
-
-ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
-TRIES = 100  # calls in a row that raise, from which a batch is taken to raise what its runs do not
-PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
-FEW = 16  # runs of a call up to which numpy may take it for another type by chance
-RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", default=None)
+__all__ = ["Kind", "as_numbers", "as_texts", "check_number", "kind_of", "listed", "read_outputs", "resolve_types"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +29,6 @@ class Kind:
     columns: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # as reports name them, if they have names
     # Word of the exception that needs no class, as the first runs raised no other; None: all need none.
     raises: str | None = dataclasses.field(default=None, compare=False)
-    # Types and exceptions, until they are settled.
-    noted: set[tuple[str, str]] | None = dataclasses.field(default=None, compare=False)
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
@@ -108,7 +62,7 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     return Kind(shape, form=form, columns=titles(next(filter(None, names), [])))
 
 
-def settle(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
+def resolve_types(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
     """Return a kind with the types of batches, and the exception, that were noted in a few calls on either database.
 
     Raises ValueError if no type was noted on both: what is said of a whole call cannot be told of its runs.
@@ -120,7 +74,7 @@ def settle(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
         raise ValueError(f"outputs must have the same type on both databases, got {got}")
     classes = [name for what, name in set.union(*sides) if what == "raised"]
     raises = classes[0] if len(classes) == 1 else ""
-    return dataclasses.replace(kind, types=tuple(sorted(set.union(*types))), raises=raises, noted=None)
+    return dataclasses.replace(kind, types=tuple(sorted(set.union(*types))), raises=raises)
 
 
 def _spelling(batch: Any) -> str:
@@ -143,47 +97,18 @@ def _spelling(batch: Any) -> str:
         return ""
 
 
-def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
-    """Return a batch of outputs as the mechanism gives it, one that can be read twice.
-
-    A mechanism that ends the program fails as one that raises an exception does: nobody else's program ends.
-    """
-    RUNNING.set(data)
-    try:
-        with in_this_process():
-            batch = mechanism(data, size, rng)
-        return listed(batch)
-    except SystemExit as left:
-        failure = RuntimeError(f"a mechanism must not end the program, got SystemExit: {left}")
-        raise failure.with_traceback(left.__traceback__) from left
-
-
 def listed(batch: Any) -> Any:
     """Return a batch that can be read twice, and copied."""
     return list(batch) if isinstance(batch, Iterator | KeysView | ValuesView | ItemsView | deque) else batch
 
 
-def run(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind) -> NDArray[Any]:
-    """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,).
-
-    They are a copy, as the mechanism may write into its own array again; of a mechanism that says it never does so, by
-    ``threads``, they may be its own array, which is not to be written into. A run that raises an exception has an
-    output too, since whoever sees the release sees that it failed: the word for its class, or that word's value in
-    every entry.
-    """
-    attempt = _attempt(mechanism, data, size, rng, kind)
-    if isinstance(attempt, Exception):
-        return np.concatenate(_with_exceptions(mechanism, data, size, rng, kind, attempt))
-    return attempt
-
-
 def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
     """Return a batch, as a mechanism returns it or somebody gives it, as outputs of a kind; `own`: see `as_numbers`."""
     if kind.shape is None:
-        return _texts([written(one) for one in _rows(batch)])
+        return as_texts([written(one) for one in _rows(batch)])
     numbers = as_numbers(batch, own=own)
     listed = isinstance(batch, list | tuple)
-    alike = 1 if listed and numbers is not None and is_frame(batch[0]) else None  # tables of one form: see `stacked`
+    alike = 1 if listed and numbers is not None and is_frame(batch[0]) else None  # tables of one form: see `_stacked`
     if numbers is None or numbers.shape[1:] != kind.shape:
         numbers = np.array([_row(one, kind.shape) for one in _rows(batch)], np.float64)
     if kind.form and listed and (others := _others(batch[:alike], kind.form)).any():
@@ -212,29 +137,6 @@ def _floats(value: Any) -> Any:
     if type(value) is list:
         return [_floats(one) for one in value]
     return float(value) if type(value) is int and is_exact(value) else value
-
-
-def _attempt(
-    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind
-) -> NDArray[Any] | Exception:
-    """Return a batch of outputs, or the exception that one of them raised."""
-    try:
-        batch = batch_of(mechanism, data, size, rng)
-    except MemoryError:  # says nothing of the data
-        raise
-    except Exception as failure:
-        return failure
-    stated = "list" if isinstance(batch, list | tuple) else type_of(batch)
-    if kind.noted is not None:
-        kind.noted.add(("type", stated))
-    elif size > FEW and stated not in (*kind.types, "object") and kind.types and isinstance(batch, np.ndarray):
-        raise ValueError(
-            f"outputs must have the same type in every call, got {stated} after {', '.join(kind.types)}: "
-            "return a list, in which each run has its own"
-        )
-    outputs = read_outputs(batch, kind, own=bool(getattr(mechanism, "threads", False)))
-    check_number(len(outputs), size)
-    return outputs
 
 
 def check_number(outputs: int, size: int) -> None:
@@ -296,7 +198,7 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     original = batch
     try:
         if isinstance(batch, list | tuple) and len(batch) and is_frame(batch[0]):
-            batch = stacked(batch)
+            batch = _stacked(batch)
         if isinstance(batch, list | tuple) and _hides(batch):
             return None
         array = batch if mask is None else batch.filled(0)
@@ -327,6 +229,14 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     return numbers if mask is None else np.where(mask, NOTHING, numbers)
 
 
+def _stacked(frames: Sequence[Any]) -> Any:
+    """Return the numbers of tables, shape (runs, rows, columns), or the tables if their names or types differ."""
+    kinds = {classes_of(one) if is_frame(one) else () for one in frames}
+    numbers = np.stack([one.to_numpy() for one in frames]) if len(kinds) == 1 else None
+    mixed = len(set(frames[0].dtypes)) > 1  # then whole numbers became floats
+    return frames if numbers is None or (mixed and bool((np.abs(numbers) >= EXACT).any())) else numbers
+
+
 def _hides(value: Any) -> bool:
     """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index, names."""
     if isinstance(value, list | tuple):
@@ -335,65 +245,8 @@ def _hides(value: Any) -> bool:
     return named or isinstance(value, np.ma.MaskedArray)
 
 
-def _texts(texts: list[str]) -> NDArray[Any]:
+def as_texts(texts: list[str]) -> NDArray[Any]:
+    """Return texts as an array of objects, shape (runs,)."""
     array = np.empty(len(texts), object)
     array[:] = texts
     return array
-
-
-def _with_exceptions(
-    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind, failure: Exception
-) -> list[NDArray[Any]]:
-    """Return runs in parts, given that one of them at least raises an exception.
-
-    Batches that raise none keep their outputs. Were those that did run again and free to raise none, exceptions would
-    be rarer than they are, by another factor on either database.
-    """
-    if kind.noted is not None and size > 1:
-        _check_batches(mechanism, data, size // 2, rng.spawn(1)[0], kind, failure)
-    if size == 1:
-        word = raised_word(failure)
-        if kind.noted is not None:
-            kind.noted.add(("raised", word))
-        word = RAISED_WORD if kind.raises in (None, word) else word
-        return [_texts([word]) if kind.shape is None else np.full((1, *kind.shape), raised_by(word))]
-    sizes = size // 2, size - size // 2
-    for _ in range(PASSES):
-        parts = [_attempt(mechanism, data, half, rng, kind) for half in sizes]
-        if any(isinstance(part, Exception) for part in parts):
-            break
-    else:
-        if all(isinstance(_attempt(mechanism, data, size, rng, kind), Exception) for _ in range(ATTEMPTS)):
-            raise failure  # it is the batch that cannot be run
-        parts[int(rng.random() * size >= sizes[0])] = failure  # so rare that both halves hardly ever raise one
-    outputs: list[NDArray[Any]] = []
-    for half, part in zip(sizes, parts, strict=True):
-        outputs += _with_exceptions(mechanism, data, half, rng, kind, part) if isinstance(part, Exception) else [part]
-    return outputs
-
-
-def _check_batches(
-    mechanism: Mechanism, data: Any, half: int, rng: np.random.Generator, kind: Kind, failure: Exception
-) -> None:
-    """Refuse a mechanism that raises for a batch what its halves by themselves do not: nothing tells how often runs do.
-
-    Where halves raise it with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused with
-    probability below 1e-8.
-    """
-    word, alone = raised_word(failure), dataclasses.replace(kind, noted=None)
-
-    def raises(size: int) -> bool:
-        attempt = _attempt(mechanism, data, size, rng, alone)
-        return isinstance(attempt, Exception) and raised_word(attempt) == word
-
-    def seldom(calls: int) -> bool:
-        return 2 * sum(raises(half) for _ in range(calls)) <= calls
-
-    assert kind.noted is not None
-    if ("batches", "") in kind.noted or not seldom(ATTEMPTS):
-        return
-    if all(raises(2 * half) for _ in range(TRIES)) and seldom(TRIES):
-        name = f"{word.removeprefix(MARK)[:-1]} ({printable(str(failure))})"
-        runs = "single runs" if half == 1 else f"calls for {half}"
-        raise ValueError(f"a call for {2 * half} runs always raises {name}, which {runs} do not; {WRAPPED}")
-    kind.noted.add(("batches", ""))

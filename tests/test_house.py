@@ -40,9 +40,9 @@ IMPORTABLE = [
 FLOORS = {
     "audit": [
         {"arguments", "installed", "io", "values"},
-        {"exact"},
+        {"exact", "written"},
         {"claims"},
-        {"events", "frames", "mechanism", "neighbors"},
+        {"events", "mechanism", "neighbors"},
         {"adapters", "outputs", "bounds"},
         {"results"},
         {"sampling"},

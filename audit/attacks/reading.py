@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from audit.events import score_in_words
 from audit.sampling.streams import Phase, halves
-from audit.values import ABSENT, ANOTHER, FORM, MARK, NAMES, NUMBER, RAISED, TYPE, WORD, raised_by, value_of
+from audit.values import ABSENT, ANOTHER, MARK, NAMES, NUMBER, RAISED, TYPE, WORD, raised_by, value_of
+from audit.written import FORM
 
 if TYPE_CHECKING:  # as in `audit.attacks.protocol`
     from audit.sampling.runs import Runs

@@ -15,9 +15,10 @@ from audit.estimates.direct import direct_loss
 from audit.estimates.residuals import residual_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
-from audit.outputs import Kind, as_numbers, batch_of
+from audit.outputs import Kind, as_numbers
 from audit.results import LossEstimate
 from audit.sampling.blocks import block_runs, workers_on
+from audit.sampling.calls import batch_of
 from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, entropy_of, halves, seed_sequence, stream
 

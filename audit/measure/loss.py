@@ -16,7 +16,6 @@ from audit.attacks import Attack
 from audit.attacks.reading import with_columns
 from audit.claims import Claim, Relation
 from audit.events import Event
-from audit.frames import titles
 from audit.measure.again import as_before, check_again
 from audit.measure.choice import Choice, Selected, choose_event, compare_calls, count, count_all
 from audit.measure.evaluation import check_question, evaluate, support_witness
@@ -36,6 +35,7 @@ from audit.sampling.probes import check_steady, probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from audit.sampling.streams import Phase, Seed, entropy_of, seed_sequence, stream
+from audit.written import titles
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 

@@ -19,11 +19,12 @@ from audit.mechanism import Mechanism, check_mechanism, mechanism_name
 from audit.methods.one_run import OneRun
 from audit.neighbors import Unit
 from audit.neighbors.counts import check_counts
-from audit.outputs import as_given, check_number, kind_of, listed, read_outputs
+from audit.outputs import check_number, kind_of, listed, read_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
 from audit.sampling.mechanism_warnings import collected, in_words
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
+from audit.written import as_given
 
 __all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run"]
 

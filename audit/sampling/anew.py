@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.io.workers import packed
-from audit.outputs import Kind, run
+from audit.outputs import Kind
+from audit.sampling.calls import run
 from audit.sampling.streams import Phase, stream
 
 __all__ = ["answer", "runs_anew"]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from audit.arguments import whole_number
 from audit.io.workers import Workers
 from audit.mechanism import Mechanism
-from audit.outputs import Kind, run
+from audit.outputs import Kind
+from audit.sampling.calls import run
 from audit.sampling.checkpoint import BlockStore
 from audit.sampling.copies import CHANCE, chance_of_repeat
 from audit.sampling.streams import stream

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from audit.outputs import RUNNING
+from audit.sampling.calls import RUNNING
 
 __all__ = ["collected", "in_words"]
 

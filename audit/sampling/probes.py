@@ -13,8 +13,9 @@ import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 
 from audit.mechanism import Mechanism, copied
-from audit.outputs import ATTEMPTS, Kind, batch_of, check_number, kind_of, read_outputs, run, settle
+from audit.outputs import Kind, check_number, kind_of, read_outputs, resolve_types
 from audit.sampling.blocks import block_runs
+from audit.sampling.calls import ATTEMPTS, Noted, batch_of, run
 from audit.sampling.copies import CHANCE, chance_of_repeat
 from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
@@ -50,11 +51,11 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
     if kind.shape is None:
         kind = _of_texts(kind, first)
 
-    noted: list[set[tuple[str, str]]] = [set(), set()]  # on either database
+    noted: list[Noted] = [set(), set()]  # on either database
 
     def short_calls() -> list[list[_Call]]:
         return [
-            _calls(mechanism, data, replace(kind, noted=noted[side]), size, stream(seed, 1, side))
+            _calls(mechanism, data, kind, size, stream(seed, 1, side), noted=noted[side])
             for side, data in enumerate(databases)
         ]
 
@@ -66,7 +67,7 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
         _check_uses_rng(side)
     again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
     same = again.marks == calls[0][0].marks
-    return Probed(settle(kind, noted), read_outputs(first[0], kind), same, calls)
+    return Probed(resolve_types(kind, noted), read_outputs(first[0], kind), same, calls)
 
 
 def check_steady(
@@ -141,7 +142,14 @@ class _Call:
 
 
 def _calls(
-    mechanism: Mechanism, data: Any, kind: Kind, size: int, seed: np.random.SeedSequence, *, most: int = CALLS
+    mechanism: Mechanism,
+    data: Any,
+    kind: Kind,
+    size: int,
+    seed: np.random.SeedSequence,
+    *,
+    most: int = CALLS,
+    noted: Noted | None = None,
 ) -> list[_Call]:
     """Run a few short calls, each with a stream of its own; outputs may be too large to keep."""
     each = max(2, min(MOST_EACH, int(size * SHARE / (2 * CALLS)), block_runs(data, kind, mechanism)))
@@ -149,7 +157,7 @@ def _calls(
     for number in range(most):
         rng = np.random.default_rng(stream(seed, number))
         before = rng.bit_generator.state
-        outputs = run(mechanism, data, each, rng, kind)
+        outputs = run(mechanism, data, each, rng, kind, noted)
         if outputs.dtype.kind == "O":
             marks = [zlib.crc32(text.encode()) for text in outputs]
             entries, mixed = np.array(marks, np.float64)[:, None], False

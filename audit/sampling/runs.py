@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from audit.events import Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.outputs import Kind, as_given
+from audit.outputs import Kind
 from audit.sampling.blocks import CALLS, Reduce, call_runs, counting_calls, draw
 from audit.sampling.checkpoint import BlockStore
 from audit.sampling.streams import Phase, halves, stream
+from audit.written import as_given
 
 __all__ = ["MORE", "GivenRuns", "MechanismRuns", "Runs", "scores"]
 

@@ -23,9 +23,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
 from audit.events import score_in_words
-from audit.outputs import ATTEMPTS, PASSES, Kind, as_given, as_numbers, batch_of, kind_of, read_outputs, run, settle
+from audit.outputs import Kind, as_numbers, kind_of, read_outputs, resolve_types
+from audit.sampling.calls import ATTEMPTS, PASSES, batch_of, run
 from audit.values import (
-    FORM,
     LARGEST,
     NAN,
     NOTHING,
@@ -39,10 +39,9 @@ from audit.values import (
     raised,
     raised_by,
     raised_word,
-    types_in,
     value_of,
-    written,
 )
+from audit.written import FORM, as_given, types_in, written
 from tests.helpers import BrokenError, raising, refused_like
 
 TEXT = Kind(None)
@@ -477,12 +476,12 @@ def test_exceptions_have_the_word_and_the_value_of_their_class():
 
 def test_types_are_settled_by_what_both_databases_have():
     noted = [{("type", "float64"), ("raised", "(raised KeyError)")}, {("type", "int64"), ("type", "float64")}]
-    kind = settle(Kind(()), noted)
+    kind = resolve_types(Kind(()), noted)
     assert (kind.types, kind.raises) == (("float64", "int64"), "(raised KeyError)")
-    assert settle(Kind(()), [noted[0], noted[1] | {("raised", "(raised E)")}]).raises == ""  # each by its class
+    assert resolve_types(Kind(()), [noted[0], noted[1] | {("raised", "(raised E)")}]).raises == ""  # each by its class
     with refused_like(ValueError, "^outputs must have the same type on both databases, got int8 and float64, int64$"):
-        settle(Kind(()), [{("type", "int8")}, noted[1]])
-    assert settle(Kind(()), [set(), {("type", "int8")}]).types == ("int8",)  # one of them only raises
+        resolve_types(Kind(()), [{("type", "int8")}, noted[1]])
+    assert resolve_types(Kind(()), [set(), {("type", "int8")}]).types == ("int8",)  # one of them only raises
 
 
 # Runs

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from audit.attacks.protocol import Exploration
 from audit.events import DECIMALS, Side, score_in_words
 from audit.neighbors.tables import rows_apart
-from audit.values import EXACT, FORM, MARK, NAN, plain, value_of
+from audit.values import EXACT, MARK, NAN, value_of
+from audit.written import FORM, plain
 
 __all__ = ["NO_ROW", "Codes", "Layout", "known_rows", "layout_of"]
 

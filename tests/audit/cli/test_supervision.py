@@ -117,7 +117,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 COMES_BACK = """
-from audit.outputs import batch_of
+from audit.sampling.calls import batch_of
 def mechanism(data, size, rng):
     if len(os.listdir()) < 4:
         open(f"{{os.getpid()}} {{len(os.listdir())}}", "w").close()

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from audit.mechanism import per_run
-from audit.outputs import ATTEMPTS, Kind
+from audit.outputs import Kind
 from audit.sampling import blocks, probes
+from audit.sampling.calls import ATTEMPTS
 from audit.sampling.probes import MOST_PROBES, probe
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
 from tests.helpers import BrokenError, in_full, noisy, raising, refused_like, whole

@@ -9,8 +9,8 @@ import pytest
 
 from audit.attacks.rows.tables import Layout
 from audit.neighbors.tables import rows_apart
-from audit.outputs import written
 from audit.values import MARK, NAN
+from audit.written import written
 
 ROWS = [("a", 1.0), ("b", 2.0), ("b", 2.0)]
 NAMED = [{"word": word, "number": number} for word, number in ROWS]
