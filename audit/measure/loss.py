@@ -172,7 +172,7 @@ def measure_loss(
 
     with collected(*databases) as later, progress_bar(mechanism_name(mechanism), size, visible=progress) as advance:
         explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
-        runs = MechanismRuns(mechanism, pair, probed.kind, root, n_jobs, advance, blocks, probed.seedable, explored)
+        runs = MechanismRuns(pair, root, probed.kind, mechanism, n_jobs, advance, blocks, probed.seedable, explored)
 
         def choose(stage: int, choosing: int, counting: int) -> Choice:
             if event is not None:
@@ -293,10 +293,10 @@ def measure_loss_from_outputs(
         np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))
         for side, outputs in enumerate(batches)
     ]
-    named = titles(columns) or kind.columns
-    runs = GivenRuns((x, y), orders, pair, root, columns=named)
+    kind = replace(kind, columns=titles(columns) or kind.columns)
+    runs = GivenRuns(pair, root, kind, (x, y), orders)
     if event is not None:
-        chosen, choosing = Choice((Selected(_named(event, named)),), runs.as_given()), 0
+        chosen, choosing = Choice((Selected(_named(event, kind.columns)),), runs.as_given()), 0
         runs = chosen.runs
     else:
         fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
@@ -309,7 +309,7 @@ def measure_loss_from_outputs(
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
     chosen = count_all(chosen, method, sizes, len(x) + len(y), choosing)
-    check_file(batches, lambda name: with_columns(name, named))
+    check_file(batches, lambda name: with_columns(name, kind.columns))
     for one in chosen.events:
         check_order("the guess", [one.event.guess(side) for side in chosen.runs.outputs])
     parameters = {"runs_x": len(x), "runs_y": len(y), "selection": selection}

@@ -29,20 +29,14 @@ Read = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class MechanismRuns:
-    """Runs of a mechanism, every phase with streams of its own."""
+class _ReadRuns:
+    """What is read of outputs: these themselves, or columns of those that are written as text."""
 
-    mechanism: Mechanism
     pair: NeighborPair
-    kind: Kind
     root: np.random.SeedSequence
-    n_jobs: int
-    advance: Callable[[int], None]
-    store: BlockStore | None = None
-    repeats: bool = True  # whether the same streams give the same outputs again
-    explored: int = 1  # runs of one call that may be, where they neither choose nor count
-    read: Read | None = None
-    read_shape: tuple[int, ...] = ()
+    kind: Kind
+    read: Read | None = field(default=None, kw_only=True)
+    read_shape: tuple[int, ...] = field(default=(), kw_only=True)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -53,6 +47,31 @@ class MechanismRuns:
     def shape(self) -> tuple[int, ...]:
         """Of one output, or of what is read of it."""
         return self.read_shape if self.read or self.kind.shape is None else self.kind.shape
+
+    @property
+    def written(self) -> bool:
+        """Whether outputs are texts, which are to be read first."""
+        return self.kind.shape is None and self.read is None
+
+    def read_by(self, read: Read, *shape: int) -> Self:
+        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
+        return replace(self, read=read, read_shape=shape)
+
+    def as_given(self) -> Self:
+        """Return the same runs with outputs as a statistic of one's own gets them."""
+        return self.read_by(as_given) if self.written else self
+
+
+@dataclass(frozen=True)
+class MechanismRuns(_ReadRuns):
+    """Runs of a mechanism, every phase with streams of its own."""
+
+    mechanism: Mechanism
+    n_jobs: int
+    advance: Callable[[int], None]
+    store: BlockStore | None = None
+    repeats: bool = True  # whether the same streams give the same outputs again
+    explored: int = 1  # runs of one call that may be, where they neither choose nor count
 
     def reduced(
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
@@ -100,46 +119,18 @@ class MechanismRuns:
         """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
         return halves(runs - spent)
 
-    @property
-    def written(self) -> bool:
-        """Whether outputs are texts, which are to be read first."""
-        return self.kind.shape is None and self.read is None
-
-    def read_by(self, read: Read, *shape: int) -> Self:
-        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
-        return replace(self, read=read, read_shape=shape)
-
-    def as_given(self) -> Self:
-        """Return the same runs with outputs as a statistic of one's own gets them."""
-        return self.read_by(as_given) if self.written else self
-
     def in_writing(self) -> Self:
         """Return other runs, whose outputs are all written down."""
         return replace(self, kind=replace(self.kind, shape=None), root=stream(self.root, Phase.WRITTEN))
 
 
 @dataclass(frozen=True)
-class GivenRuns:
+class GivenRuns(_ReadRuns):
     """Outputs that exist already, which are used in random orders."""
 
     outputs: tuple[NDArray[Any], NDArray[Any]]
     orders: Sequence[NDArray[np.intp]]
-    pair: NeighborPair
-    root: np.random.SeedSequence
     used: list[int] = field(default_factory=lambda: [0, 0])
-    read: Read | None = None
-    read_shape: tuple[int, ...] = ()
-    columns: tuple[str, ...] = ()
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of one output, or of what is read of it."""
-        return self.read_shape if self.read else self.outputs[0].shape[1:]
-
-    @property
-    def written(self) -> bool:
-        """Whether outputs are texts, which are to be read first."""
-        return self.outputs[0].dtype.kind == "O" and self.read is None
 
     @property
     def left(self) -> list[int]:
@@ -171,14 +162,6 @@ class GivenRuns:
     def rest(self, runs: int, spent: int) -> Sequence[int]:
         """Share what is left of so many runs: as many are spent on `x` then as on `y`, or both would count fewer."""
         return [half - used for half, used in zip(halves(runs), self.used, strict=True)]
-
-    def read_by(self, read: Read, *shape: int) -> Self:
-        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
-        return replace(self, read=read, read_shape=shape)
-
-    def as_given(self) -> Self:
-        """Return the same runs with outputs as a statistic of one's own gets them."""
-        return self.read_by(as_given) if self.written else self
 
 
 Runs = MechanismRuns | GivenRuns  # outputs on both databases, each of them used once

@@ -36,7 +36,7 @@ def texts(*outputs):
 def learned(*outputs, inside=True):
     """What there is to read of some outputs, all of which selection sees."""
     given = np.tile(texts(*outputs), 2)
-    runs = GivenRuns((given, given), [np.arange(len(given))] * 2, THREE, ROOT)
+    runs = GivenRuns(THREE, ROOT, Kind(None), (given, given), [np.arange(len(given))] * 2)
     return learn(runs, 20 * len(given), inside=inside)[0]
 
 

@@ -45,9 +45,10 @@ def ballots(rng, side):
 def explored(law):
     """All that attacks find in outputs on two databases."""
     given = [law(np.random.default_rng(side), side) for side in (0, 1)]
-    x, y = (read_outputs(batch, kind_of(given)) for batch in given)
+    kind = kind_of(given)
+    x, y = (read_outputs(batch, kind) for batch in given)
     orders = [np.arange(len(side)) for side in (x, y)]
-    return candidate_statistics(GivenRuns((x, y), orders, THREE, ROOT), Attack(), 2 * RUNS)
+    return candidate_statistics(GivenRuns(THREE, ROOT, kind, (x, y), orders), Attack(), 2 * RUNS)
 
 
 def given_to(statistic, exploration):

@@ -120,10 +120,10 @@ def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED,
 
 
 def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, told=None):
-    return MechanismRuns(mechanism, pair, Kind(shape), root, 1, (told if told is not None else []).append)
+    return MechanismRuns(pair, root, Kind(shape), mechanism, 1, (told if told is not None else []).append)
 
 
 def given_runs(x, y, pair=THREE):
     kind = kind_of((x, y))
     outputs = read_outputs(x, kind), read_outputs(y, kind)
-    return GivenRuns(outputs, [np.arange(len(side)) for side in outputs], pair, ROOT)
+    return GivenRuns(pair, ROOT, kind, outputs, [np.arange(len(side)) for side in outputs])
