@@ -95,15 +95,8 @@ def _histogram(pooled: Floats, *, percentile: float = 95.0, multiplier: float = 
     )
 
 
-def _kde(
-    pooled: Floats,
-    *,
-    bandwidth: float | str = 0.15,
-    bandwidth_unit: str | None = None,
-    percentile: float = 95.0,
-    multiplier: float = 2.0,
-) -> Curve:
-    """Compare a Gaussian kernel density at points one person apart."""
+def _kernel(pooled: Floats, bandwidth: float | str, bandwidth_unit: str | None) -> tuple[float, dict[str, Any]]:
+    """Return the standard deviation of the kernel in people, and the settings that gave it."""
     if bandwidth_unit not in (None, "sd", "people"):
         raise ValueError(f'bandwidth_unit must be "sd" or "people", got {bandwidth_unit!r}')
     spread, deviation = _spread(pooled), float(pooled.std(ddof=1))
@@ -129,6 +122,19 @@ def _kde(
             f"bandwidth must give a kernel of {_SMALLEST_KERNEL} people at least, and at most as wide as the range of "
             f"errors, {widest:.4g}, got {kernel:.4g}"
         )
+    return kernel, settings
+
+
+def _kde(
+    pooled: Floats,
+    *,
+    bandwidth: float | str = 0.15,
+    bandwidth_unit: str | None = None,
+    percentile: float = 95.0,
+    multiplier: float = 2.0,
+) -> Curve:
+    """Compare a Gaussian kernel density at points one person apart."""
+    kernel, settings = _kernel(pooled, bandwidth, bandwidth_unit)
     window = _window(pooled, percentile, multiplier)
     x = np.arange(math.floor(2 * window), dtype=float) + (0.5 - window)
     # A density far from every residual underflows: each is taken relative to what the nearest residual gives it.

@@ -11,6 +11,7 @@ import numpy as np
 
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
+from audit.attacks.protocol import Exploration
 from audit.attacks.selection import distinct, never
 from audit.events import Event, Guesses, Rule, Statistic, WeightRule
 from audit.mechanism import mechanism_name
@@ -149,19 +150,7 @@ def choose_event(
         return choose_event(runs.in_writing(), method, attack, choosing, counting, lending=lending)
     x, y = (side[:, :-1] for side in scored)
     counting -= exploration.borrowed
-
-    def chosen(among: Sequence[int]) -> list[Event]:
-        several = tuple(statistics[column] for column in among)
-        return method.choose(several, x[:, among], y[:, among], families=attack.families, counting=counting)
-
-    events = chosen(range(len(statistics))) or [never(statistics[0])]
-    if advice := exploration.advice(events[0].statistic):  # such events may hide a fault that shows without them, too
-        ordinary = [column for column, one in enumerate(statistics) if exploration.advice(one) != advice]
-        events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])
-    for known in exploration.known:
-        if events[0].statistic is not known.statistic:
-            events = [*(one for one in events if one.statistic is not known.statistic), known]
-    selected = []
+    events = _chosen_events(exploration, method, attack, x, y, counting)
     looked_at = {0, *(statistics.index(event.statistic) for event in events)}
     for place in () if isinstance(runs, GivenRuns) else sorted(looked_at):
         check_calls(
@@ -169,6 +158,7 @@ def choose_event(
             [x[:, place], y[:, place]],
             exploration.runs.groups(sizes, Phase.SELECT)[0],
         )
+    selected = []
     for number, event in enumerate(events):
         column = statistics.index(event.statistic)
         selected.append(
@@ -192,6 +182,26 @@ def choose_event(
         impossible=impossible(statistics, x, y),
         borrowed=exploration.borrowed,
     )
+
+
+def _chosen_events(
+    exploration: Exploration, method: Method, attack: Attack, x: Floats, y: Floats, counting: int
+) -> list[Event]:
+    """Return the events that selection scores choose; those of a kind with advice may hide a fault: another, too."""
+    statistics = exploration.statistics
+
+    def chosen(among: Sequence[int]) -> list[Event]:
+        several = tuple(statistics[column] for column in among)
+        return method.choose(several, x[:, among], y[:, among], families=attack.families, counting=counting)
+
+    events = chosen(range(len(statistics))) or [never(statistics[0])]
+    if advice := exploration.advice(events[0].statistic):
+        ordinary = [column for column, one in enumerate(statistics) if exploration.advice(one) != advice]
+        events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])
+    for known in exploration.known:
+        if events[0].statistic is not known.statistic:
+            events = [*(one for one in events if one.statistic is not known.statistic), known]
+    return events
 
 
 def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
