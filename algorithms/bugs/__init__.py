@@ -33,21 +33,19 @@ A bug without a source in this list comes from an issue or MITRE's list of weakn
 
 from __future__ import annotations
 
-from algorithms.bugs import known, pipelines
 from algorithms.bugs.bug import KnownBug
-from algorithms.bugs.pipelines import PipelineBug
+from algorithms.bugs.known import KNOWN
 
-__all__ = ["KnownBug", "known_bugs", "pipeline_bugs"]
+__all__ = ["KnownBug", "known_bugs"]
 
 
 def known_bugs() -> dict[str, KnownBug]:
-    """Return the known bugs that show on counts or values of people, by name.
+    """Return the known bugs by name, each with a pair of databases that shows it, its loss there, and how it is found.
 
     Returns
     -------
     dict
-        Each has a pair of databases that shows it, its loss there, and how an audit finds it. The first are bugs of the
-        noise and the budget, the last are bugs of other outputs.
+        First bugs of the noise and the budget, then of other outputs, last of pipelines that read records.
 
     Examples
     --------
@@ -57,21 +55,4 @@ def known_bugs() -> dict[str, KnownBug]:
     >>> round(bug.mechanism.exact_loss(bug).maximum, 12)
     2.5
     """
-    return dict(known.KNOWN)
-
-
-def pipeline_bugs() -> dict[str, PipelineBug]:
-    """Return the known bugs of whole pipelines by name, each with a record whose addition shows it.
-
-    Returns
-    -------
-    dict
-        The bugs; all promise an epsilon of 1.
-
-    Examples
-    --------
-    >>> bug = pipeline_bugs()["spent-twice"]
-    >>> bug.pipeline.true_loss, bug.pipeline.twin.true_loss
-    (2.0, 1.0)
-    """
-    return dict(pipelines.KNOWN)
+    return dict(KNOWN)

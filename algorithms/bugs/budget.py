@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.bugs.bug import CountsBug, Integers
-from algorithms.flaxman import GDPC, RDPC
+from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
 from algorithms.noise.counts import leaf_counts
@@ -72,11 +72,6 @@ class MovedPersonGDPC(CountsBug):
         """What the algorithm promises."""
         return PureDP(self.epsilon, "replace_one")
 
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats when one person moves."""
-        return 2 * self.epsilon
-
 
 class PublishedTwice(CountsBug):
     """A table published as preliminary figures and again as final ones, each time with the whole budget.
@@ -85,22 +80,18 @@ class PublishedTwice(CountsBug):
     **True loss.** ``2 * epsilon``, by composition.
     """
 
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats when one person is added or removed."""
-        return 2 * self.epsilon
-
-    def measured(self, counts: ArrayLike) -> Integers:
+    def measured(self, data: ArrayLike) -> Integers:
         """Return the counts to which noise is added, both tables side by side."""
-        return np.tile(leaf_counts(counts), 2)
+        return np.tile(leaf_counts(data), 2)
 
-    def exact(self, counts: ArrayLike) -> Integers:
+    def exact(self, data: ArrayLike) -> Integers:
         """Return what a release would be without noise, shape (2, cells)."""
-        return self.measured(counts).reshape(2, -1)
+        return self.measured(data).reshape(2, -1)
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release `counts`, shape (cells,), `size` times over: shape (size, 2, cells)."""
-        return np.stack([GDPC(self.epsilon)(counts, size, rng) for _ in range(2)], axis=1)
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
+        """Release the counts `size` times over, one table after the other: shape (size, 2, cells)."""
+        once = CountsBug(self.epsilon)
+        return np.stack([once(data, size, rng) for _ in range(2)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -126,14 +117,9 @@ class SquareRootShares(CountsBug):
         """Budget in nats that each level really spends."""
         return self.epsilon / math.sqrt(self.tree.depth + 1)
 
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of all areas together when one person is added or removed."""
-        return self.epsilon * math.sqrt(self.tree.depth + 1)
-
-    def measured(self, counts: ArrayLike) -> Integers:
+    def measured(self, data: ArrayLike) -> Integers:
         """Return the counts of all areas, from those of the leaves."""
-        return self.tree.totals(self.tree.check_counts(counts)).astype(np.int64, copy=False)
+        return self.tree.totals(self.tree.check_counts(data)).astype(np.int64, copy=False)
 
 
 class ForgottenLevelRDPC(RDPC):
@@ -141,8 +127,8 @@ class ForgottenLevelRDPC(RDPC):
 
     **Bug.** Every level spends ``epsilon / J``. The paper speaks of counts "for all J' < J" beside a 1/(J+1) portion:
     reading J levels there is this bug.
-    **True loss.** All J + 1 levels together lose ``(J + 1) / J`` times `epsilon`. One leaf alone shows only ``epsilon /
-    J`` and looks innocent: the event must be joint.
+    **True loss.** ``(J + 1) / J`` times `epsilon`, all levels together. One leaf alone shows only ``epsilon / J``: the
+    event must be joint.
     """
 
     def __post_init__(self) -> None:
@@ -154,8 +140,3 @@ class ForgottenLevelRDPC(RDPC):
     def shares(self) -> int:
         """Parts into which the budget is split: one too few."""
         return self.tree.depth
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of all areas together when one person is added or removed."""
-        return self.epsilon * (self.tree.depth + 1) / self.tree.depth

@@ -12,39 +12,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.flaxman import GDPC
-from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import ATOMS, Databases, Pair, PureBudget, leaf_counts
+from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+from algorithms.noise.counts import ATOMS, Pair, PureBudget, changes, leaf_counts
+from algorithms.noise.geometric import geometric_loss
 from audit.arguments import whole_number
 from audit.claims import Relation
 from audit.exact import LossDistribution, loss_from_logs
 
-__all__ = ["Bug", "CountsBug", "KnownBug", "TableBug", "TotalBug", "Unbounded"]
+__all__ = ["Bug", "CountsBug", "KnownBug", "TableBug"]
 
-Found = Literal["counts", "witness", "refused"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+OutputLaw = tuple[NDArray[Any], Floats]  # outputs and their log-probabilities, shape (m,) each
 REACH = 50  # in units of 1 / epsilon: noise beyond it has probability below 2e-22
 NO_LOSS = LossDistribution(np.zeros(1), np.zeros(1))
 
 
-def whole(default: int, *, least: int) -> int:
+def int_field(default: int, *, least: int) -> int:
     """Declare a parameter of a bug that is a whole number, at least so large."""
     parameter: int = field(default=default, metadata={"least": least})
     return parameter
 
 
-class Unbounded:
-    """What keeps no promise at all."""
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors: infinite, unless a bug says otherwise."""
-        return math.inf
-
-
 @dataclass(frozen=True)
-class Bug(Unbounded, PureBudget):
+class Bug(PureBudget):
     """What the known bugs share: `epsilon`, the budget in nats as promised, the noise that it should buy, a promise."""
 
     epsilon: float
@@ -62,37 +53,38 @@ class Bug(Unbounded, PureBudget):
 
 
 class CountsBug(Bug):
-    """A known bug that is `GDPC` with another budget, or on other counts, than its promise needs."""
+    """A known bug that adds geometric noise for another budget, or to other counts, than its promise needs."""
+
+    @property
+    def sensitivity(self) -> int:
+        """What one person is taken to change."""
+        return 1
 
     @property
     def spent(self) -> float:
-        """Budget in nats that each count really spends."""
-        return self.epsilon
+        """Budget in nats that each unit of the counts really spends."""
+        return self.epsilon / self.sensitivity
 
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors."""
-        return self.spent
+    def measured(self, data: ArrayLike) -> Integers:
+        """Return the counts to which noise is added, shape (cells,), or a total, shape ()."""
+        return leaf_counts(data)
 
-    def measured(self, counts: ArrayLike) -> Integers:
-        """Return the counts to which noise is added, shape (cells,)."""
-        return leaf_counts(counts)
+    def exact(self, data: ArrayLike) -> Integers:
+        """Return what a release would be without noise."""
+        return self.measured(data)
 
-    def exact(self, counts: ArrayLike) -> Integers:
-        """Return what a release would be without noise, shape (cells,)."""
-        return self.measured(counts)
-
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release `counts`, shape (cells,), `size` times over: shape (size, cells)."""
-        return GDPC(self.spent)(self.measured(counts), size, rng)
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
+        """Release the counts of `data` `size` times over: shape (size, cells), or (size,) for a total."""
+        law = TwoTailedGeometric(self.spent)
+        return add_noise(self.measured(data), law, size, rng, query="counts", sensitivity=self.sensitivity)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`."""
-        return GDPC(self.spent).exact_loss(Databases(self.measured(pair.x), self.measured(pair.y)))
+        return loss_of_counts(self.spent, self.measured(pair.x), self.measured(pair.y))
 
 
-class TableBug(Bug):
-    """A known bug of a table of counts with the noise of `GDPC`: sound, but for the methods that a bug overrides."""
+class TableBug(Bug, ABC):
+    """A known bug of a table of counts that the noise of `GDPC` should protect, cell by cell."""
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Release `counts`, shape (cells,), `size` times over: shape (size, cells), or (size,) for a total."""
@@ -100,42 +92,20 @@ class TableBug(Bug):
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, or None where it has no table of a reasonable size."""
-        return self._loss(*two_tables(pair))
-
-    def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[Any]:
-        return self._edit(GDPC(self.epsilon)(exact, size, rng), exact)
-
-    def _edit(self, noisy: Integers, exact: Integers) -> NDArray[Any]:
-        """Publish noisy counts, shape (size, cells), with the true ones at hand."""
-        return noisy
-
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return loss_of_cells(x, y, self._log_law, self.epsilon)
-
-    def _log_law(self, outputs: Integers, count: int) -> Floats:
-        """Log-probability of outputs, shape (m,), of a cell with that count."""
-        return self.noise.logpmf(outputs - count)
-
-
-class TotalBug(Bug, ABC):
-    """A known bug of one noisy total: what is added up is not what its noise is made for."""
-
-    @property
-    def spent(self) -> float:
-        """Budget in nats that each unit of the total really spends."""
-        return self.epsilon
+        x, y = leaf_counts(pair.x), leaf_counts(pair.y)
+        if x.shape != y.shape:
+            raise ValueError(f"the two databases must have the same cells, got {x.size} and {y.size}")
+        return self._loss(x, y)
 
     @abstractmethod
-    def total(self, data: ArrayLike) -> int:
-        """Return the total to which noise is added."""
+    def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[Any]: ...
 
-    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
-        """Release the total of `data`, `size` times over: shape (size,)."""
-        return noisy_total(self.total(data), self.spent, size, rng)
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        return loss_of_cells(x, y, self._law_of_cell, self.epsilon)
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        return loss_of_shift(self.spent, self.total(pair.y) - self.total(pair.x))
+    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
+        """Return what a cell of that count releases; `near` are the counts close to it, or to the other database's."""
+        return near, self.noise.logpmf(near - count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +126,11 @@ class KnownBug:
         Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find the bug, if it can.
     event : str
         What to look for, in words.
-    found : {"counts", "witness", "refused"}
-        How an audit finds it: by counting runs; or only by the exact law, as no event of thresholds shows it; or not at
-        all: it refuses the runs, as they are not independent.
+    found : {"counts", "witness", "refused", "replay"}
+        How it is found: by counting runs; by the exact law only, as no event of thresholds shows it; not by an audit,
+        which refuses runs that are not independent; or by a replay, as bugs of whole pipelines are.
+    replayed : str
+        Kind of the violation that a replay shows; empty if none, as noise is drawn apart from what it is added to.
     source : str
         Where the bug comes from.
     """
@@ -171,7 +143,8 @@ class KnownBug:
     loss: float = math.inf
     size: int
     event: str
-    found: Found = "counts"
+    found: Literal["counts", "witness", "refused", "replay"] = "counts"
+    replayed: str = ""
     source: str
 
     def __post_init__(self) -> None:
@@ -181,30 +154,24 @@ class KnownBug:
             object.__setattr__(self, name, data)
 
 
-def noisy_total(exact: int, epsilon: float, size: int, rng: Rng) -> Integers:
-    """Add two-tailed geometric noise of `epsilon` a step to a whole number, `size` times: shape (size,)."""
-    released = TwoTailedGeometric(epsilon).sample(size, rng)
-    released += exact
-    return released
-
-
-def two_tables(pair: Pair) -> tuple[Integers, Integers]:
-    """Return the counts of both databases, shape (cells,) each, or say what is wrong with them."""
-    x, y = leaf_counts(pair.x), leaf_counts(pair.y)
-    if x.shape != y.shape:
-        raise ValueError(f"the two databases must have the same cells, got {x.size} and {y.size}")
-    return x, y
-
-
 def table_reach(epsilon: float) -> int | None:
     """Return how far a table of noise of `epsilon` a step must reach; None where it would have too many entries."""
     reach = math.ceil(REACH / epsilon)
     return reach if 2 * reach < ATOMS else None
 
 
-def loss_of_shift(epsilon: float, shift: float) -> LossDistribution | None:
-    """Return the loss of a whole number with two-tailed geometric noise, which differs by `shift`, of either sign."""
-    return GDPC(epsilon).exact_loss(Databases(np.zeros(1), np.abs(np.atleast_1d(shift))))
+def loss_of_counts(epsilon: float, x: ArrayLike, y: ArrayLike) -> LossDistribution | None:
+    """Return the loss of counts with two-tailed geometric noise, shape (cells,) or (); None if its table is too big."""
+    return geometric_loss(epsilon, changes(np.asarray(x), np.asarray(y)))
+
+
+def loss_of_outputs(x: OutputLaw, y: OutputLaw) -> LossDistribution:
+    """Return the loss of a release from its law on either database, each a table of distinct outputs."""
+    outputs = np.unique(np.concatenate([x[0], y[0]]))
+    logs = np.full((2, outputs.size), -np.inf)
+    for total, (own, log_p) in zip(logs, (x, y), strict=True):
+        total[np.searchsorted(outputs, own)] = log_p
+    return loss_from_logs(*logs)
 
 
 def loss_of_one_output(log_p: float, log_q: float) -> LossDistribution:
@@ -215,20 +182,19 @@ def loss_of_one_output(log_p: float, log_q: float) -> LossDistribution:
 
 
 def loss_of_cells(
-    x: Integers, y: Integers, law: Callable[[Integers, int], Floats], epsilon: float
+    x: Integers, y: Integers, law: Callable[[int, Integers], OutputLaw], epsilon: float
 ) -> LossDistribution | None:
     """Return the loss of two tables of independent cells, shape (cells,); None where a table of it would be too large.
 
-    ``law(outputs, count)`` is the log-probability of each output, shape (m,), of a cell of that count; its tails fall
-    by at least `epsilon` a step, in nats.
+    The tails of ``law(count, near)`` fall by at least `epsilon` a step, in nats.
     """
     reach = table_reach(epsilon)
     total: LossDistribution = NO_LOSS
-    for first, second in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
-        if reach is None or abs(first - second) + 2 * reach > ATOMS:
+    for pair in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
+        if reach is None or max(pair) - min(pair) + 2 * reach > ATOMS:
             return None
-        outputs = np.arange(min(first, second) - reach, max(first, second) + reach + 1)
-        cell = loss_from_logs(law(outputs, first), law(outputs, second))
+        near = np.arange(min(pair) - reach, max(pair) + reach + 1)
+        cell = loss_of_outputs(*(law(count, near) for count in pair))
         if total.loss.size * cell.loss.size > ATOMS:
             return None
         total = total.compose(cell)

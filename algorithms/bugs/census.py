@@ -17,15 +17,18 @@ from algorithms.bugs.bug import (
     NO_LOSS,
     Floats,
     Integers,
+    OutputLaw,
     TableBug,
+    int_field,
     loss_of_cells,
+    loss_of_counts,
     loss_of_one_output,
+    loss_of_outputs,
     table_reach,
-    whole,
 )
 from algorithms.flaxman import ADPC, GDPC
-from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import ATOMS, DISJOINT, Databases
+from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+from algorithms.noise.counts import ATOMS, DISJOINT
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
 ]
 
 ABSENT = -(2**31)  # stands for a row that a table does not have
+ALWAYS_ZERO: OutputLaw = (np.zeros(1, np.int64), np.zeros(1))
 
 
 # What is left out because nobody is there
@@ -46,11 +50,11 @@ class UnperturbedZeros(TableBug):
     **True loss.** Infinite: one person in the cell makes it noisy, and every other number possible.
     """
 
-    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
-        return noisy * (exact > 0)
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
+        return GDPC(self.epsilon)(exact, size, rng) * (exact > 0)
 
-    def _log_law(self, outputs: Integers, count: int) -> Floats:
-        return self.noise.logpmf(outputs - count) if count else np.where(outputs == 0, 0.0, -np.inf)
+    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
+        return super()._law_of_cell(count, near) if count else ALWAYS_ZERO
 
 
 class ObservedDomain(TableBug):
@@ -60,12 +64,16 @@ class ObservedDomain(TableBug):
     **True loss.** Infinite: someone older adds a row.
     """
 
-    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
-        noisy[:, _rows(exact) :] = ABSENT
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
+        noisy = GDPC(self.epsilon)(exact, size, rng)
+        noisy[:, self._rows(exact) :] = ABSENT
         return noisy
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return GDPC(self.epsilon).exact_loss(Databases(x, y)) if _rows(x) == _rows(y) else DISJOINT
+        return loss_of_counts(self.epsilon, x, y) if self._rows(x) == self._rows(y) else DISJOINT
+
+    def _rows(self, counts: Integers) -> int:
+        return int(np.flatnonzero(counts)[-1]) + 1 if counts.any() else 0
 
 
 class SkippedZeros(TableBug):
@@ -114,10 +122,8 @@ class EmptyAreaExit(TableBug):
         return GDPC(self.epsilon)(exact, size, rng) if exact.any() else np.zeros((size, exact.size), np.int64)
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        if x.any() and y.any():
-            return GDPC(self.epsilon).exact_loss(Databases(x, y))
-        if not (x.any() or y.any()):
-            return NO_LOSS
+        if x.any() == y.any():
+            return loss_of_counts(self.epsilon, x, y)
         zeros = (float(self.noise.logpmf(cells).sum()) if cells.any() else 0.0 for cells in (x, y))
         return loss_of_one_output(*zeros)
 
@@ -132,14 +138,13 @@ class SilentInvariant(TableBug):
     **True loss.** Infinite, at every single output. Each cell alone keeps the promise: the event must be joint.
     """
 
-    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
+        noisy = GDPC(self.epsilon)(exact, size, rng)
         noisy[:, -1] += exact.sum() - noisy.sum(axis=1)
         return noisy
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        if x.sum() != y.sum():
-            return DISJOINT
-        return NO_LOSS if x.size == 1 else GDPC(self.epsilon).exact_loss(Databases(x[:-1], y[:-1]))
+        return DISJOINT if x.sum() != y.sum() else loss_of_counts(self.epsilon, x[:-1], y[:-1])
 
 
 @dataclass(frozen=True)
@@ -151,15 +156,16 @@ class EditedToTruth(TableBug):
     ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
     """
 
-    slack: int = whole(5, least=1)
+    slack: int = int_field(5, least=1)
 
-    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
-        return np.clip(noisy, exact - self.slack, exact + self.slack)
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
+        return np.clip(GDPC(self.epsilon)(exact, size, rng), exact - self.slack, exact + self.slack)
 
-    def _log_law(self, outputs: Integers, count: int) -> Floats:
-        error = np.abs(outputs - count)
-        inside = np.where(error < self.slack, self.noise.logpmf(error), -np.inf)
-        return np.where(error == self.slack, float(np.log(self.noise.cdf(-self.slack))), inside)
+    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
+        error = np.arange(-self.slack, self.slack + 1)
+        log_p = self.noise.logpmf(error)
+        log_p[[0, -1]] = np.log(self.noise.cdf(-self.slack))
+        return count + error, log_p
 
 
 class RetriedNegatives(TableBug):
@@ -169,21 +175,15 @@ class RetriedNegatives(TableBug):
     **True loss.** ``epsilon + log(1 + q - q**2)`` with ``q = exp(-epsilon)``, between counts of 0 and 1.
     """
 
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors: an empty cell and one person."""
-        q = math.exp(-self.epsilon)
-        return self.epsilon + math.log1p(q - q * q)
-
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         released = GDPC(self.epsilon)(exact, size, rng)
         while (bad := released < 0).any():
             released[bad] = np.broadcast_to(exact, bad.shape)[bad] + self.noise.sample(int(bad.sum()), rng)
         return released
 
-    def _log_law(self, outputs: Integers, count: int) -> Floats:
-        passed = math.log(self.noise.sf(-count - 1))
-        return np.where(outputs >= 0, self.noise.logpmf(outputs - count) - passed, -np.inf)
+    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
+        passed = near[near >= 0]
+        return passed, self.noise.logpmf(passed - count) - math.log(self.noise.sf(-count - 1))
 
 
 class PublicSize(TableBug):
@@ -193,32 +193,38 @@ class PublicSize(TableBug):
     **True loss.** Infinite: hardly any fraction is possible with both denominators.
     """
 
-    def _edit(self, noisy: Integers, exact: Integers) -> Floats:
-        return noisy / _people(exact)
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Floats:
+        return GDPC(self.epsilon)(exact, size, rng) / self._people(exact)
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        n, m, reach = _people(x), _people(y), table_reach(self.epsilon)
-        if n == m:
-            return GDPC(self.epsilon).exact_loss(Databases(x, y))
-        a, b = n // math.gcd(n, m), m // math.gcd(n, m)
+        people, reach = (self._people(x), self._people(y)), table_reach(self.epsilon)
+        if people[0] == people[1]:
+            return loss_of_counts(self.epsilon, x, y)
         law: LossDistribution = NO_LOSS
-        for first, second in zip(x.tolist(), y.tolist(), strict=True):
+        for counts in zip(x.tolist(), y.tolist(), strict=True):
             if reach is None or law.loss.size * 4 * reach > ATOMS:
                 return None
-            law = law.compose(self._share_loss(first, a, second, b, reach))
+            low, high = (
+                end((count + side * reach) / total for count, total in zip(counts, people, strict=True))
+                for end, side in ((min, -1), (max, 1))
+            )
+            shares = (self._law_of_share(*one, low, high) for one in zip(counts, people, strict=True))
+            cell = loss_of_outputs(*shares)
+            # Where all shares on one side are possible on the other, the tails drift apart without end.
+            wider_x, wider_y = people[0] < people[1], people[0] > people[1]
+            law = law.compose(
+                replace(cell, supremum=math.inf if wider_x else None, infimum=-math.inf if wider_y else None)
+            )
         return law
 
-    def _share_loss(self, x: int, a: int, y: int, b: int, reach: int) -> LossDistribution:
-        """Loss of one cell, of counts `x` and `y`: the `a`-fold of a noisy count there is the `b`-fold of one here."""
-        near_x, near_y = (np.arange(count - reach, count + reach + 1) for count in (x, y))
-        common = np.union1d(near_x[near_x % a == 0] // a, near_y[near_y % b == 0] // b)
-        only_x, only_y = near_x[near_x % a != 0], near_y[near_y % b != 0]
-        none_x, none_y = np.full(only_x.size, -np.inf), np.full(only_y.size, -np.inf)
-        log_p = np.concatenate([self.noise.logpmf(common * a - x), self.noise.logpmf(only_x - x), none_y])
-        log_q = np.concatenate([self.noise.logpmf(common * b - y), none_x, self.noise.logpmf(only_y - y)])
-        law = loss_from_logs(log_p, log_q)
-        # In the tails of the common outputs the noise of one count must reach farther than that of the other.
-        return replace(law, supremum=math.inf if a < b else None, infimum=-math.inf if a > b else None)
+    def _law_of_share(self, count: int, people: int, low: float, high: float) -> OutputLaw:
+        noisy = np.arange(math.ceil(low * people), math.floor(high * people) + 1)
+        return noisy / people, self.noise.logpmf(noisy - count)
+
+    def _people(self, counts: Integers) -> int:
+        if not counts.any():
+            raise ValueError("shares need at least one person, got counts of 0 only")
+        return int(counts.sum())
 
 
 class PoissonScale(TableBug):
@@ -231,20 +237,21 @@ class PoissonScale(TableBug):
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        released = np.tile(exact, (size, 1))
+        released = np.zeros((size, exact.size), np.int64)
         for cell in np.flatnonzero(exact):
-            released[:, cell] += self._noise_of(int(exact[cell])).sample(size, rng)
+            law = self._noise_of(int(exact[cell]))
+            released[:, cell] = add_noise(exact[cell], law, size, rng, query=f"cell {cell}", sensitivity=1)
         return released
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        table = loss_of_cells(x, y, self._log_law, self.epsilon / math.sqrt(max(1, x.max(), y.max())))
+        table = loss_of_cells(x, y, self._law_of_cell, self.epsilon / math.sqrt(max(1, x.max(), y.max())))
         if table is None:
             return None
         wider_x, wider_y = np.any((x > y) & (y > 0)), np.any((y > x) & (x > 0))
         return replace(table, supremum=math.inf if wider_x else None, infimum=-math.inf if wider_y else None)
 
-    def _log_law(self, outputs: Integers, count: int) -> Floats:
-        return self._noise_of(count).logpmf(outputs - count) if count else np.where(outputs == 0, 0.0, -np.inf)
+    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
+        return (near, self._noise_of(count).logpmf(near - count)) if count else ALWAYS_ZERO
 
     def _noise_of(self, count: int) -> TwoTailedGeometric:
         return TwoTailedGeometric(self.epsilon / math.sqrt(count))
@@ -257,23 +264,15 @@ class TalkativeError(TableBug):
     **True loss.** Infinite: a message that names a count is impossible for any other.
     """
 
-    def _edit(self, noisy: Integers, exact: Integers) -> NDArray[np.str_]:
+    def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[np.str_]:
+        noisy = GDPC(self.epsilon)(exact, size, rng)
         messages = np.array([f"error: the count {count} became negative" for count in exact])
         return np.where(noisy < 0, messages, noisy.astype(np.str_))
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        law, reach = NO_LOSS, table_reach(self.epsilon)
-        for first, second in zip(x[x != y].tolist(), y[x != y].tolist(), strict=True):
-            if reach is None or law.loss.size * (max(first, second) + reach) > ATOMS:
-                return None
-            numbers = np.arange(max(first, second) + reach + 1)
-            message_x, message_y = (
-                -self.epsilon * (count + 1) - math.log1p(math.exp(-self.epsilon)) for count in (first, second)
-            )
-            log_p = np.append(self.noise.logpmf(numbers - first), [message_x, -np.inf])
-            log_q = np.append(self.noise.logpmf(numbers - second), [-np.inf, message_y])
-            law = law.compose(loss_from_logs(log_p, log_q))
-        return law
+    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
+        numbers, message = np.arange(near[-1] + 1), -1 - count
+        log_negative = -self.epsilon * (count + 1) - math.log1p(math.exp(-self.epsilon))
+        return np.append(numbers, message), np.append(self.noise.logpmf(numbers - count), log_negative)
 
 
 @dataclass(frozen=True)
@@ -285,9 +284,10 @@ class QualityGate(TableBug):
     **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
     """
 
-    tolerance: int = whole(5, least=1)
+    tolerance: int = int_field(5, least=1)
 
-    def _edit(self, noisy: Integers, exact: Integers) -> Integers:
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
+        noisy = GDPC(self.epsilon)(exact, size, rng)
         if (np.abs(noisy - exact) > self.tolerance).any():
             raise RuntimeError("the release failed at the quality gate")
         return noisy
@@ -296,26 +296,9 @@ class QualityGate(TableBug):
         changed = np.flatnonzero(x != y)
         if changed.size != 1:
             return None if changed.size else NO_LOSS
-        within = math.log1p(-2 * float(self.noise.sf(self.tolerance)))  # one cell passes
-        first, second = int(x[changed[0]]), int(y[changed[0]])
-        outputs = np.concatenate([count + np.arange(-self.tolerance, self.tolerance + 1) for count in (first, second)])
-        errors = (np.unique(outputs) - count for count in (first, second))
-        log_p, log_q = (
-            np.append(
-                np.where(np.abs(error) <= self.tolerance, self.noise.logpmf(error) + (x.size - 1) * within, -np.inf),
-                math.log(-math.expm1(x.size * within)),
-            )
-            for error in errors
-        )
-        return loss_from_logs(log_p, log_q)
-
-
-def _people(counts: Integers) -> int:
-    if not counts.any():
-        raise ValueError("shares need at least one person, got counts of 0 only")
-    return int(counts.sum())
-
-
-def _rows(counts: Integers) -> int:
-    """Rows of a table that ends with the last cell in which there is anyone."""
-    return int(np.flatnonzero(counts)[-1]) + 1 if counts.any() else 0
+        passes = math.log1p(-2 * float(self.noise.sf(self.tolerance)))  # one cell
+        error = np.arange(-self.tolerance, self.tolerance + 1)
+        passed = self.noise.logpmf(error) + (x.size - 1) * passes
+        log_p = np.append(passed, math.log(-math.expm1(x.size * passes)))  # infinity stands for the error
+        on_x, on_y = ((np.append(counts[changed] + error, np.inf), log_p) for counts in (x, y))
+        return loss_of_outputs(on_x, on_y)

@@ -1,11 +1,13 @@
-"""The known bugs that show on counts or values of people, each on databases that show it."""
+"""The known bugs of small mechanisms, each on databases that show it."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from algorithms.bugs import budget, census, randomness, sums
+import numpy as np
+
+from algorithms.bugs import budget, census, randomness, records, sums
 from algorithms.bugs.bug import KnownBug
 from algorithms.hierarchy import Hierarchy
 
@@ -15,12 +17,14 @@ ONE_MORE, INHABITED = ([50, 3], [51, 3]), ([5, 0], [5, 1])  # counts on either d
 MOVED, FEW, AREAS = ([50, 3], [49, 4]), ([0, 3], [1, 3]), [3, 2, 0, 5, 4, 1, 1]
 SPENDER, MISSING = ([3, 1, 6], [3, 1, 6, 40]), ([30.0, 1.0, 6.0], [30.0, 1.0, 6.0, math.nan])  # values of people
 HALVES, ONES = [0.5] * 16, [1.0] * 2040
+CODES, PAGES = [0, 0, 1, 3, 3, 3], list(range(2 * records.PAGE))  # of records
 DEEP, FLAT = Hierarchy.regular(2, 3), Hierarchy.regular(2, 1)
+PIPELINE = {"found": "replay"}
 RETRIED = 0.5 + math.log(1 + math.exp(-0.5) - math.exp(-1.0))
 
 # By name: the mechanism, two databases, what to look for, with how many runs, and what differs from an infinite loss
-# that is found by counts when a person is added.
-_CASES: dict[str, tuple[Any, tuple[list[Any], list[Any]], str, int, dict[str, Any]]] = {
+# that is found by counts when one is added.
+_CASES: dict[str, tuple[Any, tuple[Any, Any], str, int, dict[str, Any]]] = {
     "notebook": (budget.NotebookGDPC(0.9), ONE_MORE, "the first count is 50 or less", 1_000, {"loss": -math.log(0.1)}),
     "half-noise": (budget.HalfNoiseGDPC(1.0), ONE_MORE, "the first count is 50 or less", 2_000, {"loss": 2.0}),
     "moved-person": (
@@ -98,6 +102,29 @@ _CASES: dict[str, tuple[Any, tuple[list[Any], list[Any]], str, int, dict[str, An
     "cached-noise": (randomness.CachedNoise(1.0), ([7, 7], [7, 8]), "the two counts are equal", 10_000, {}),
     "talkative-error": (census.TalkativeError(1.0), ([1], [2]), "the message that names a count of 1", 20_000, {}),
     "quality-gate": (census.QualityGate(1.0, tolerance=2), ([50], [51]), "the count is 48, or it is 53", 10_000, {}),
+    "page-by-page": (records.PageByPage(1.0), (PAGES, [*PAGES, 3]), "the number of pages", 500, PIPELINE),
+    "raises-on-empty": (
+        records.RaisesOnEmpty(1.0),
+        (np.zeros((0, 2), np.int64), [[1, 4]]),
+        "there is no exception",
+        500,
+        PIPELINE,
+    ),
+    "imputes-on-demand": (records.ImputesOnDemand(1.0), (CODES, [*CODES, -1]), "the running time", 500, PIPELINE),
+    "no-limit-no-noise": (records.NoLimitNoNoise(1.0), (CODES, [*CODES, 4]), "the sum", 500, PIPELINE),
+}
+REPLAYED = {  # kinds of violation that a replay shows, with the bugs that it shows so
+    "loss": "notebook half-noise published-twice forgotten-level",
+    "sensitivity": "moved-person square-root-shares rounded-first raw-data-summed reordered-sum overflowing-total",
+    "output": "unperturbed-zeros observed-domain silent-invariant edited-to-truth public-size talkative-error "
+    "no-limit-no-noise",
+    "shape": "skipped-zeros cached-noise",
+    "number": "empty-area-exit poisson-scale page-by-page",
+    "law": "bounds-from-data",
+    "nan": "nan-survives-clipping",
+    "seed": "seeded-by-data seeded-by-time one-stream",
+    "exception": "quality-gate raises-on-empty",
+    "time": "imputes-on-demand",
 }
 SOURCES = {  # of those that are not our own; the package has them in full
     "notebook": "Flaxman 2019, replication notebook",
@@ -121,8 +148,21 @@ SOURCES = {  # of those that are not our own; the package has them in full
     "forked-areas": "numpy/numpy#9650",
     "cached-noise": "our own; Gadotti et al. 2019",
     "talkative-error": "our own; CWE-209",
+    "page-by-page": "Cebere et al. 2026",
+    "raises-on-empty": "our own; Cebere et al. 2026",
+    "imputes-on-demand": "Haeberlen et al. 2011",
+    "no-limit-no-noise": "Cebere et al. 2026",
 }
+_KIND_OF = {name: kind for kind, names in REPLAYED.items() for name in names.split()}
 KNOWN = {
-    name: KnownBug(mechanism, *databases, event=event, size=size, source=SOURCES.get(name, "our own"), **more)
+    name: KnownBug(
+        mechanism,
+        *databases,
+        event=event,
+        size=size,
+        replayed=_KIND_OF.get(name, ""),
+        source=SOURCES.get(name, "our own"),
+        **more,
+    )
     for name, (mechanism, databases, event, size, more) in _CASES.items()
 }

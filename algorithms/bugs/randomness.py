@@ -14,24 +14,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.bugs.bug import NO_LOSS, Integers, TableBug, loss_of_shift, table_reach, whole
+from algorithms.bugs.bug import NO_LOSS, Integers, TableBug, int_field, loss_of_counts, table_reach
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng
-from algorithms.noise.counts import DISJOINT, Databases
+from algorithms.noise.counts import DISJOINT
 from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["CachedNoise", "ForkedAreas", "OneStream", "SeededByData", "SeededByTime"]
 
 
-class _OneOutput(TableBug):
-    """A known bug that takes no randomness from the generator it is given: a first run has one output a database."""
-
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        rng = np.random.default_rng(0)  # never asked
-        return NO_LOSS if np.array_equal(self._release(x, 1, rng), self._release(y, 1, rng)) else DISJOINT
-
-
-class SeededByData(_OneOutput):
+class SeededByData(TableBug):
     """Noise drawn from a generator that the counts themselves seed, so that a table always looks the same.
 
     **Bug.** Whoever knows the algorithm knows the noise of every possible table: all runs on one database are equal.
@@ -42,9 +34,13 @@ class SeededByData(_OneOutput):
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         return np.tile(GDPC(self.epsilon)(exact, 1, np.random.default_rng(exact)), (size, 1))
 
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        only_x, only_y = (self._release(counts, 1, "secure") for counts in (x, y))  # the generator is not used
+        return NO_LOSS if np.array_equal(only_x, only_y) else DISJOINT
+
 
 @dataclass(frozen=True)
-class OneStream(_OneOutput):
+class OneStream(TableBug):
     """Noise drawn from a generator with a fixed seed, left behind from testing: every table gets the same stream.
 
     **Bug.** The noise is in the source code; that of two tables cancels in their difference.
@@ -52,10 +48,13 @@ class OneStream(_OneOutput):
     so an audit must refuse them.
     """
 
-    seed: int = whole(20200401, least=0)
+    seed: int = int_field(20200401, least=0)
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         return GDPC(self.epsilon)(exact, size, np.random.default_rng(self.seed))
+
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        return NO_LOSS if np.array_equal(x, y) else DISJOINT
 
 
 @dataclass(frozen=True)
@@ -71,15 +70,10 @@ class SeededByTime(TableBug):
     clock: Callable[[], float] = time.time
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        return self._stream._release(exact, size, rng)
+        return OneStream(self.epsilon, seed=int(self.clock()))._release(exact, size, rng)
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return self._stream._loss(x, y)
-
-    @property
-    def _stream(self) -> OneStream:
-        """What this second gives."""
-        return OneStream(self.epsilon, seed=int(self.clock()))
+        return OneStream(self.epsilon)._loss(x, y)  # the same in every second
 
 
 @dataclass(frozen=True)
@@ -92,7 +86,7 @@ class ForkedAreas(TableBug):
     joint.
     """
 
-    workers: int = whole(2, least=2)
+    workers: int = int_field(2, least=2)
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         place = self._place(exact.size)
@@ -103,7 +97,7 @@ class ForkedAreas(TableBug):
         if (shift != shift[place]).any():
             return DISJOINT
         first = slice(int(place.max()) + 1)  # areas of the first worker, which has the most
-        return GDPC(self.epsilon).exact_loss(Databases(x[first], y[first]))
+        return loss_of_counts(self.epsilon, x[first], y[first])
 
     def _place(self, areas: int) -> NDArray[np.intp]:
         """Which of a worker's draws each area gets, shape (areas,)."""
@@ -125,21 +119,17 @@ class CachedNoise(TableBug):
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
         reach, changed = table_reach(self.epsilon), np.flatnonzero(x != y)
-        if changed.size == 0:
-            return NO_LOSS
-        if changed.size > 1 or reach is None:
-            return None
+        if changed.size != 1 or reach is None:
+            return None if changed.size else NO_LOSS
         cell, shift = changed[0], int((y - x)[changed[0]])
         had, has = (bool(np.sum(counts == counts[cell]) > 1) for counts in (x, y))  # company of the same count
         if not (had or has):
-            return loss_of_shift(self.epsilon, shift)
-        if has and not had:
-            law = self._loss(y, x)
+            return loss_of_counts(self.epsilon, x, y)
+        if has:
+            law = None if had else self._loss(y, x)
             return None if law is None else law.reverse()
         k = np.arange(-reach - abs(shift), reach + abs(shift) + 1)  # the noise that the company shows
         agree = self.noise.logpmf(k) + self.noise.logpmf(k - shift)  # and a noise of its own has the same result
-        both = math.fsum(np.exp(agree))
-        if has:  # the output shows the noise of its company on x, or of that on y, or by chance of both
-            return LossDistribution(np.zeros(1), np.log([both]), 1 - both, 1 - both)
         log_p = np.append(self.noise.logpmf(k), -np.inf)
-        return replace(loss_from_logs(log_p, np.append(agree, math.log1p(-both))), supremum=math.inf)
+        law = loss_from_logs(log_p, np.append(agree, math.log1p(-math.fsum(np.exp(agree)))))
+        return replace(law, supremum=math.inf)

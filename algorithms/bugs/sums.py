@@ -17,15 +17,14 @@ from algorithms.bugs.bug import (
     CountsBug,
     Floats,
     Integers,
+    OutputLaw,
     TableBug,
-    TotalBug,
+    int_field,
+    loss_of_counts,
     loss_of_one_output,
-    loss_of_shift,
-    noisy_total,
     table_reach,
-    whole,
 )
-from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.noise import Rng, TwoTailedGeometric, add_noise
 from algorithms.noise.counts import ATOMS, Pair, leaf_counts
 from audit.exact import LossDistribution, loss_from_logs
 
@@ -38,23 +37,23 @@ HALF = np.float16  # a type so short that a small database shows what float64 do
 
 
 @dataclass(frozen=True)
-class RawDataSummed(TotalBug):
+class RawDataSummed(CountsBug):
     """The sum of a variable: sensitivity for values clipped to `bound`, but the raw values are added up.
 
     **Bug.** The clipped copy is made, and never used.
     **True loss.** A value v costs ``epsilon * v / bound``: unbounded, as values are.
     """
 
-    bound: int = whole(10, least=1)
+    bound: int = int_field(10, least=1)
 
     @property
-    def spent(self) -> float:
-        """Budget in nats that each unit of the sum really spends."""
-        return self.epsilon / self.bound
+    def sensitivity(self) -> int:
+        """What one person is taken to change."""
+        return self.bound
 
-    def total(self, data: ArrayLike) -> int:
-        """Return the sum of whole numbers, shape (people,)."""
-        return int(_whole_values(data).sum())
+    def measured(self, data: ArrayLike) -> Integers:
+        """Return the sum of whole numbers, shape (people,): shape ()."""
+        return np.asarray(_whole_values(data).sum())
 
 
 class BoundsFromData(Bug):
@@ -68,22 +67,27 @@ class BoundsFromData(Bug):
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release the sum of `values`, whole numbers, shape (people,), `size` times over: shape (size,)."""
         exact = _whole_values(values)
-        return noisy_total(int(exact.sum()), self.epsilon / _largest(exact), size, rng)
+        return add_noise(exact.sum(), self._noise_of(exact), size, rng, query="sum", sensitivity=self._largest(exact))
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, or None where its table would be too large."""
         x, y = _whole_values(pair.x), _whole_values(pair.y)
-        shift, scales = int(y.sum() - x.sum()), (_largest(x), _largest(y))
-        if scales[0] == scales[1]:
-            return loss_of_shift(self.epsilon / scales[0], shift)
-        reach = table_reach(self.epsilon / max(scales))
+        shift, on_x, on_y = int(y.sum() - x.sum()), self._noise_of(x), self._noise_of(y)
+        if on_x == on_y:
+            return loss_of_counts(on_x.epsilon, 0, shift)
+        reach = table_reach(min(on_x.epsilon, on_y.epsilon))
         if reach is None or reach + abs(shift) > ATOMS:
             return None
         outputs = np.arange(min(shift, 0) - reach, max(shift, 0) + reach + 1)
-        on_x, on_y = (TwoTailedGeometric(self.epsilon / scale) for scale in scales)
         law = loss_from_logs(on_x.logpmf(outputs), on_y.logpmf(outputs - shift))
-        wider_x = scales[0] > scales[1]
+        wider_x = on_x.epsilon < on_y.epsilon
         return replace(law, supremum=math.inf if wider_x else None, infimum=None if wider_x else -math.inf)
+
+    def _noise_of(self, values: Integers) -> TwoTailedGeometric:
+        return TwoTailedGeometric(self.epsilon / self._largest(values))
+
+    def _largest(self, values: Integers) -> int:
+        return max(1, int(values.max(initial=0)))  # a guard against noise of scale 0
 
 
 @dataclass(frozen=True)
@@ -95,20 +99,21 @@ class NaNSurvivesClipping(Bug):
     **True loss.** Infinite: with a missing value the release is 0 for certain.
     """
 
-    bound: int = whole(10, least=1)
+    bound: int = int_field(10, least=1)
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Floats:
         """Release the sum of `values`, whole numbers or NaN, shape (people,), `size` times over: shape (size,)."""
-        noise = TwoTailedGeometric(self.epsilon / self.bound).sample(size, rng)
-        return np.asarray(np.nan_to_num(self._sum(values) + noise))
+        law = TwoTailedGeometric(self.epsilon / self.bound)
+        noisy = add_noise(self._sum(values), law, size, rng, query="sum", sensitivity=self.bound)
+        return np.asarray(np.nan_to_num(noisy))
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`."""
-        x, y = self._sum(pair.x), self._sum(pair.y)
-        if math.isnan(x) == math.isnan(y):
-            return loss_of_shift(self.epsilon / self.bound, 0 if math.isnan(x) else y - x)
-        noise = TwoTailedGeometric(self.epsilon / self.bound)
-        return loss_of_one_output(*(0.0 if math.isnan(total) else float(noise.logpmf(total)) for total in (x, y)))
+        sums, noise = [self._sum(data) for data in (pair.x, pair.y)], TwoTailedGeometric(self.epsilon / self.bound)
+        missing = np.isnan(sums)
+        if missing[0] == missing[1]:
+            return loss_of_counts(noise.epsilon, *np.nan_to_num(sums))
+        return loss_of_one_output(*np.where(missing, 0.0, noise.logpmf(sums)).tolist())
 
     def _sum(self, values: ArrayLike) -> float:
         array = _values(values)
@@ -116,7 +121,7 @@ class NaNSurvivesClipping(Bug):
         return float(np.clip(array, 0, self.bound).sum())
 
 
-class ReorderedSum(TotalBug):
+class ReorderedSum(CountsBug):
     """The sum of shares in [0, 1], added up in the order in which they are stored, in short floats.
 
     **Bug.** Float addition is not associative: small numbers vanish beside a large sum, so that a reordering changes
@@ -125,30 +130,25 @@ class ReorderedSum(TotalBug):
     precision 2056 people can change it by 8; in float32 it takes 2**13 times as many.
     """
 
-    def total(self, data: ArrayLike) -> int:
-        """Return the whole part of the sum of shares, shape (people,), clipped and added up in their order."""
+    def measured(self, data: ArrayLike) -> Integers:
+        """Return the whole part of the sum of shares, shape (people,), clipped and added up in order: shape ()."""
         shares = _values(data)
         if np.isnan(shares).any():
             raise ValueError(f"shares must not be NaN, got {int(np.isnan(shares).sum())} of {shares.size}")
         running = np.add.accumulate(np.clip(shares, 0, 1).astype(HALF), dtype=HALF)
-        return int(running[-1]) if running.size else 0
+        return np.asarray(int(running[-1]) if running.size else 0)
 
 
-class OverflowingTotal(TotalBug):
+class OverflowingTotal(CountsBug):
     """The total of an area, added up in 16-bit integers.
 
     **Bug.** Beyond 32,767 people the total wraps around to -32,768.
     **True loss.** ``65,535 * epsilon``, between a full area and one more person.
     """
 
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats when the one person too many is added."""
-        return (2**16 - 1) * self.epsilon
-
-    def total(self, data: ArrayLike) -> int:
-        """Return the total of counts, shape (cells,), in 16 bits."""
-        return int(leaf_counts(data).astype(np.int16).sum(dtype=np.int16))
+    def measured(self, data: ArrayLike) -> Integers:
+        """Return the total of counts, shape (cells,), in 16 bits: shape ()."""
+        return np.asarray(int(leaf_counts(data).astype(np.int16).sum(dtype=np.int16)))
 
 
 @dataclass(frozen=True)
@@ -159,16 +159,11 @@ class RoundedFirst(CountsBug):
     **True loss.** ``base * epsilon``, when the added person tips the balance.
     """
 
-    base: int = whole(5, least=2)
+    base: int = int_field(5, least=2)
 
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors."""
-        return self.base * self.epsilon
-
-    def measured(self, counts: ArrayLike) -> Integers:
+    def measured(self, data: ArrayLike) -> Integers:
         """Return the rounded counts, shape (cells,)."""
-        return (leaf_counts(counts) + self.base // 2) // self.base * self.base
+        return (leaf_counts(data) + self.base // 2) // self.base * self.base
 
 
 @dataclass(frozen=True)
@@ -181,7 +176,7 @@ class LaplaceHoles(TableBug):
     event of thresholds shows it; it takes the last bits, or the law, which is tabulated up to 20 bits.
     """
 
-    bits: int = whole(53, least=1)
+    bits: int = int_field(53, least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,28 +189,16 @@ class LaplaceHoles(TableBug):
         return released
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        changed = np.flatnonzero(x != y)
-        if self.bits > 20 or changed.size > 1:
-            return None
+        return super()._loss(x, y) if self.bits <= 20 and np.sum(x != y) <= 1 else None
+
+    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
         magnitude = self._magnitude(np.arange(1, 2**self.bits + 1))
-        noise = np.concatenate([-magnitude, magnitude])
-        (on_x, times_x), (on_y, times_y) = (
-            np.unique(count + noise, return_counts=True) for count in (x[changed].sum(), y[changed].sum())
-        )
-        outputs, place = np.unique(np.concatenate([on_x, on_y]), return_inverse=True)
-        times = np.zeros((2, outputs.size))
-        times[0, place[: on_x.size]], times[1, place[on_x.size :]] = times_x, times_y
-        with np.errstate(divide="ignore"):
-            log_p, log_q = np.log(times / noise.size)
-        return loss_from_logs(log_p, log_q)
+        released, times = np.unique(count + np.concatenate([-magnitude, magnitude]), return_counts=True)
+        return released, np.log(times / times.sum())
 
     def _magnitude(self, draws: Integers) -> Floats:
         magnitude: Floats = -np.log(draws * 0.5**self.bits) / self.epsilon
         return magnitude
-
-
-def _largest(values: Integers) -> int:
-    return max(1, int(values.max(initial=0)))  # a guard against noise of scale 0
 
 
 def _values(values: ArrayLike) -> Floats:

@@ -6,9 +6,9 @@ import math
 from functools import partial
 from typing import Any
 
-from algorithms.bugs import known_bugs
 from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC, PublishedTwice, SquareRootShares
 from algorithms.bugs.census import EditedToTruth, PublicSize, SilentInvariant
+from algorithms.bugs.known import KNOWN
 from algorithms.bugs.randomness import ForkedAreas, SeededByData
 from algorithms.bugs.sums import LaplaceHoles
 from algorithms.registry import System, as_it_is, counting, register
@@ -34,7 +34,7 @@ ON_COUNTS: dict[str, tuple[Any, dict[str, Any]]] = {
 for name, (kind, settings) in ON_COUNTS.items():
     register(counting(name, kind, group="known bugs", below=getattr(kind, "below", math.inf), **settings))
 
-for name, bug in known_bugs().items():
+for name, bug in KNOWN.items():
     register(
         System(
             name=f"bug-{name}",

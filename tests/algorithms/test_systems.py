@@ -33,7 +33,8 @@ def test_every_system(system):
     mechanism, pair = system.mechanism(), system.pair()
     assert system.about.endswith(".")
     assert mechanism.claim == system.claim
-    once, again = (mechanism(pair.x, 3, np.random.default_rng(5)) for _ in range(2))
+    data = pair.y if system.name == "bug-raises-on-empty" else pair.x
+    once, again = (mechanism(data, 3, np.random.default_rng(5)) for _ in range(2))
     assert len(once) == 3
     claim = system.claim.under(pair.relation)
     if system.name in REFUSED:

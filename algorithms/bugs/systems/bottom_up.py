@@ -1,7 +1,6 @@
 """Known bugs of the bottom-up mechanism: two of weighted samples, and invariants that the promise does not mention.
 
-They run on records or on histograms of areas, and are audited by the experiment ``bottom_up_curve``; `known_bugs` lists
-those that show on counts of people.
+**Claim.** Pure DP with `epsilon` when one record, or one person, is added or removed.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.bottom_up.calibration import agreement
 from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood
 from algorithms.bottom_up.weighted import UNITS, WeightedBottomUp, units_of
-from algorithms.bugs.bug import Unbounded
 from algorithms.bugs.census import ABSENT
 from algorithms.noise import Rng
 from algorithms.noise.counts import DISJOINT, Databases, Pair
@@ -24,25 +22,18 @@ __all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]
 class WeightsIgnored(WeightedBottomUp):
     """Weighted counts with the noise of unweighted ones.
 
-    **Claim.** Pure DP with `epsilon` when one record is added or removed.
     **Bug.** The sensitivity is taken to be 1, as of a table of persons; a record changes a count by its weight.
     **True loss.** `epsilon` times the largest weight, rounded up.
     """
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats of the worst pair of neighbors."""
-        return self.epsilon * self.sensitivity
 
     @property
     def _hidden(self) -> int:
         return 1
 
 
-class FractionalCounts(Unbounded, WeightedBottomUp):
+class FractionalCounts(WeightedBottomUp):
     """Whole-number noise, large enough, on weighted counts that are not whole.
 
-    **Claim.** Pure DP with `epsilon` when one record is added or removed.
     **Bug.** Weighted counts are not rounded before noise. Their fractional parts stand in every output, untouched.
     **True loss.** Infinite: a record whose weight is not whole gives all outputs another fractional part. One with a
     whole weight is hidden as promised.
@@ -77,10 +68,9 @@ class FractionalCounts(Unbounded, WeightedBottomUp):
         return total
 
 
-class UndeclaredTotals(Unbounded, BottomUp):
+class UndeclaredTotals(BottomUp):
     """Noisy counts calibrated to published totals, under a promise that does not mention them.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed, anyone.
     **Bug.** An area is reported if its exact total is the published one. Areas that are not are `ABSENT`.
     **True loss.** Infinite: a person more, and an area vanishes, or appears.
     """

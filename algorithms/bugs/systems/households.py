@@ -1,7 +1,6 @@
 """Known bugs of household tables, versions of PHSafe: each keeps the promise on most neighbors and breaks it on some.
 
-They run on tabulated households, and the experiment ``phsafe_audits`` audits them. `known_bugs` lists those that show
-on counts of people.
+**Claim.** The sum of the budgets, when one person is added or removed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ Law = DiscreteGaussian | TwoTailedGeometric
 class TwoTauStability(PHSafe):
     """PHSafe with noise for 2 tau changed rows of a query about persons, where the promise needs 2 tau + 2.
 
-    **Claim.** The sum of the budgets, when one person is added or removed.
     **Bug.** The person's own row is forgotten: one that leaves a household and one that enters it by truncation.
     **True loss.** In the paper's model none: there at most 2 tau rows change, and the bug is harmless. Where units may
     change that the person does not live in, as the production code declares, ``((2 tau + 1)^2 + 1) / (2 tau)^2`` of the
@@ -49,7 +47,6 @@ class TwoTauStability(PHSafe):
 class UnitCountedTwice(PHSafe):
     """PHSafe on places that list every unit twice: the join counts each household two times in the denominators.
 
-    **Claim.** The sum of the budgets, when one person is added or removed.
     **Bug.** No key is checked. Counts of households are doubled, and so is what one person changes; counts of persons
     come from the join that drops repeated units, and would be zero: they are taken as they should be.
     **True loss.** Four times that of `PHSafe` on the denominators, which spend up to half of their budgets in the
@@ -68,7 +65,6 @@ class UnitCountedTwice(PHSafe):
 class SharedNoise(PHSafe):
     """PHSafe that draws one vector of noise for all levels of a table whose noise has the same scale.
 
-    **Claim.** The sum of the budgets, when one person is added or removed.
     **Bug.** Noise is kept by table and scale, to save draws. The difference of two levels has no noise at all.
     **True loss.** Infinite where a person changes two such levels by different numbers.
     """

@@ -1,7 +1,6 @@
 """Known bugs of NistDp3 as a whole: what should be fixed beforehand is read from the data.
 
-They run on records of categorical fields, and are audited by the experiment ``nist_rows``; `known_bugs` lists
-those that show on counts of people.
+**Claim.** Pure DP with the epsilon of `NistDp3` when one record is added or removed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import Unbounded
 from algorithms.bugs.census import ABSENT
 from algorithms.nist.groups import LEAST, MOST_BINS, Groups, choose_groups
 from algorithms.nist.mechanism import NistDp3
@@ -27,10 +25,9 @@ __all__ = ["DomainFromData", "GroupsFromData"]
 
 
 @dataclass(frozen=True, eq=False)
-class DomainFromData(Unbounded):
+class DomainFromData:
     """Histograms with only those levels of a field that its records have, as the challenge allowed for five fields.
 
-    **Claim.** Pure DP with the epsilon of `nist` when one record is added or removed.
     **Bug.** The bins of a level exist if someone has it. The bins of other levels are `ABSENT`, and their rows are
     absent from what is synthesized.
     **True loss.** Infinite: someone with a level that nobody else has adds bins, with certainty.
@@ -84,10 +81,9 @@ class DomainFromData(Unbounded):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupsFromData(Unbounded, PureBudget):
+class GroupsFromData(PureBudget):
     """NistDp3 that looks at the data themselves to find out which fields are correlated.
 
-    **Claim.** Pure DP with `epsilon` when one record is added or removed.
     **Bug.** Groups are published with the rows, and are an exact function of the records. There is no public database
     of the kind, and one of the same records is at hand.
     **True loss.** Infinite: where the association of two fields is close to the limit, one record joins or parts them.

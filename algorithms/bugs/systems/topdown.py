@@ -1,7 +1,6 @@
 """Known bugs of TopDown as a whole: two that show in the measurements, two only in the tables.
 
-They run on histograms of areas by cells, and are audited by the experiment ``topdown_bugs``; `known_bugs` lists those
-that show on counts of people.
+**Claim.** The budget's promise.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bugs.bug import Unbounded
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim, Law
 from algorithms.topdown.estimation.constraints import Constraint
@@ -31,16 +29,10 @@ Laws = list[tuple[NDArray[np.int64], Law]]
 class MissingFactorTwo(TopDown):
     """TopDown with noise for unbounded neighbors under a promise about bounded ones.
 
-    **Claim.** The budget's promise, when one person is replaced.
     **Bug.** Noise is scaled as if one answer of a query changed by 1, but replacing a person changes two.
     **True loss.** Twice the promise, for every query that changes by itself and for all together. Under a promise about
     unbounded neighbors nothing is wrong.
     """
-
-    @property
-    def true_loss(self) -> float:
-        """Loss of the worst pair of neighbors, in units of the budget."""
-        return self.claim.budget * (2 if self.claim.relation == "replace_one" else 1)
 
     def laws(self, level: int, query: str) -> Laws:
         """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
@@ -51,7 +43,6 @@ class MissingFactorTwo(TopDown):
 class WrongLevelShare(TopDown):
     """TopDown that divides its budget by the depth of the tree, and forgets that the root is a level too.
 
-    **Claim.** The budget's promise.
     **Bug.** Of J + 1 levels, numbered 0 to J, each has 1/J of the budget where equal shares have 1/(J + 1). Other
     shares are too large in the same proportion.
     **True loss.** (J + 1)/J of the promise, for every level by itself, the root included, and for all together.
@@ -62,17 +53,13 @@ class WrongLevelShare(TopDown):
             raise ValueError("the tree must have a level below the root, got one level")
         super().__post_init__()
 
-    @property
-    def true_loss(self) -> float:
-        """Loss of the worst pair of neighbors, in units of the budget."""
-        return self.claim.budget * (self.tree.depth + 1) / self.tree.depth
-
     def laws(self, level: int, query: str) -> Laws:
         """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
-        return _laws(self, type(self.claim)(self.true_loss, self.claim.relation), level, query)
+        spent = self.claim.budget * (self.tree.depth + 1) / self.tree.depth
+        return _laws(self, type(self.claim)(spent, self.claim.relation), level, query)
 
 
-class _Leaking(Unbounded, TopDown, ABC):
+class _Leaking(TopDown, ABC):
     """TopDown whose measurement step lets more out than noisy answers and invariants, and estimates with it."""
 
     secret: ClassVar[str]  # its name among the constraints
@@ -101,7 +88,6 @@ class _Leaking(Unbounded, TopDown, ABC):
 class PrunedByTruth(_Leaking):
     """TopDown that drops a cell from the problem of a family if the parent truly has nobody in it.
 
-    **Claim.** The budget's promise.
     **Bug.** Only cells in which the parent has people are variables, which saves most of the work. But the code looks
     at the parent's true table, not the estimate: its empty cells are surely 0, in the parts and so in the parent too.
     **True loss.** Infinite: a person in such a cell makes other outputs possible. Each query by itself and all
@@ -150,7 +136,6 @@ class PrunedByTruth(_Leaking):
 class SilentTotals(_Leaking):
     """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
 
-    **Claim.** The budget's promise, relative to the invariants declared.
     **Bug.** A constraint with the true totals is added to the estimation, as the Bureau does for states; but there the
     invariant is declared, and neighbors must agree on it.
     **True loss.** Infinite, at every single output, for two databases that differ in such a total. The measurements

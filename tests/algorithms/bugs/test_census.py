@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,8 @@ def test_no_pair_loses_more_by_retries_than_zero_and_one(epsilon):
     for count in range(8):
         law = bug.exact_loss(pair_of([count], [count + 1]))
         losses.append(max(law.maximum, law.reverse().maximum))
-    assert losses[0] == pytest.approx(bug.true_loss, rel=1e-9)
+    q = math.exp(-epsilon)
+    assert losses[0] == pytest.approx(epsilon + math.log1p(q - q * q), rel=1e-9)
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] > epsilon
 
@@ -44,6 +47,7 @@ def test_a_law_too_large_for_a_table_or_of_several_changes_is_not_given():
     assert ForkedAreas(0.7).exact_loss(pair_of([0, 0], [2**23, 2**23])) is None
     assert ForkedAreas(0.7).exact_loss(pair_of([5, 3], [2**23, 2**23])) is not None
     assert CachedNoise(1.0).exact_loss(pair_of([7, 7], [8, 9])) is None
+    assert CachedNoise(1.0).exact_loss(pair_of([7, 7, 8], [7, 8, 8])) is None  # company on either
     assert QualityGate(0.5).exact_loss(pair_of([50, 3], [51, 4])) is None
     assert LaplaceHoles(0.5).exact_loss(pair_of([10], [11])) is None
     assert LaplaceHoles(0.5, 4).exact_loss(pair_of([10, 4], [11, 5])) is None

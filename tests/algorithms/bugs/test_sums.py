@@ -23,12 +23,14 @@ NAN = math.nan
 
 
 def test_the_worst_pairs_of_a_base_and_of_sixteen_bits():
-    assert [RoundedFirst(0.5, base).true_loss for base in (2, 5)] == [1.0, 2.5]
-    assert OverflowingTotal(0.1).true_loss == pytest.approx(6553.5)  # no two totals are further apart
+    tips = {2: pair_of([0], [1]), 5: pair_of([2], [3])}
+    assert [RoundedFirst(0.5, base).exact_loss(pair).maximum for base, pair in tips.items()] == [1.0, 2.5]
+    full = pair_of([2**15 - 1], [2**15])  # no two totals are further apart
+    assert OverflowingTotal(0.1).exact_loss(full).maximum == pytest.approx(6553.5)
 
 
 def test_no_people_have_a_sum():
-    assert ReorderedSum(1.0).total([]) == 0
+    assert ReorderedSum(1.0).measured([]) == 0
     assert BoundsFromData(1.0)([], 2, np.random.default_rng(1)).shape == (2,)
 
 

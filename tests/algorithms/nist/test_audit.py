@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -44,7 +42,6 @@ def test_a_domain_from_the_data_shows_the_levels_that_occur():
         assert shown.min() == ABSENT
     assert bug.support_masses(NEW) == (1, 1)
     assert bug.support_masses(KNOWN) == (0, 0)
-    assert bug.true_loss == math.inf
     assert bug.claim == nist().claim
     assert DomainFromData(nist(), "county")(np.zeros((0, 2), int), 1, np.random.default_rng(0))[0, 2:].max() == ABSENT
     with pytest.raises(ValueError, match=r"^observed must be a field of the schema, got 'state'"):
@@ -60,7 +57,6 @@ def test_groups_from_the_data_flip_with_one_record():
     assert bug(FLIP.x, 1, np.random.default_rng(2))[0, 0].tolist() == [0, 0]
     assert bug.support_masses(FLIP) == (1, 1)
     assert bug.support_masses(NeighborPair.add_record(FLIP.x, [0, 0])) == (0, 0)
-    assert bug.true_loss == math.inf
     assert bug.claim.epsilon == 1
 
 

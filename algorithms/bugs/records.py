@@ -1,0 +1,94 @@
+"""Known bugs of small pipelines that read records and publish tables: one pair of runs shows them, `audit.replay`.
+
+**Claim.** All of them promise pure DP with `epsilon` when one record is added or removed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.bugs.bug import Bug, int_field
+from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+
+__all__ = ["PAGE", "ImputesOnDemand", "NoLimitNoNoise", "PageByPage", "RaisesOnEmpty"]
+
+Records = NDArray[Any]
+Table = NDArray[Any]
+LEVELS = 5  # of a field
+DONORS = 10_000  # records that an imputation looks through
+PAGE = 4  # records that are read at once
+
+
+class PageByPage(Bug):
+    """The number of records, page by page.
+
+    **Bug.** Each page has a count, and the number of pages is not noisy.
+    **True loss.** Infinite: the record that begins a page adds a number to the release.
+    """
+
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
+        """Release the number of records on each page, `size` times over: shape (size, pages)."""
+        pages = [records[at : at + PAGE] for at in range(0, len(records), PAGE)]
+        noisy = [add_noise(len(page), self.noise, size, rng, query="people", sensitivity=1) for page in pages]
+        return np.stack(noisy, axis=1)
+
+
+class RaisesOnEmpty(Bug):
+    """The number of records in every column, which is one number.
+
+    **Bug.** The first record says how many columns there are; without a record there is an exception.
+    **True loss.** Infinite: the only person makes a release possible.
+    """
+
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
+        """Release the number of records, shape (n, columns), `size` times over: shape (size, columns)."""
+        columns = len(records[0])
+        noisy = add_noise(len(records), self.noise, size, rng, query="people", sensitivity=1)
+        return np.repeat(noisy[:, None], columns, axis=1)
+
+
+class ImputesOnDemand(Bug):
+    """A histogram of codes from 0 to 4; -1 is missing, and imputed by looking through many donors.
+
+    **Bug.** Donors are looked through only if something is missing.
+    **True loss.** Infinite for whoever measures the running time. The tables keep the promise.
+    """
+
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
+        """Release the histogram of codes, shape (n,), `size` times over: shape (size, 5)."""
+        missing = records < 0
+        if missing.any():
+            votes = [0] * LEVELS
+            for donor in range(DONORS):
+                votes[donor * 7 % LEVELS] += 1
+            records = np.where(missing, votes.index(max(votes)), records)
+        exact = np.bincount(records, minlength=LEVELS)
+        return add_noise(exact, self.noise, size, rng, query="histogram", sensitivity=1)
+
+
+@dataclass(frozen=True)
+class NoLimitNoNoise(Bug):
+    """The sum of values that are clipped to a limit, and the number of records, each with half of the budget.
+
+    **Bug.** A limit of 0 (`most`) means no limit. But the limit is the sensitivity, too, and a sensitivity of 0 gives
+    no noise.
+    **True loss.** Infinite: a sum that has no noise is known. With a limit the promise is kept.
+    """
+
+    most: int = int_field(0, least=0)
+
+    def __call__(self, records: Records, size: int, rng: Rng) -> Table:
+        """Release the sum of values, shape (n,), and their number, `size` times over: shape (size, 2)."""
+        half = TwoTailedGeometric(self.epsilon / 2)
+        people, total = (
+            add_noise(len(records), half, size, rng, query="people", sensitivity=1),
+            np.full(size, records.sum()),
+        )
+        if self.most:
+            law, clipped = TwoTailedGeometric(half.epsilon / self.most), np.clip(records, 0, self.most)
+            total = add_noise(clipped.sum(), law, size, rng, query="sum", sensitivity=self.most)
+        return np.stack([total, people], axis=1)
