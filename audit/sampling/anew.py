@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import pickle  # noqa: TID251  of this very program, for processes that run its code anyway
 import signal
@@ -11,9 +12,11 @@ import sys
 import sysconfig
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -37,36 +40,46 @@ def runs_anew(
 ) -> list[Outputs]:
     """Return outputs of a pickled mechanism in so many new processes, or none if one fails or takes too long.
 
-    Each is the copy of one process that has imported what the mechanism does, and has run nothing. `data` are both
-    databases, and the kind of their outputs.
+    Each hashes words in an order of its own. It is the copy of one that has imported what the mechanism does, and has
+    run nothing. `data` are both databases, and the kind of their outputs.
     """
     try:
         question = mechanism, packed(data)[1], runs, seed
     except ValueError:
         return []
-    connection, server = _server(os.getpid())
+    servers = [_server(os.getpid(), number) for number in range(times)]
     answers: list[Outputs] = []
     try:
-        connection.send((sys.path, os.getcwd(), dict(os.environ), times, question))
-        while len(answers) < times and connection.poll(seconds):
+        for number, (connection, _) in enumerate(servers):  # one by one: a mechanism may take much memory
+            connection.send((sys.path, os.getcwd(), dict(os.environ), (number, *question)))
+            if not connection.poll(seconds):
+                break
             answers.append(connection.recv())
     except (EOFError, OSError):
         answers.clear()
     finally:
         if len(answers) < times:  # whatever ended it
             _server.cache_clear()
-            _end(os.getpid(), connection, server)
+            for connection, server in servers:
+                _end(os.getpid(), connection, server)
     return answers if len(answers) == times else []
 
 
 @cache
-def _server(process: int) -> tuple[Connection, subprocess.Popen[bytes]]:
-    """Start the process that is copied, for this one; it ends with it."""
+def _server(process: int, number: int) -> tuple[Connection, subprocess.Popen[bytes]]:
+    """Start a process that is copied, one of so many for this one; it ends with it."""
     here, there = Pipe()
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     command, none = [sys.executable, "-P", "-c", PROGRAM, str(there.fileno()), *sys.path], subprocess.DEVNULL
     with there:
         server = subprocess.Popen(
-            command, stdin=none, stdout=none, stderr=none, start_new_session=True, pass_fds=[there.fileno()]
+            command,
+            stdin=none,
+            stdout=none,
+            stderr=none,
+            start_new_session=True,
+            pass_fds=[there.fileno()],
+            env=settings,
         )
     atexit.register(_end, process, here, server)
     return here, server
@@ -86,27 +99,44 @@ def answer(file: int) -> None:
     connection = Connection(file)
     with suppress(EOFError):
         while True:
-            sys.path[:], folder, settings, times, (mechanism, *others) = connection.recv()
+            sys.path[:], folder, settings, (number, mechanism, *others) = connection.recv()
             os.chdir(folder)
             os.environ.update(settings)
             _import_libraries(mechanism)
-            for number in range(times):
-                if child := os.fork():
-                    if os.waitpid(child, 0)[1]:
-                        return
-                    continue
-                try:
-                    np.random.seed()  # noqa: NPY002  copies have one state; Python's own generator is seeded anew
-                    connection.send(_outputs(number, mechanism, *others))
-                    os._exit(0)
-                finally:
-                    os._exit(1)
+            if child := os.fork():
+                if os.waitpid(child, 0)[1]:
+                    return
+                continue
+            try:
+                np.random.seed()  # noqa: NPY002  copies have one state; Python's own generator is seeded anew
+                connection.send(_outputs(number, mechanism, *others))
+                os._exit(0)
+            finally:
+                os._exit(1)
+
+
+def _unpickled(mechanism: bytes) -> Any:
+    """Return a mechanism with what its modules draw when they are imported, not with what was sent of that."""
+    found = pickle.loads(mechanism)
+    left, known = [found], {id(getattr(module, "__dict__", None)) for module in list(sys.modules.values())}
+    while left:
+        one = left.pop()
+        if id(one) in known or (isinstance(one, type) and "<locals>" not in one.__qualname__):
+            continue
+        known.add(id(one))
+        if isinstance(one, FunctionType) and id(one.__globals__) not in known and one.__module__ != "__main__":
+            with suppress(Exception, SystemExit):  # whatever a module does that is imported anew
+                module = vars(import_module(one.__module__))
+                known.add(id(module))
+                one.__globals__.update({name: module[name] for name in one.__globals__.keys() & module.keys()})
+        left += gc.get_referents(one)
+    return found
 
 
 def _import_libraries(mechanism: bytes) -> None:
     """Import for all copies what a mechanism does, but what is the user's: it may draw numbers when it is imported."""
     before = set(sys.modules)
-    pickle.loads(mechanism)
+    _unpickled(mechanism)
     for name in set(sys.modules) - before:
         if not (getattr(sys.modules[name], "__file__", None) or LIBRARIES[0]).startswith(LIBRARIES):
             del sys.modules[name]
@@ -114,7 +144,7 @@ def _import_libraries(mechanism: bytes) -> None:
 
 def _outputs(number: int, mechanism: bytes, others: bytes, runs: int, seed: np.random.SeedSequence) -> Outputs:
     """Return outputs on copies of both databases."""
-    unpickled, outputs = pickle.loads(mechanism), list[Outputs]([[], []])
+    unpickled, outputs = _unpickled(mechanism), list[Outputs]([[], []])
     copies = [pickle.loads(others) for _ in range(COPIES)]
     for place, (databases, kind) in enumerate(copies):
         for side in (1, 0):

@@ -13,10 +13,13 @@ import pytest
 
 from audit.claims import GaussianDP, PureDP
 from audit.events import Event
+from audit.io.workers import packed
 from audit.measure import again
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.measure.search import search_loss
 from audit.neighbors import NeighborPair
+from audit.outputs import Kind
+from audit.sampling.anew import runs_anew
 from tests.helpers import refused_like
 
 PAIR = NeighborPair.add_people([10, 4], 0)
@@ -27,7 +30,7 @@ ONE = PureDP(1.0)
 MODULE = """
 import numpy as np
 
-drawn, kept = np.random.default_rng(5), {}
+drawn, kept, salt = np.random.default_rng(5), {}, np.random.default_rng().integers(2**40)
 
 def shifted(data, size, rng):  # by what the process draws for a data set
     shift = kept.setdefault(data.tobytes(), drawn.normal(0, 1000))
@@ -36,6 +39,8 @@ def shifted(data, size, rng):  # by what the process draws for a data set
 def formatted(data, size, rng):
     digits = kept.setdefault(data.tobytes(), 4 + len(kept))
     return [f"{data.sum() + rng.laplace():.{digits}f}" for _ in range(size)]
+
+salted = lambda data, size, rng: np.column_stack([np.full(size, salt), rng.laplace(size=size)])
 
 def set_up(data, size, rng):  # a constant, if the program has set something up
     return np.column_stack([np.full(size, float(data.sum())), scale * rng.laplace(size=size).round(6)])
@@ -103,6 +108,15 @@ def test_what_a_process_keeps_for_each_data_set_is_refused(told, options):
 def test_what_a_module_keeps_for_each_data_set_is_refused(imported, name):
     with refused_like(ValueError, KEPT):
         audit(getattr(imported, name))
+
+
+def test_new_processes_share_no_draw_of_a_module_and_no_order_of_words(imported, monkeypatch):
+    """Three processes, 1 s: a function without a name is sent with what it reads."""
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    words = lambda data, size, rng: np.full(size, float(hash("word")))  # noqa: E731
+    for mechanism in (imported.salted, words):
+        answers = runs_anew(packed(mechanism)[1], ((PAIR.x, PAIR.y), Kind(None)), 2, np.random.SeedSequence(1), 3, 60)
+        assert len({side[0].split(",")[0] for one in answers for side in one[:1]}) == 3
 
 
 @pytest.mark.parametrize("told", [lambda data: zlib.crc32(data.tobytes()), {14: "even", 15: "odd"}.get, int])
