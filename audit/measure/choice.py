@@ -16,7 +16,7 @@ from audit.attacks.selection import distinct, never
 from audit.events import Event, Guesses, Rule, Statistic, WeightRule
 from audit.mechanism import mechanism_name
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
-from audit.sampling.independence import Spread, check_calls
+from audit.sampling.independence import CLEAR, Spread, check_calls, check_order
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import MORE, GivenRuns, Runs, scores
 from audit.sampling.streams import Phase
@@ -58,8 +58,9 @@ class Counted:
 
     @property
     def inflation(self) -> float:
-        """How many times as much the counts vary as those of independent runs."""
-        return math.ceil(100 * max(spread.inflation for spread in self.spreads)) / 100
+        """How many times as much counts vary as those of independent runs; several ways must show it more clearly."""
+        clear = CLEAR * math.sqrt(len(self.spreads))
+        return math.ceil(100 * max(spread.inflation(clear) for spread in self.spreads)) / 100
 
 
 @dataclass(frozen=True)
@@ -215,11 +216,15 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
     for column, selected in enumerate(chosen.events):
         sides = x[:, column], y[:, column]
         chosen.guessed[column] = [selected.event.rule.guess(side) for side in sides]
-        if not isinstance(chosen.runs, GivenRuns):  # all that was given is compared when it has been counted
+        counts, shares = count_event(selected.event, *sides), [1.0, 1.0]
+        if isinstance(chosen.runs, GivenRuns):  # all that was given tells more than what counts
+            sides = chosen.runs.scored(selected.event.statistic)
+            check_order("the guess", [selected.event.rule.guess(side) for side in sides])
+            shares = [size / len(side) for size, side in zip(sizes, sides, strict=True)]
+        else:
             check_calls("the guess", chosen.guessed[column], groups[0])
         points = _points(selected.event.rule, *sides)
-        spreads = tuple(Spread.of(points, each) for each in groups)
-        counted.append(Counted(count_event(selected.event, *sides), spreads))
+        counted.append(Counted(counts, tuple(Spread.of(points, each, shares) for each in groups)))
     return counted
 
 

@@ -29,7 +29,7 @@ from audit.results.provenance import provenance
 from audit.sampling.blocks import CALLS, COUNTING, counting_calls
 from audit.sampling.checkpoint import BlockStore, check_unchanged, contents, fingerprint, source, stored_seed
 from audit.sampling.copies import CHANCE, chance_of_repeat, check_not_copied
-from audit.sampling.independence import check_file, check_order
+from audit.sampling.independence import check_file
 from audit.sampling.mechanism_warnings import collected, in_words
 from audit.sampling.probes import check_steady, probe
 from audit.sampling.progress import progress_bar
@@ -308,10 +308,8 @@ def measure_loss_from_outputs(
         choosing += chosen.borrowed
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    chosen = count_all(chosen, method, sizes, len(x) + len(y), choosing)
     check_file(batches, lambda name: with_columns(name, kind.columns))
-    for one in chosen.events:
-        check_order("the guess", [one.event.guess(side) for side in chosen.runs.outputs])
+    chosen = count_all(chosen, method, sizes, len(x) + len(y), choosing)
     parameters = {"runs_x": len(x), "runs_y": len(y), "selection": selection}
     result = evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters))
     return check_again(result, chosen, root)

@@ -21,7 +21,7 @@ from scipy.special import betaln, gammaln
 from audit.events import cell
 from audit.sampling.blocks import CALLS, COUNTING
 
-__all__ = ["DEPENDENT", "UNSTEADY", "Spread", "check_calls", "check_file", "check_order", "order_of"]
+__all__ = ["CLEAR", "DEPENDENT", "UNSTEADY", "Spread", "check_calls", "check_file", "check_order", "order_of"]
 
 DEPENDENT = 1e-11  # probability below which independent runs are not believed to be independent, each time
 ENTRIES = 8  # of an output that are looked at
@@ -51,16 +51,26 @@ class Spread:
     chance: float = 0.0  # of `between` itself
 
     @classmethod
-    def of(cls, sides: Sequence[NDArray[np.float64]], calls: Sequence[NDArray[np.intp]]) -> Spread:
-        """Return the spread of points of successive runs on either database, made in calls of these sizes."""
+    def of(
+        cls,
+        sides: Sequence[NDArray[np.float64]],
+        calls: Sequence[NDArray[np.intp]],
+        shares: Sequence[float] = (1.0, 1.0),
+    ) -> Spread:
+        """Return the spread of points of successive runs on either database, made in calls of these sizes.
+
+        Random `shares` of the runs count. Of what these have in common with others of a call, only so much is left.
+        """
         spread = cls()
-        for points, sizes in zip(sides, calls, strict=True):
+        for points, sizes, share in zip(sides, calls, shares, strict=True):
             runs, number = len(points), len(sizes)
             if number > 1:
                 apart = points - points.mean()
                 squares = np.add.reduceat(apart, np.cumsum(sizes) - sizes) ** 2 / sizes * (runs / (number - 1))
                 within = float(np.sum(apart**2)) * runs / (runs - 1)
-                spread += cls(float(squares.sum()), within, float(np.sum((squares - squares.mean()) ** 2)))
+                between = share * float(squares.sum()) + (1 - share) * within
+                chance = share**4 * float(np.sum((squares - squares.mean()) ** 2))
+                spread += cls(share * between, share * within, chance)
         return spread
 
     def __add__(self, other: Spread) -> Spread:
@@ -71,10 +81,9 @@ class Spread:
         """By how many standard errors calls differ more than independent runs make them."""
         return (self.between - self.within) / math.sqrt(self.chance) if self.chance else 0.0
 
-    @property
-    def inflation(self) -> float:
-        """How many times as much counts vary as those of independent runs; 1 if that may well be chance."""
-        return self.between / self.within if self.excess > CLEAR else 1.0
+    def inflation(self, clear: float = CLEAR) -> float:
+        """Return how many times as much counts vary as those of independent runs; 1 if that may well be chance."""
+        return self.between / self.within if self.excess > clear else 1.0
 
 
 def check_calls(

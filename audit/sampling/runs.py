@@ -151,11 +151,18 @@ class GivenRuns(_ReadRuns):
             blocks.append(iter([reduce(read(outputs) if read else outputs)] if size else []))
         return blocks
 
+    def scored(self, statistic: Statistic) -> tuple[Floats, Floats]:
+        """Return the scores of all outputs, in the order in which they were given."""
+        read = None if statistic.written else self.read
+        x, y = (statistic(read(outputs) if read else outputs) for outputs in self.outputs)
+        return x, y
+
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
-        """Return the sizes of groups of successive runs that may depend on each other: pieces of what was given."""
-        numbers = [[max(1, min(pieces, size // 2)) for size in sizes] for pieces in PIECES]
+        """Return the sizes of groups of successive outputs that may depend on each other: pieces of what was given."""
+        lengths = [len(outputs) for outputs in self.outputs]
+        numbers = [[max(1, min(pieces, length // 2)) for length in lengths] for pieces in PIECES]
         return [
-            [np.diff(np.arange(one + 1) * size // one) for one, size in zip(number, sizes, strict=True)]
+            [np.diff(np.arange(one + 1) * length // one) for one, length in zip(number, lengths, strict=True)]
             for number in numbers
         ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,17 +12,19 @@ import pytest
 from audit.claims import GaussianDP, PureDP
 from audit.events import Event, WeightRule
 from audit.measure import choice
-from audit.measure.choice import Counted, count_event
+from audit.measure.choice import Choice, Counted, Selected, count_event
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods.method import method_for
 from audit.neighbors import NeighborPair
 from audit.report.words import assumptions
 from audit.review.verify import verify_result
 from audit.sampling.independence import Spread
+from audit.sampling.runs import GivenRuns
 from tests.helpers import in_full, most, refused_like
 
 ONE_MORE = NeighborPair.add_people([0], 0)
 CALLS, RUNS = 250, 28  # on either database, and of each call: those of 7,000 counting runs
+TOGETHER = 28  # successive rows of a file that share something
 LEVELS = (0.95, 0.99, 0.999)
 
 
@@ -101,7 +104,7 @@ def test_weights_speak_as_much_as_the_calls_share():
     rule = WeightRule(edges, np.append(edges, 3.0))
     sides = [(rng.normal(size=(1000, RUNS)) + 0.3 * rng.normal(size=(1000, 1))).ravel() for _ in "xy"]
     spread = Spread.of(choice._points(rule, *sides), [np.full(1000, RUNS)] * 2)
-    assert spread.inflation == pytest.approx(1 + 27 * 0.09 / 1.09, rel=0.1)
+    assert spread.inflation() == pytest.approx(1 + 27 * 0.09 / 1.09, rel=0.1)
 
 
 @pytest.mark.parametrize("kind", ["twice", "half a pool", "a pool", "three pools"])
@@ -139,6 +142,15 @@ def test_whole_audits_of_dependent_runs_accuse_no_oftener(kind):
         assert np.median(bounds) > 0.945
 
 
+def test_an_event_that_is_registered_may_look_at_one_column_beside_words():
+    rng = np.random.default_rng(2)
+    x, y = ([("ab"[rng.integers(2)], round(float(side + rng.laplace()), 3)) for _ in range(400)] for side in (0, 1))
+    result = measure_loss_from_outputs(
+        x, y, PureDP(1.0), relation="add_remove", event=Event.at_least(1, 1.0, low=0.0), rng=1
+    )
+    assert result.verdict == "not refuted"
+
+
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)])
 def test_files_in_their_order_tell_of_rows_that_share_a_shift(claim):
     """219 rows at a time share it; in another order nobody can tell."""
@@ -153,6 +165,35 @@ def test_files_in_their_order_tell_of_rows_that_share_a_shift(claim):
     lacking = {name: value for name, value in ordered.basis.items() if name != "inflation"}
     with refused_like(ValueError, "^measured must follow from the counts"):
         verify_result(replace(ordered, basis=lacking))
+
+
+def given(noise, rows, rng):
+    """What the best event gives for a file of so many rows on either database, if it is not refused."""
+    sides = (np.concatenate([side + noise(rng) for _ in range(-(-rows // TOGETHER))])[:rows] for side in (0, 1))
+    outputs = tuple(np.round(side, 6) for side in sides)
+    orders = [rng.permutation(rows) for _ in "xy"]
+    chosen = Choice((Selected(Event.at_least((), 1.0, low=0.0)),), GivenRuns(outputs, orders, ONE_MORE, None))
+    with suppress(ValueError):
+        return choice.count(chosen, method_for(PureDP(1.0), 1, 0.95).given_sizes([rows, rows], rng))
+    return []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [70, 300, 1000, 10_000])
+def test_small_files_prove_what_they_did_and_dependent_ones_accuse_no_oftener(rows):
+    """Of 28 successive rows that share something; below 1,000 on either database too few pieces tell of it."""
+    kinds = {kind: DEPENDENT.get(kind, SOUND.get(kind)) for kind in (*SOUND, "shift", "twice", "half a pool", "a pool")}
+    for kind, noise in kinds.items():
+        rngs = (np.random.default_rng((seed, rows)) for seed in range(1000))
+        found = [one for rng in rngs for one in given(partial(noise, TOGETHER), rows, rng)]
+        accused = accusations(found, allowing=True)
+        print(rows, kind, 1000 - len(found), "refused", accused, "accused")
+        assert rows < 1000 or all(number <= most(1000, level) for number, level in zip(accused, LEVELS, strict=True))
+        if kind in SOUND:
+            method = method_for(PureDP(1.0), 1, 0.95)
+            bounds = [[method.lower(one.counts, {"inflation": by}) for by in (1, one.inflation)] for one in found]
+            without, allowing = np.median(bounds, axis=0)
+            assert allowing >= 0.995 * without
 
 
 def stretches(rng):
