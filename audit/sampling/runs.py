@@ -181,15 +181,17 @@ def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *p
 
     def reduce(outputs: NDArray[Any]) -> Floats:
         readable = outputs if read is None or all(one.written for one in statistics) else read(outputs)
-        return np.column_stack([_each(one, outputs if one.written else readable) for one in statistics])
+        few = min(len(outputs) // 2, FEW)
+        both = [(readable, readable[:few]), (outputs, outputs[:few])]
+        return np.column_stack([_each(one, *both[one.written]) for one in statistics])
 
     blocks = runs.reduced(sizes, reduce, *phase, written=True)
     return [np.concatenate([none, *part]) for part in blocks]
 
 
-def _each(statistic: Statistic, outputs: NDArray[Any]) -> Floats:
-    """Return one score a run; refuse a statistic whose scores depend on the other runs of a batch."""
-    values, few = statistic(outputs), min(len(outputs) // 2, FEW)
-    if few and not np.allclose(values[:few], statistic(outputs[:few]), rtol=CLOSE, atol=CLOSE):
+def _each(statistic: Statistic, outputs: NDArray[Any], first: NDArray[Any]) -> Floats:
+    """Return one score a run; refuse a statistic whose scores of the first runs depend on the others of a batch."""
+    values = statistic(outputs)
+    if len(first) and not np.allclose(values[: len(first)], statistic(first), rtol=CLOSE, atol=CLOSE):
         raise ValueError(f"{statistic.name} must score each run by itself, and depends on the others of a batch")
     return values

@@ -25,8 +25,7 @@ SHARE = 1 / 8  # of the selection runs that look at tables which are written dow
 KNOWN = 1 / 2  # of the error probability, for the rows that are known: no run has to choose them
 LEAST, LARGER = 240, 1 / 5  # runs that do, unless rows are known, and the largest share that they may be
 HELD = 2**21  # values of either database that are looked at
-FEW = 64  # runs of which codes are made anew for each statistic
-LAST: dict[str, Any] = {}  # outputs that were coded last, for the statistics that come next
+CODED: dict[int, Any] = {}  # codes of the outputs that there are, for the statistics that come next
 
 
 class Rows:
@@ -127,14 +126,13 @@ class _Tables:
 
 
 def _coded(layout: Layout, outputs: NDArray[Any]) -> _Tables:
-    """Return outputs in codes: those that were coded last, if they are these."""
-    last = LAST.get("outputs")
-    if last is not None and last[0]() is outputs and last[1] == layout:
-        return cast(_Tables, last[2])
-    tables = _Tables(layout(outputs))
-    if len(outputs) > FEW:
-        LAST["outputs"] = weakref.ref(outputs, lambda _: LAST.clear()), layout, tables
-    return tables
+    """Return outputs in codes, which last as long as they do."""
+    key = id(outputs)
+    outputs_coded, by, tables = CODED.get(key, (None, None, None))
+    if tables is None or outputs_coded() is not outputs or by != layout:
+        tables = _Tables(layout(outputs))
+        CODED[key] = weakref.ref(outputs, lambda _: CODED.pop(key, None)), layout, tables
+    return cast(_Tables, tables)
 
 
 def _different(tables: _Tables) -> NDArray[np.intp]:
@@ -186,7 +184,7 @@ def _weighed_pairs(layout: Layout, name: str, row: Codes, weights: Floats) -> St
     some = weights[np.ix_(columns, columns)]
 
     def score(outputs: NDArray[Any]) -> Floats:
-        alike = agreeing(_coded(layout, outputs).codes[columns], row[columns])
-        return np.asarray(((some @ alike) * alike).sum(axis=(1, 2)))
+        agree = agreeing(_coded(layout, outputs).codes[columns], row[columns])
+        return np.asarray(agree.reshape(len(agree), some.size) @ some.ravel())
 
     return Statistic(f"weighted pairs of columns in which rows agree with {name}", score, written=True)

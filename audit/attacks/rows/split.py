@@ -97,16 +97,16 @@ def _compared(x: Any, y: Any, squares: Any, runs_x: int, runs_y: int) -> tuple[F
 
 
 def agreeing(codes: Codes, row: Codes) -> Floats:
-    """Return where rows have the values of a row, as 0 and 1 of shape (runs, columns, rows)."""
-    return np.asarray(np.moveaxis(codes == row[:, None, None], 0, 1), np.float64)
+    """Return how many rows of a table have the values of one in two columns, shape (runs, columns, columns)."""
+    alike = np.moveaxis(codes == row[:, None, None], 0, 1).astype(np.float32)
+    return (alike @ np.swapaxes(alike, 1, 2)).astype(np.float64)
 
 
 def differing_pairs(sides: Sequence[Codes], row: Codes) -> Floats:
     """Return what pairs of columns weigh, by how many rows have the values of one in both: 0 if that hardly differs."""
-    few = [agreeing(codes[:, : PAIRED // row.size**2], row) for codes in sides]
-    counts = [np.triu(part @ np.swapaxes(part, 1, 2)) for part in few]
+    counts = [agreeing(codes[:, : PAIRED // row.size**2], row) for codes in sides]
     x, y = (part.sum(axis=0) for part in counts)
     squares = sum((part**2).sum(axis=0) for part in counts)
     weights, by = _compared(x, y, squares, *map(len, counts))
     clearly = -special.ndtri(CHANCE / row.size**2)
-    return np.asarray(np.where(np.abs(by) > clearly, weights, 0.0))
+    return np.triu(np.where(np.abs(by) > clearly, weights, 0.0))
