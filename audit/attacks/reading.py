@@ -89,6 +89,7 @@ class Reading:
     n_parts: int  # columns that are whole parts
     numbers: frozenset[str]  # parts that were seen to be numbers
     patterns: frozenset[tuple[str, str]]  # parts and patterns of their words: a word with its first numbers taken out
+    fixed: frozenset[str]  # lengths of lists that never vary: their columns say everything
 
     def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
         """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""
@@ -119,7 +120,8 @@ class Reading:
     def _is_known(self, parts: dict[str, Any]) -> bool:
         """Tell whether a number, or a word of its pattern, was seen in the place of each part."""
         words = {name: part for name, part in parts.items() if type(part) is str}
-        return (parts.keys() - words.keys() if words else parts.keys()) <= self.numbers and all(
+        new = parts.keys() - words.keys() - self.numbers
+        return all(_list_of(name) in self.fixed for name in new) and all(
             (name, _pattern(part)) in self.patterns for name, part in words.items()
         )
 
@@ -154,9 +156,9 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
     """Return what some outputs hold, each given by its parts."""
     names = Counter(name for parts in outputs for name in parts)
     constant = {name for name in names if name.startswith(FORMS)} - _varying(outputs)
-    for name in [name for name in names if name.startswith(LENGTH)]:
-        if len({parts.get(name) for parts in outputs if parts}) == 1:  # all are as long: columns say everything
-            names = Counter({other: n for other, n in names.items() if other != name and _list_of(other) != name})
+    lengths = [name for name in names if name.startswith(LENGTH)]
+    fixed = {name for name in lengths if len({parts.get(name) for parts in outputs if parts}) == 1}
+    names = Counter({name: n for name, n in names.items() if name not in fixed and _list_of(name) not in fixed})
     words = {name: Counter(parts[name] for parts in outputs if isinstance(parts.get(name), str)) for name in names}
     numbers = {name for parts in outputs for name, part in parts.items() if type(part) is not str}
     columns: list[Column] = []
@@ -175,7 +177,8 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         columns += [*_numbers(name, words[name]), *(_inside(name, words[name]) if place < LOOKED_INTO else ())]
     dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen
     patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
-    return Reading(tuple(map(_lettered, columns)), n_parts, frozenset(numbers - dropped), frozenset(patterns))
+    seen = frozenset(numbers - dropped), frozenset(patterns), frozenset(fixed)
+    return Reading(tuple(map(_lettered, columns)), n_parts, *seen)
 
 
 def _lettered(column: Column) -> Column:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from audit.attacks.movement import KNOWING, clearly, explore
 from audit.attacks.protocol import Exploration
 from audit.attacks.rows.split import COLUMNS, FEWEST, Differing, agreeing, differing_pairs, differing_rows, hashed
-from audit.attacks.rows.tables import NO_ROW, Codes, Layout, known_rows, layout_of
+from audit.attacks.rows.tables import ANY, NO_ROW, Codes, Layout, known_rows, layout_of
 from audit.events import Event, Statistic, ThresholdRule
 
 __all__ = ["Rows"]
@@ -143,17 +143,18 @@ def _different(tables: _Tables) -> NDArray[np.intp]:
 
 def _like(layout: Layout, name: str, row: Codes) -> Iterator[Statistic]:
     """Yield how many rows are equal to one; whether any is, but in one column; and how many columns of any row are."""
+    width = np.count_nonzero(row != ANY)
 
     def equal(outputs: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray((_coded(layout, outputs).like(row) == row.size).sum(axis=1))
+        return np.asarray((_coded(layout, outputs).like(row) == width).sum(axis=1))
 
     def most(outputs: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(_coded(layout, outputs).like(row).max(axis=1, initial=0))
 
     yield Statistic(f"rows equal to {name}", equal, written=True)
-    if row.size > 1:
+    if width > 1:
         near = f"any row within one column of {name}"
-        yield Statistic(near, lambda outputs: most(outputs) >= row.size - 1, written=True)
+        yield Statistic(near, lambda outputs: most(outputs) >= width - 1, written=True)
         yield Statistic(f"columns of the row that is most like {name}", most, written=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -20,14 +21,16 @@ from audit.neighbors.tables import rows_apart
 from audit.values import EXACT, MARK, NAN, value_of
 from audit.written import FORM, plain
 
-__all__ = ["NO_ROW", "Codes", "Layout", "known_rows", "layout_of"]
+__all__ = ["ANY", "NO_ROW", "Codes", "Layout", "known_rows", "layout_of"]
 
 Codes = NDArray[np.uint64]
 
 NO_ROW = np.uint64(0x7FF8_0000_0000_0001)  # stands for each value of a row that a shorter table lacks: no value has it
 HALF = np.uint64(32)  # bits by which those of a float are folded, whose last ones are all 0 most often
 SHOWN = 80  # letters of a row that reports show
-PART = re.compile(r'output\[("(?:[^"\\]|\\.)*"|\d+)\]\[("(?:[^"\\]|\\.)*"|\d+)\]')  # of a list of lists, or of mappings
+ANY = NO_ROW + np.uint64(1)  # stands for what is not known of a row: nothing has it
+KEY = r'\[("(?:[^"\\]|\\.)*"|\d+)\]'
+PART = re.compile(rf"output(.*){KEY}{KEY}")  # of a list of lists, or of mappings, in an output or in a part of it
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Layout:
     width: int
     names: tuple[str, ...] = ()
     words: dict[int, str] = field(default_factory=dict, compare=False)  # that outputs were seen to have, by their codes
+    within: tuple[str, ...] = ()  # keys of the part that is the table, if it is not the output itself
 
     def __call__(self, outputs: NDArray[Any]) -> NDArray[Any]:
         """Return the codes of tables, shape (columns, runs, rows); written ones, of any length, end in no rows."""
@@ -61,6 +65,10 @@ class Layout:
 
     def _columns(self, value: Any) -> Sequence[Sequence[Any]]:
         """Return the columns of an output, all as long; nothing of one that is no table."""
+        for key in self.within:
+            if isinstance(value, list):
+                value = dict(zip(map(str, range(len(value))), value, strict=True))
+            value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, dict):
             columns = [value.get(name) or () for name in self.names]
             return columns if all(isinstance(one, list) for one in columns) and len(set(map(len, columns))) == 1 else ()
@@ -79,19 +87,26 @@ def layout_of(exploration: Exploration) -> Layout | None:
         return Layout(shape[1]) if len(shape) == 2 and shape[0] > 1 else None
     columns = exploration.reading.columns
     parts = [found.groups() for column in columns if (found := PART.fullmatch(column.source))]
+    parts = [part for part in parts if any(map(str.isdigit, part[1:]))]  # mappings of mappings hold no rows
     if not parts:
         return None
+    # The largest table of an output, and of several the first one.
+    table = Counter(part[0] for part in parts).most_common(1)[0][0]
+    parts, within = [part[1:] for part in parts if part[0] == table], tuple(re.findall(KEY, table))
     known = {word for column in columns if column.read is str for word in column.known or ()}
     words = {int(code): repr(word) for word, code in zip(known, _codes_of(list(known)), strict=True)}
     names = next((place for place in (0, 1) if all(part[place].startswith('"') for part in parts)), None)
     if names is None:  # a list of lists
-        return Layout(1 + max(int(place) if place.isdigit() else 0 for _, place in parts), (), words)
+        return Layout(1 + max(int(place) if place.isdigit() else 0 for _, place in parts), (), words, within)
     keys = tuple(dict.fromkeys(part[names] for part in parts))
-    return Layout(len(keys), keys, words)
+    return Layout(len(keys), keys, words, within)
 
 
 def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Codes, Side]]:
-    """Return the rows that one database has more often, in words and codes, and which; none if outputs hold others."""
+    """Return the rows that one database has more often, in words and codes, and which; none if outputs hold others.
+
+    Columns that data do not have, such as the index of a sorted frame, may hold anything.
+    """
     pair, rows = exploration.pair, list[tuple[str, Codes, Side]]()
     if isinstance(pair.x, np.ndarray) and pair.unit != "record":  # counts, each of its own
         return []
@@ -99,11 +114,12 @@ def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Code
         values = list(row.values()) if isinstance(row, Mapping) else list(row)
         if isinstance(row, Mapping) and layout.names:
             named = {json.dumps(str(name)): value for name, value in row.items()}
-            values = [named[name] for name in layout.names if name in named]
+            values = [named.get(name, Any) for name in layout.names] if named.keys() & set(layout.names) else []
         if len(values) == layout.width:
-            rows.append(
-                (shorten(str(tuple(map(plain, values))), SHOWN), _codes_of([*map(plain, values)]), "y" if in_y else "x")
-            )
+            some = [None if value is Any else plain(value) for value in values]
+            codes = np.where([value is Any for value in values], ANY, _codes_of(some))
+            shown = ("any" if value is Any else repr(plain(value)) for value in values)
+            rows.append((shorten(f"({', '.join(shown)})", SHOWN), codes, "y" if in_y else "x"))
     return rows
 
 

@@ -275,6 +275,8 @@ def test_a_run_that_is_unlike_all_that_were_seen_is_new():
     assert found.new(texts(*later)).tolist() == [0, 1, 0, 1, 0]
     rows = learned(("a", 1), ("b", 2))
     assert rows.new(texts(("a", 9), ("c", 1), ("a", 1, 5), {"x": 1})).tolist() == [0, 1, 1, 1]
+    areas = learned(("area 1", 1), ("area 2", 2))  # of a list that is always as long, columns say everything
+    assert areas.new(texts(("area 9", 1), ("place 1", 1), ("area 1", 1, "area 9"))).tolist() == [0, 1, 1]
 
 
 # Runs that teach
