@@ -99,7 +99,7 @@ def _compared(x: Any, y: Any, squares: Any, runs_x: int, runs_y: int) -> tuple[F
 def agreeing(codes: Codes, row: Codes) -> Floats:
     """Return how many rows of a table have the values of one in two columns, shape (runs, columns, columns)."""
     alike = np.moveaxis(codes == row[:, None, None], 0, 1).astype(np.float32)
-    return (alike @ np.swapaxes(alike, 1, 2)).astype(np.float64)
+    return np.asarray(alike @ np.swapaxes(alike, 1, 2), np.float64)
 
 
 def differing_pairs(sides: Sequence[Codes], row: Codes) -> Floats:
