@@ -19,14 +19,13 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from audit import NeighborPair, measure_loss
 from audit.results import plain_number
-from audit.results.plots import GRAY, GREEN, PROMISE, SERIES
+from audit.results.plots import GRAY, GREEN, SERIES
 from experiments.audits import all_or_none, kept, largest_loss, median, none_above, repeat
-from experiments.drawing import bar_key, head, line_key, own_keys, page, spread, styles
+from experiments.drawing import bar_key, head, line_key, own_keys, page
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
 TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
-TAILS = (0.01, 0.1, 1.0)
 FINEST, DRAWN, SAMPLE = "county x race", "as drawn", "weighted sample"
 LEVELS, NORMS = {"state": 1, "county": 2, FINEST: 3}, ("l1", "l2")
 REPLICATES, AUDITS, TARGET = 200, 20, 0.99
@@ -115,7 +114,6 @@ def run(
         },
         "refused": refused,
         "inverse": [_inverse(epsilon) for epsilon in (TABULATED[::6] if quick else TABULATED)],
-        "tails": {f"{epsilon:g}": _tail(epsilon) for epsilon in TAILS},
         "audits": _audited(known, streams, 1 if quick else AUDITS, jobs),
     }
 
@@ -148,17 +146,6 @@ def _inverse(epsilon: float) -> dict[str, Any]:
         "delta": law.delta_at(epsilon),
         "largest_finite": float(law.loss[-1]),
     }
-
-
-def _tail(epsilon: float) -> list[list[Any]]:
-    """Return distance from 0 in units of 1/epsilon, and the largest loss there in epsilons: one row a unit."""
-    noise = InverseCdf(epsilon)
-    mass = noise.logpmf(np.arange(noise.reach + 2))
-    with np.errstate(invalid="ignore"):
-        loss = np.abs(np.diff(mass)) / epsilon
-    loss[np.isnan(loss)] = 0.0  # neither of two numbers occurs
-    unit = np.floor(np.arange(loss.size) * epsilon).astype(int)
-    return [[int(at), plain_number(float(loss[unit == at].max()))] for at in np.unique(unit)]
 
 
 def _audited(
@@ -241,14 +228,12 @@ def _takes(numbers: Numbers, words: str) -> dict[str, str]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(7.0, 2, 2)
-    curves, reach, tails = spread(axes)
+    figure, (curves, reach) = page(4.2, 1, 2)
     _draw_curves(curves, numbers)
     rows = numbers["inverse"]
     reach.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)
     words = "largest noise from 53 bits\n(people, log scale)"
     reach.set(yscale="log", ylabel=words, title="(b) inverse CDF: where the noise ends")
-    _draw_tails(tails, numbers)
     for ax in (curves, reach):
         ax.set(xscale="log", xlabel="$\\varepsilon$, one person added or removed (log scale)")
     return figure
@@ -271,20 +256,3 @@ def _draw_curves(ax: Axes, numbers: Numbers) -> None:
     ax.set(ylim=(0, 1.04), xlim=(1e-5, 1e-1), ylabel="accuracy: 1 - error / error of zeros")
     handles = [*own_keys(ax), bar_key("band: 95% of releases", GRAY), line_key("exact expectation", color=GRAY)]
     head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)
-
-
-def _draw_tails(ax: Axes, numbers: Numbers) -> None:
-    top = max(float(loss) for rows in numbers["tails"].values() for _, loss in rows if np.isfinite(float(loss))) * 3
-    for row, (epsilon, look) in enumerate(styles(numbers["tails"], markersize=3.5).items()):
-        at, loss = np.array([(place, float(value)) for place, value in numbers["tails"][epsilon]]).T
-        finite, beyond = np.isfinite(loss), look | {"linestyle": "none"}
-        ax.plot(at[finite], loss[finite], label=f"$\\varepsilon$ = {epsilon}", **look)
-        ax.plot(at[~finite], np.full((~finite).sum(), top * 1.6**row), **beyond)
-    ax.axhspan(top / 1.5, top * 5, color=GRAY, alpha=0.15, linewidth=0, zorder=0)
-    ax.axhline(1, **PROMISE, zorder=0)
-    ax.set_yscale("log")
-    ax.set_ylim(0.6, top * 5)
-    ax.set_xlabel("distance of the output from the count, $|k|\\,\\varepsilon$")
-    ax.set_ylabel("largest exact loss there,\nin $\\varepsilon$ (log scale)")
-    handles = [*own_keys(ax), line_key("promise", **PROMISE), bar_key("gray band: infinite", GRAY, alpha=0.3)]
-    head(ax, "(c) inverse distribution function (CDF): loss in the tails", handles, ncols=5)

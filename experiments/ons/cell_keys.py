@@ -29,7 +29,7 @@ PAIRS = {"alone": 0, "among": 20}  # other people in the cell
 GEOMETRIC = "geometric noise"
 SIZES, AUDITS, RELEASES = (300, 1_000, 3_000, 10_000, 30_000, 100_000), 100, 200_000
 SURE = 1 - 1e-5  # of the limits of measured probabilities, on either side
-SHOWN = "first example"  # in the profiles
+SHOWN = "first example"
 AUDITED = [(SHOWN, "alone"), (SHOWN, "among"), ("second example", "among"), (SHOWN, GEOMETRIC)]
 CENSUS_CHANGED = published("Cell keys in Census 2021")["changed"]
 
@@ -49,7 +49,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     keys, first = CellKey(*SETTINGS[SHOWN]), np.random.SeedSequence(seed)
     options: dict[str, Any] = {"size": SIZES[0], "confidence": CONFIDENCE, "rng": first}
     witness = {pair: kept(measure_loss(keys, databases(pair), keys.claim, **options)) for pair in PAIRS}
-    return {"rows": rows, "audits": audits, "witness": witness, "profiles": _profiles(), "releases": releases}
+    return {"rows": rows, "audits": audits, "witness": witness, "releases": releases}
 
 
 def databases(pair: str) -> NeighborPair:
@@ -107,15 +107,6 @@ def _audit(setting: str, pair: str, size: int, stream: np.random.SeedSequence) -
     return kept(measure_loss(partial(mechanism), two, keys.claim, **options))  # `partial` hides the law
 
 
-def _profiles() -> dict[str, Any]:
-    keys = CellKey(*SETTINGS[SHOWN])
-    laws = {pair: exact_law(keys, databases(pair)) for pair in PAIRS}
-    laws[GEOMETRIC] = exact_law(GDPC(keys.claim.epsilon), databases("alone"))
-    epsilons = np.linspace(0, 2.5, 101)
-    deltas = {name: [_delta(law, epsilon) for epsilon in epsilons] for name, law in laws.items()}
-    return {"epsilon": epsilons.tolist(), **deltas}
-
-
 def limits(row: dict[str, Any], of: int) -> tuple[float, float]:
     """Return exact limits of a probability from how often something was seen."""
     low = clopper_pearson_lower(row["count"], of, confidence=SURE)
@@ -160,15 +151,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (top, middle, below) = page(8.6, 3, 1, heights=[0.8, 1, 1])
+    figure, (top, below) = page(5.8, 2, 1, heights=[0.8, 1])
     _draw_proofs(top, numbers)
-    _draw_audits(middle, numbers["audits"])
-    profiles = numbers["profiles"]
-    names = {"alone": "cell keys, alone", "among": "cell keys, among 20", GEOMETRIC: "geometric, same variance"}
-    for (name, words), look in styles(names.items(), marker="").items():
-        below.semilogy(profiles["epsilon"], profiles[name], **look, label=words)
-    below.set(ylim=(0.02, 1), xlabel="epsilon, one person added or removed", ylabel="delta (log scale)")
-    head(below, "(c) delta of cell keys never ends (D = 2, V = 1)", own_keys(below), x=-0.34)
+    _draw_audits(below, numbers["audits"])
     return figure
 
 
@@ -188,7 +173,7 @@ def _draw_proofs(ax: Axes, numbers: Numbers) -> None:
     )
     measured = line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE)
     handles = [measured, line_key("exact", **EXACT)]
-    head(ax, "(a) how often it is a proof", handles, x=-0.34)
+    head(ax, "(a) how often it is a proof", handles, x=-0.3)
 
 
 def _draw_audits(ax: Axes, audits: list[dict[str, Any]]) -> None:
@@ -200,7 +185,7 @@ def _draw_audits(ax: Axes, audits: list[dict[str, Any]]) -> None:
         ax.vlines(sizes, *ends, color=look["color"], linewidth=1.1)
     ax.set(ylim=(-0.03, 1.03), xlabel="runs of an audit, outputs alone (log scale)", ylabel="audits that find it")
     title = "(b) thousands of outputs show more than geometric noise of the same variance"
-    head(ax, title, own_keys(ax), ncols=2, x=-0.34)
+    head(ax, title, own_keys(ax), ncols=2, x=-0.3)
 
 
 def _label(row: dict[str, Any]) -> str:

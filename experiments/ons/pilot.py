@@ -1,10 +1,8 @@
-"""What the pilot's two methods leave of its fourteen tables, over the budget, and what they cost to make."""
+"""What the pilot's two methods leave of its fourteen tables, over the budget."""
 
 from __future__ import annotations
 
 import math
-import time
-import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -13,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from algorithms.ons.deaths import Deaths, brazil_deaths, synthetic_deaths
 from algorithms.ons.independent import IndependentNoise
@@ -21,23 +19,19 @@ from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law
 from algorithms.ons.release import default_levels
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
-from algorithms.ons.utility import CLASSES, transition_matrix, utility
+from algorithms.ons.utility import utility
 from algorithms.tables.shares import Share
 from audit.results.plots import BLACK
 from experiments.drawing import foot, line_key, page, spread, styles
-from experiments.experiment import Check, Checks, Numbers, between, published
+from experiments.experiment import Check, Checks, Numbers, between
 from experiments.ons.printed import merged
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 LAWS: tuple[Law, ...] = ("laplace", "geometric", "gaussian")
 MEASURES = ("on_diagonal", "l1", "l2", "hellinger")
 SPLITS: dict[str, tuple[Share, ...]] = {"pilot": PILOT_SHARES, "equal": ("0.01", "0.33", "0.33", "0.33")}
-GOOD, POOR = Table(2, "age*sex"), Table(1, "month*age*sex")
-
-PRINTED_GOOD = np.array(published("ONS table 6"))
-RUNS, CLOSE = 3, 0.1
+RUNS = 3
 STEADY = 0.1  # below it all is noise, and a step of epsilon may change little
-SECONDS, MEGABYTES = 60, 500
 GROUPS = {  # of Table 4
     "areas by three variables": slice(0, 3),
     "areas by two": slice(3, 5),
@@ -50,7 +44,6 @@ STYLES = styles(GROUPS, markersize=3.5)
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Release all tables three times at ten budgets (quick: once at three, most areas merged)."""
     deaths, brazil = synthetic_deaths(0), brazil_deaths()
-    sparse = Domain(deaths.tree, deaths.schema).tabulate(deaths.histogram, [GOOD])[0]
     runs, epsilons = (1, (0.1, 2.0)) if quick else (RUNS, EPSILONS)
     deaths = merged(deaths) if quick else deaths
     levels, shares = default_levels(Domain(brazil.tree, brazil.schema))
@@ -63,7 +56,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "Brazil, laplace": (brazil, months, {"law": "laplace"}),
     }
     settings = [(kind, epsilon) for kind in kinds for epsilon in epsilons]
-    *streams, good, poor, timed = np.random.SeedSequence(seed).spawn(len(settings) + 3)
+    streams = np.random.SeedSequence(seed).spawn(len(settings))
     released = Parallel(n_jobs=jobs)(
         delayed(_released)(*kinds[kind], epsilon * (len(PILOT_TABLES) if kind == "epsilon a table" else 1), runs, own)
         for (kind, epsilon), own in zip(settings, streams, strict=True)
@@ -71,19 +64,11 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     by_kind: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     for (kind, epsilon), own in zip(settings, released, strict=True):
         by_kind[kind][f"{epsilon:g}"] = own
-    domain = Domain(deaths.tree, deaths.schema)
     return {
         "people": int(deaths.histogram.sum()),
         "runs": runs,
-        "tables": [str(table) for table in PILOT_TABLES],
-        "cells": [math.prod(domain.shape(table)) for table in PILOT_TABLES],
-        "empty": [float((counts == 0).mean()) for counts in domain.tabulate(deaths.histogram, PILOT_TABLES)],
         "kinds": by_kind,
-        "sparsity": transition_matrix(sparse, sparse).sum(axis=1).tolist(),
-        "good": _matrix(deaths, GOOD, 10.0, good),
-        "poor": _matrix(deaths, POOR, 0.1, poor),
         "brazil": {"deaths": int(brazil.histogram.sum()), "tree": repr(brazil.tree), "shares": [*map(float, shares)]},
-        **_timed(deaths, epsilons, timed),
     }
 
 
@@ -137,37 +122,6 @@ def _lift(noise: CountNoise, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(lifts[np.minimum(counts.ravel(), reach - 1)])
 
 
-def _matrix(deaths: Deaths, table: Table, epsilon: float, stream: np.random.SeedSequence) -> list[list[int]]:
-    top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon)
-    people = top_down(deaths.histogram, 1, np.random.default_rng(stream))[0]
-    before, after = (top_down.domain.tabulate(data, [table])[0] for data in (deaths.histogram, people))
-    matrix: list[list[int]] = transition_matrix(before, after)[:, : len(CLASSES)].tolist()
-    return matrix
-
-
-def _timed(deaths: Deaths, epsilons: Sequence[float], stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return seconds of one core for all tables at all budgets, and the most memory that one release holds."""
-    rng, domain = np.random.default_rng(stream), Domain(deaths.tree, deaths.schema)
-
-    def top_down(epsilon: float) -> None:
-        domain.tabulate(OnsTopDown(deaths.tree, deaths.schema, epsilon)(deaths.histogram, 1, rng)[0], PILOT_TABLES)
-
-    def independent(epsilon: float) -> None:
-        IndependentNoise(deaths.tree, deaths.schema, epsilon).release(deaths.histogram, 1, rng)
-
-    seconds, megabytes = {}, {}
-    for name, release in (("top-down", top_down), ("independent", independent)):
-        begun = time.perf_counter()
-        for epsilon in epsilons:
-            release(epsilon)
-        seconds[name] = time.perf_counter() - begun
-        tracemalloc.start()  # numpy reports its arrays; the process as a whole may have held more before
-        release(epsilons[0])
-        megabytes[name] = tracemalloc.get_traced_memory()[1] / 1e6
-        tracemalloc.stop()
-    return {"seconds": seconds, "megabytes": megabytes}
-
-
 def check(numbers: Numbers) -> Checks:
     kinds = numbers["kinds"]
     for kind in ("top-down, pilot", "laplace", "Brazil, top-down", "Brazil, laplace"):
@@ -189,16 +143,6 @@ def check(numbers: Numbers) -> Checks:
     for law in LAWS:
         off = [abs(row["lift"] - row["expected"]) / row["error"] for row in kinds[law].values()]
         yield between(f"{law}: lift of raised counts, most standard errors off its law", max(off), 0, 6)
-    apart = _apart(numbers["sparsity"])
-    yield between("areas by age by sex: share of cells in other classes than in Table 6", apart, 0, CLOSE)
-    good, poor = _kept(numbers["good"]), _kept(numbers["poor"])
-    words = f"cells in their class: {good:.2f} at epsilon 10 in the table of Table 6, {poor:.2f} at 0.1 in that of 7"
-    yield Check(words, good > poor)
-    empty = numbers["poor"][0][0]
-    yield Check(f"empty cells that stay empty in the table of Table 7: {empty}, expected 0", empty == 0)
-    spent = sum(numbers["seconds"].values())
-    yield between("seconds for all tables at all budgets, both methods, one core", spent, 0, SECONDS)
-    yield between("megabytes that a release holds at most", max(numbers["megabytes"].values()), 0, MEGABYTES)
 
 
 def _improves(kind: str, rows: dict[str, Any]) -> Checks:
@@ -214,17 +158,6 @@ def _improves(kind: str, rows: dict[str, Any]) -> Checks:
     yield Check(f"{kind}: cells in their class, mean of tables: {words}", all(a < b for a, b in pairwise(shares)))
 
 
-def _apart(sparsity: ArrayLike) -> float:
-    """Return the share of cells that are in other classes than those of Table 6."""
-    here, printed = np.asarray(sparsity, float), PRINTED_GOOD.sum(axis=1)
-    return float(np.abs(here / here.sum() - printed / printed.sum()).sum() / 2)
-
-
-def _kept(matrix: ArrayLike) -> float:
-    cells = np.asarray(matrix)
-    return float(np.trace(cells) / cells.sum())
-
-
 def _against(numbers: Numbers, kind: str, other: str, epsilon: str) -> NDArray[np.float64]:
     """Return the L1 of each table, in units of that of another way to release it; NaN where that is 0."""
     mine, theirs = (np.array(numbers["kinds"][name][epsilon]["l1"]) for name in (kind, other))
@@ -232,7 +165,7 @@ def _against(numbers: Numbers, kind: str, other: str, epsilon: str) -> NDArray[n
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    epsilons, seconds = list(numbers["kinds"]["laplace"]), numbers["seconds"]
+    epsilons = list(numbers["kinds"]["laplace"])
     at, last = "1" if "1" in epsilons else epsilons[0], epsilons[-1]
     ratios = [
         _against(numbers, "top-down, pilot", "laplace", at),
