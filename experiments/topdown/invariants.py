@@ -1,4 +1,4 @@
-"""What exact totals cost: people whose neighbors keep them, people whose neighbors do not, and an estimate of it.
+"""What exact totals cost: people whose neighbors keep them, and people whose neighbors do not.
 
 A promise beside invariants is one of neighbors that keep them, who may be more than one person apart: Bailie, Gong and
 Meng, arXiv 2501.08449; Cho and Awan, arXiv 2410.17468.
@@ -12,36 +12,18 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from algorithms.hierarchy import Hierarchy
-from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
-from algorithms.topdown.population import STRATA, synthetic_1940
 from audit import NeighborPair, PureDP, measure_loss
-from audit.estimates.residuals import residual_loss
 from audit.results import plain_number
-from audit.results.plots import BLACK, BLUE, EXACT, GRAY, GREEN, PALE
+from audit.results.plots import BLUE, GRAY, GREEN, PALE
 from experiments.audits import all_or_none, bounds, kept, largest_loss, median, none_above, repeat
-from experiments.drawing import (
-    INFINITE,
-    bar_key,
-    budget_axis,
-    head,
-    keys,
-    line_key,
-    losses,
-    name_rows,
-    own_keys,
-    page,
-    promise,
-    styles,
-)
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, published, violations
+from experiments.drawing import INFINITE, bar_key, head, keys, line_key, losses, name_rows, page, promise
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, violations
 from experiments.topdown.bugs import SCHEMA, TREE, neighbors, total_of_first
 
 EPSILON, SHARES = 1.0, ("1/10", "9/20", "9/20")
@@ -57,12 +39,6 @@ CASES = {  # of one person in the second database; half the share of every count
 }
 SIZE, FEW, AUDITS = 100_000, 200, 10
 LIMIT = 2.8  # of the axis, in promises
-
-STRATA_ALONE = Schema({"stratum": tuple(map(str, range(STRATA)))})
-EPSILONS, SEEDS = (0.25, 0.5, 1.0, 2.0), 5
-THEIRS: dict[str, Any] = {"method": "kde", "bandwidth": 0.1, "percentile": 95, "multiplier": 1.0}
-PRINTED = published("Totals that are invariant")
-ESTIMATES = {"noise": "noise, before any estimation", "free": "no exact totals", "exact": "exact totals"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +60,9 @@ class Published:
 
 def release(level: int) -> Published:
     """Return TopDown on three states of three districts each, with exact totals of a level, or none."""
-    return Published(_topdown(SCHEMA, TREE, EPSILON, SHARES, level))
-
-
-def district(epsilon: float, level: int) -> TopDown:
-    """Return TopDown on the strata of one district, which have the budget: with its exact total, or without."""
-    return _topdown(STRATA_ALONE, Hierarchy.from_codes(["district"]), epsilon, ("1", "0"), level)
-
-
-def _topdown(schema: Schema, tree: Hierarchy, epsilon: float, shares: tuple[str, ...], level: int) -> TopDown:
-    budget = Budget(PureDP(epsilon, "replace_one"), shares, [{"detailed": 1}] * len(shares))
-    return TopDown(schema, tree, budget, solver="batched", invariants=[Invariant("total", level)] if level else [])
+    budget = Budget(PureDP(EPSILON, "replace_one"), SHARES, [{"detailed": 1}] * len(SHARES))
+    invariants = [Invariant("total", level)] if level else []
+    return Published(TopDown(SCHEMA, TREE, budget, solver="batched", invariants=invariants))
 
 
 def two_databases(case: str) -> NeighborPair:
@@ -111,26 +79,13 @@ def two_databases(case: str) -> NeighborPair:
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit five pairs under three sets of totals 10 times, and estimate at four budgets 5 times (quick: once)."""
-    first, second, last = np.random.SeedSequence(seed).spawn(3)
+    """Audit five pairs under three sets of totals 10 times (quick: once, with a tenth of the runs)."""
+    (stream,) = np.random.SeedSequence(seed).spawn(1)
     setups = [(case, level) for case in CASES for level in TOTALS]
-    size, times, seeds = (SIZE // 10, 1, 1) if quick else (SIZE, AUDITS, SEEDS)
+    size, times = (SIZE // 10, 1) if quick else (SIZE, AUDITS)
     tasks = [(*one, size) for one in setups]
-    audits = repeat(_audit, tasks, first.spawn(len(setups)), times, jobs=jobs, words="exact totals")
-    rows = [{**_about(*one), "audits": own} for one, own in zip(setups, audits, strict=True)]
-
-    town = synthetic_1940(np.random.default_rng(last)).histogram
-    strata = town.reshape(len(town), -1, STRATA).sum(axis=1)[:: 10 if quick else 1]
-    inside = NeighborPair.move_people(strata[:1], (0, int(strata[0].argmax())), (0, int(strata[0].argmin())))
-    settings = [(strata, epsilon, level) for epsilon in (EPSILONS[:1] if quick else EPSILONS) for level in (0, 1)]
-    results = repeat(_estimated, settings, second.spawn(len(settings)), seeds, jobs=jobs, words="estimates")
-    estimates: dict[str, Any] = {}
-    for (_, epsilon, level), own in zip(settings, results, strict=True):
-        loss = largest_loss(district(epsilon, level).stage("measurements"), inside)
-        row = estimates.setdefault(f"{epsilon:g}", {"loss": loss})
-        row["exact" if level else "free"], row["noise"] = ([one[key] for one in own] for key in ("tables", "noise"))
-        row["zero"] = [one["zero"] for one in own]
-    return {"rows": rows, "estimates": estimates, "districts": len(strata), "size": size, "quick": quick}
+    audits = repeat(_audit, tasks, stream.spawn(len(setups)), times, jobs=jobs, words="exact totals")
+    return {"rows": [{**_about(*one), "audits": own} for one, own in zip(setups, audits, strict=True)]}
 
 
 def _about(case: str, level: int) -> dict[str, Any]:
@@ -152,20 +107,6 @@ def _audit(case: str, level: int, size: int, stream: np.random.SeedSequence) -> 
     return saved | {"lower_bound": pair.distance * float(saved["lower_bound"])}  # of the pair, not of one step
 
 
-def _estimated(strata: NDArray[np.int64], epsilon: float, level: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Release every district once, and estimate from the errors of all strata as Petti and Flaxman did."""
-    topdown, rng, noise, errors = district(epsilon, level), np.random.default_rng(stream), [], []
-    for counts in strata:
-        measurements = topdown.measure(counts[None], rng, size=1)
-        noise.append(measurements.noisy[0, "detailed"].answers.ravel() - counts)
-        errors.append(topdown.estimate(measurements).real[0, 0] - counts)
-    largest = {
-        key: float(np.nanmax(np.abs(residual_loss(np.concatenate(of), **THEIRS, rng=rng).loss)))
-        for key, of in (("noise", noise), ("tables", errors))
-    }
-    return {**largest, "zero": float(np.mean(np.abs(errors) < 0.05))}  # to one decimal
-
-
 def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         (words, share, finest), audits, loss = CASES[row["case"]], row["audits"], float(row["loss"])
@@ -178,13 +119,6 @@ def check(numbers: Numbers) -> Checks:
         else:
             yield all_or_none(what, audits, violated=True)
             yield Check(f"{what}: every release is a witness", all(audit["witness"] == 1 for audit in audits))
-    for epsilon, row in numbers["estimates"].items():
-        budget, (noise, free, exact) = float(epsilon), (float(np.median(row[key])) for key in ESTIMATES)
-        yield near(f"epsilon {epsilon}: exact loss of a person of another stratum", row["loss"], budget, 1e-9)
-        yield between(f"epsilon {epsilon}: estimate from noise / loss of a count", 2 * noise / budget, 0.8, 2)
-        yield between(f"epsilon {epsilon}: estimate without exact totals / epsilon", free / budget, 1.1, 20)
-        if budget == PRINTED["epsilon"]:
-            yield between(f"epsilon {epsilon}: estimate with them / published", exact / PRINTED["largest"], 0.67, 1.5)
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
@@ -196,22 +130,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append((CASES[case][0], *map("{} ({})".format, exact, proved)))
     apart = [audit for row in numbers["rows"] if row["loss"] == "inf" for audit in row["audits"]]
     alone, together = by_case["state"][0]["loss"], by_case["exchange"][-1]["loss"]
-    theirs = numbers["estimates"][f"{PRINTED['epsilon']:g}"]
-    estimate = {key: float(np.median(theirs[key])) for key in ESTIMATES}
-    zero = float(np.median(theirs["zero"]))
     return locals()
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (top, below) = page(7.4, 2, 1, heights=[1.5, 1])
-    _draw_pairs(top, numbers["rows"])
-    _draw_estimates(below, numbers["estimates"])
-    return figure
-
-
-def _draw_pairs(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    figure, (ax,) = page(4.4)
     colors, names = dict(zip(TOTALS, (PALE, BLUE, GREEN), strict=True)), list(CASES)
-    for row in rows:
+    for row in numbers["rows"]:
         at = names.index(row["case"]) + 0.26 * (row["level"] - 1)
         look: dict[str, Any] = {"violated": violations(row["audits"]) > 0, "color": colors[row["level"]]}
         losses(ax, at, bounds(row["audits"]), float(row["loss"]), end=LIMIT, height=0.22, **look)
@@ -225,22 +150,5 @@ def _draw_pairs(ax: Axes, rows: list[dict[str, Any]]) -> None:
         *keys(exact="exact loss", promise="promise"),
         line_key("exact loss infinite, in every release", **INFINITE),
     ]
-    head(ax, "(a) lower bounds: one person, who in the second database ...", handles, ncols=2, x=-0.36)
-
-
-def _draw_estimates(ax: Axes, rows: dict[str, Any]) -> None:
-    epsilons = [float(epsilon) for epsilon in rows]
-    exact = [row["loss"] for row in rows.values()]
-    ax.loglog(epsilons, exact, **EXACT | {"linestyle": "-"}, label="exact loss, total kept")
-    looks = styles(ESTIMATES)
-    for key, words in ESTIMATES.items():
-        values = np.array([row[key] for row in rows.values()])
-        ax.loglog(epsilons, np.median(values, axis=1), **looks[key], label=f"estimate: {words}")
-        ax.vlines(epsilons, values.min(axis=1), values.max(axis=1), color=looks[key]["color"], linewidth=1.1)
-    cited: dict[str, Any] = {"marker": "x", "color": BLACK, "markersize": 8, "linestyle": "none"}
-    ax.plot(PRINTED["epsilon"], PRINTED["largest"], **cited, label="published, exact totals")
-    budget_axis(ax, EPSILONS, "epsilon, one person replaced")
-    ax.set_yticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
-    ax.minorticks_off()
-    ax.set_ylabel("nats (log scale)")
-    head(ax, "(b) an estimate from residuals exceeds epsilon without exact totals, too", own_keys(ax), ncols=2, x=-0.36)
+    head(ax, "one person, who in the second database ...", handles, ncols=2, x=-0.32)
+    return figure
