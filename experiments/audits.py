@@ -71,29 +71,24 @@ def exact_law(mechanism: Any, pair: Any) -> LossDistribution:
 
 
 def largest_loss(mechanism: Any, pair: NeighborPair) -> float:
-    """Return the largest loss of a pair by its exact law, of both orders of the two databases."""
     law = exact_law(mechanism, pair)
     return max(law.maximum, law.reverse().maximum)
 
 
 def opened(saved: dict[str, Any]) -> AuditResult:
-    """Return an audit that was saved in full."""
     return AuditResult.from_dict(saved)
 
 
 def share(saved: dict[str, Any]) -> float:
-    """Return the lower bound of an audit that was saved in full, over its promise."""
     result = opened(saved)
     return result.measured.budget / result.claim.budget
 
 
 def bounds(audits: Iterable[dict[str, Any]]) -> list[float]:
-    """Return the lower bounds of many audits, in the unit of the claim, without those that were refused."""
     return [float(audit["lower_bound"]) for audit in audits if audit["lower_bound"] is not None]
 
 
 def median(audits: Iterable[dict[str, Any]]) -> float:
-    """Return the median lower bound of many audits, in the unit of the claim."""
     return float(np.median(bounds(audits)))
 
 

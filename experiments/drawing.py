@@ -38,7 +38,6 @@ BOX: dict[str, Any] = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # behi
 
 
 def promise(ax: Axes, at: float = 1.0, *, label: str | None = None) -> None:
-    """Draw a dashed line at the promise, behind everything else."""
     ax.axvline(at, **PROMISE, zorder=0, label=label)
 
 
@@ -89,7 +88,6 @@ def bar(
 
 
 def head(ax: Axes, title: str, handles: Sequence[Any] = (), *, ncols: int = 3, x: float = 0.0) -> None:
-    """Title a panel; its legend stands between title and panel, where no line can cross it."""
     if not handles:
         ax.set_title(title, x=x)
         return
@@ -98,7 +96,6 @@ def head(ax: Axes, title: str, handles: Sequence[Any] = (), *, ncols: int = 3, x
 
 
 def foot(figure: Figure, handles: Sequence[Any], *, ncols: int = 4, words: str | None = None) -> None:
-    """Explain below all panels what they share, and abbreviations in words."""
     place: dict[str, Any] = {"loc": "outside lower center", "title": words, "title_fontsize": 8}
     figure.legend(handles=handles, fontsize=8, ncols=ncols, **place, **TIGHT)
 
@@ -119,19 +116,16 @@ def losses(
 
 
 def extent(ax: Axes, values: Iterable[float], at: float, color: str = BLACK) -> None:
-    """Draw a line from the smallest to the largest of some values."""
     numbers = list(values)
     ax.plot([min(numbers), max(numbers)], [at, at], color=color, linewidth=1.1, zorder=3)
 
 
 def name_rows(ax: Axes, names: Sequence[str], *, top: float = -0.6, size: float = 9) -> None:
-    """Name the rows of a panel, the first on top."""
     ax.set_yticks(range(len(names)), names, fontsize=size)
     ax.set_ylim(len(names) - 0.4, top)
 
 
 def bare_rows(ax: Axes) -> None:
-    """Leave out the vertical axis of a panel of named rows."""
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
 
@@ -187,12 +181,10 @@ def keys(**labels: str) -> list[Any]:
 
 
 def own_keys(ax: Axes) -> list[Any]:
-    """Return the entries of a legend that a panel's lines have labels for."""
     return list(ax.get_legend_handles_labels()[0])
 
 
 def line_key(label: str, **style: Any) -> Line2D:
-    """Return an entry of a legend: a line, or a marker."""
     return Line2D([], [], label=label, **style)
 
 

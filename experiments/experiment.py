@@ -31,7 +31,6 @@ Numbers = dict[str, Any]
 
 
 def load_data(name: str) -> dict[str, Any]:
-    """Return what a TOML file of this package holds."""
     return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
 
 
@@ -69,24 +68,20 @@ class MarkdownTable:
     note: str = ""
 
     def __str__(self) -> str:
-        """Return it, and the note below it."""
         heads, *rows = (f"| {' | '.join(cells)} |" for cells in (self.heads, *self.rows))
         written = "\n".join([heads, "|---" * len(self.heads) + "|", *rows])
         return f"{written}\n\n{self.note}" if self.note else written
 
 
 def down(value: float, digits: int = 3) -> str:
-    """Return a lower bound as it is printed: rounded down."""
     return at_least(float(value), digits)
 
 
 def up(value: float, digits: int = 3) -> str:
-    """Return a minimum detectable loss as it is printed: rounded up."""
     return at_most(float(value), digits)
 
 
 def violations(audits: Iterable[dict[str, Any]]) -> int:
-    """Return how many audits report a violation."""
     return sum(audit["verdict"] == "violated" for audit in audits)
 
 
@@ -108,7 +103,6 @@ class _Wording(Formatter):
 
 
 def worded(template: str, named: Mapping[str, Any]) -> str:
-    """Return a template with what its fields name."""
     return _Wording().vformat(template, (), named)
 
 
@@ -153,7 +147,6 @@ class Part:
         return self.finding(numbers) if self.changed(numbers) else worded(self.headline, self._named(numbers))
 
     def table(self, numbers: Numbers) -> MarkdownTable:
-        """Return the numbers behind the finding."""
         named = self._named(numbers)
         note = "" if self.changed(numbers) else worded(self.note, named)
         return MarkdownTable(worded(self.heads, named).split(" | "), named["rows"], note)
@@ -190,18 +183,15 @@ class Experiment:
         return numbers if len(numbers) > 1 else numbers[self.name]
 
     def of_parts(self, numbers: Numbers) -> Iterator[tuple[Part, Numbers]]:
-        """Yield every part with its numbers."""
         for part in self.parts:
             yield part, numbers[part.name] if len(self.parts) > 1 else numbers
 
     def check(self, numbers: Numbers) -> Checks:
-        """Yield every expectation with its outcome, where the settings are those that it is for."""
         for part, own in self.of_parts(numbers):
             if not part.changed(own):
                 yield from part.functions.check(own)
 
     def figures(self, numbers: Numbers) -> Iterator[tuple[str, Figure]]:
-        """Yield the name of every figure, and the figure."""
         for part, own in self.of_parts(numbers):
             figure = part.functions.draw(own)
             entitle(figure, part.figure_title(own))
@@ -213,12 +203,10 @@ class Experiment:
         return SUBJECTS[next(key for key in SUBJECTS if self.parts[0].module.startswith(key))]
 
     def figure_name(self, part: Part) -> str:
-        """Return the name of a part's figure, without an ending."""
         return f"{self.name}-{part.name}" if len(self.parts) > 1 else self.name
 
 
 def find(name: str) -> Experiment:
-    """Return an experiment by name."""
     if name not in QUESTIONS:
         raise ValueError(f"no experiment is called {name!r}; there are {', '.join(NAMES)}")
     parts = tuple(Part(part, **values) for part, values in QUESTIONS[name]["parts"].items())
@@ -226,12 +214,10 @@ def find(name: str) -> Experiment:
 
 
 def experiment_of(part: str) -> Experiment:
-    """Return the experiment that a part is of."""
     return find(next(name for name in NAMES if part in QUESTIONS[name]["parts"]))
 
 
 def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
-    """Return experiments below the headings of the page of findings."""
     found: dict[str, list[Experiment]] = {subject: [] for subject in SUBJECTS.values()}
     for experiment in map(find, names):
         found[experiment.subject].append(experiment)
@@ -239,12 +225,10 @@ def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
 
 
 def find_part(name: str) -> Part:
-    """Return a part by name."""
     return next(part for part in experiment_of(name).parts if part.name == name)
 
 
 def load_part(name: str, folder: Path) -> Numbers:
-    """Return the saved numbers of a part."""
     experiment = experiment_of(name)
     numbers = load_numbers(experiment.name, folder)
     return next(own for part, own in experiment.of_parts(numbers) if part.name == name)
@@ -282,7 +266,6 @@ def load_numbers(name: str, folder: Path) -> Numbers:
 
 
 def near(what: str, value: float, target: float, tolerance: float) -> Check:
-    """Expect a value within a tolerance of a target."""
     return Check(f"{what}: {value:.4g}, expected {target:.4g} +- {tolerance:.2g}", abs(value - target) <= tolerance)
 
 

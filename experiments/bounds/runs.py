@@ -70,19 +70,16 @@ class Case:
 
     @property
     def claim(self) -> Claim:
-        """The promise."""
         return parse_claim(self.promise)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a plan of it is asked with."""
         selection = 0.3 if self.share == 1 else 0.0
         audit = {"confidence": CONFIDENCE_HERE, "distance": self.distance, "selection": selection}
         return {**audit, "share": self.share, "design": self.design}
 
     @property
     def words(self) -> str:
-        """The case in a line."""
         claim = self.claim
         numbers = f"{claim.parameter} {claim.budget:g}"
         numbers += f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""
@@ -200,7 +197,6 @@ def _early(audits: int, most: int, root: np.random.SeedSequence, parallel: Paral
 
 
 def _stopped(factor: float, most: int, rng: np.random.SeedSequence) -> tuple[int, bool]:
-    """Return the runs of an audit that may stop early, and whether it reports a violation."""
     pair, event = NeighborPair.add_people([COUNT], 0), Event.at_least(0, COUNT + 1, low=COUNT)
     options: dict[str, Any] = {"size": most, "confidence": CONFIDENCE_HERE, "rng": rng, "stop": "early"}
     result = measure_loss(GDPC(factor * CLAIMED), pair, PureDP(CLAIMED), event=event, **options)

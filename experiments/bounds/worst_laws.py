@@ -292,13 +292,11 @@ def normal(threshold: float) -> Callable[[float], tuple[float, float]]:
 
 
 def discrete_gaussian(rho: float) -> tuple[float, float]:
-    """Return the probabilities that a count with discrete Gaussian noise is at least the higher true one."""
     noise = DiscreteGaussian(math.sqrt(0.5 / rho))
     return float(noise.sf(-1)), float(noise.sf(0))
 
 
 def with_delta(epsilon: float) -> tuple[float, float]:
-    """Return the probabilities of an event that uses up epsilon and a delta of 0.01."""
     return 0.05 * math.exp(epsilon) + 0.01, 0.05
 
 

@@ -72,7 +72,6 @@ def _adpc_by_percentile() -> dict[str, float]:
 
 
 def _looks(mechanism: RDPC, pair: NeighborPair) -> dict[str, Attack]:
-    """Return what is looked at along the path from the root to the changed leaf, by kind."""
     parent, released, leaves = mechanism.areas
     statistics = path_statistics(pair, parent, released, leaves=leaves)
     unraked = tuple(statistic for statistic in statistics if "un-raked" in statistic.name)

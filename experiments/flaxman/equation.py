@@ -165,7 +165,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _estimates(numbers: Numbers) -> list[list[tuple[float, ...]]]:
-    """Return event, estimate and interval, of the loss and of the shift."""
     estimates = [LossEstimate.from_dict(numbers["paper"][name]) for name in ("loss", "shift")]
     return [list(zip(own.at, own.loss, own.low, own.high, strict=True)) for own in estimates]
 

@@ -62,7 +62,6 @@ def income() -> tuple[Schema, Codes, Codes]:
 
 @cache
 def chosen() -> Groups:
-    """Return the groups: by the public half, of which the auditor knows them too."""
     schema, public, _ = income()
     return choose_groups(public, schema)
 
@@ -179,7 +178,6 @@ def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
 
 
 def _case(task: Task) -> tuple[Mechanism, NeighborPair, PureDP, dict[str, Any]]:
-    """Return what is run, on whom, under which promise, and where to look."""
     nist, schema = mechanism(task.law), income()[0]
     if task.what == EACH:
         stage, pair = nist.stage("measurements", only=[task.group]), neighbors(math.ceil(LOSS / nist.share))

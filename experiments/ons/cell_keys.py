@@ -53,7 +53,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def databases(pair: str) -> NeighborPair:
-    """Return one cell without a person, and with her."""
     return NeighborPair.add_people([PAIRS[pair]], 0)
 
 
@@ -108,7 +107,6 @@ def _audit(setting: str, pair: str, size: int, stream: np.random.SeedSequence) -
 
 
 def limits(row: dict[str, Any], of: int) -> tuple[float, float]:
-    """Return exact limits of a probability from how often something was seen."""
     low = clopper_pearson_lower(row["count"], of, confidence=SURE)
     return float(low), float(clopper_pearson_upper(row["count"], of, confidence=SURE))
 

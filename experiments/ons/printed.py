@@ -36,7 +36,6 @@ def factors() -> dict[int, float]:
 
 
 def all_deaths(quick: bool) -> Deaths:
-    """Return the deaths; of the quick form with most areas merged."""
     return merged(synthetic_deaths(0)) if quick else synthetic_deaths(0)
 
 
@@ -50,7 +49,6 @@ def merged(deaths: Deaths, kept_areas: Container[str] = frozenset(AREAS[WITH])) 
 
 
 def codes_of(deaths: Deaths) -> list[list[str]]:
-    """Return region and area of every leaf."""
     return [deaths.tree.codes(int(leaf)) for leaf in deaths.tree.leaves]
 
 

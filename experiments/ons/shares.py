@@ -98,7 +98,6 @@ def _named(deaths: Deaths, level: int, numbers: NDArray[Any], names: Container[s
 
 
 def _released(deaths: Deaths, shares: Sequence[Share], epsilon: float, zeros: bool, stream: Any) -> NDArray[np.int64]:
-    """Return the deaths of all regions, then of all areas, after one release."""
     top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon, shares=shares, perturb_zeros=zeros)
     people = top_down(deaths.histogram, 1, np.random.default_rng(stream))[0]
     return np.concatenate([table[:, 0] for table in top_down.domain.tabulate(people, TOTALS)])
@@ -113,7 +112,6 @@ def _top_down(deaths: Deaths, shares: Sequence[Share], number: int, epsilon: flo
 
 
 def _independent(deaths: Deaths, number: int, epsilon: float, runs: int, stream: Any) -> float:
-    """Do the same with independent Laplace noise, negative values raised to 0."""
     table = CELLS[number]
     options: dict[str, Any] = {"law": "laplace", "nonnegative": True}
     independent = IndependentNoise(deaths.tree, deaths.schema, epsilon, [table], **options)

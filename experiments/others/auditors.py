@@ -103,7 +103,6 @@ class Case:
         return released
 
     def asked(self) -> dict[str, Any]:
-        """Return the question, as peers read it."""
         question = {"parameter": self.claim.parameter, "delta": self.delta, "threshold": self.threshold}
         return {**question, "confidence": CONFIDENCE, "selection": SELECTION}
 
@@ -159,7 +158,6 @@ def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, 
 
 
 def ask(folder: Path, question: dict[str, Any], python: Path, script: Path) -> dict[str, Any]:
-    """Return what a Python of others says of the outputs in a folder."""
     (folder / "asked.json").write_text(json.dumps(question), encoding="utf-8")
     # -P: what stands beside the script is none of theirs.
     ended = subprocess.run([python, "-P", script, folder], capture_output=True, text=True, check=False)
@@ -238,7 +236,6 @@ def best(row: dict[str, Any]) -> tuple[str, float]:
 
 
 def told(numbers: Numbers, name: str) -> dict[str, Any]:
-    """Return our row of a benchmark: with its likelihood."""
     return next(row for row in numbers["benchmarks"] if (row["name"], row["mode"]) == (name, TOLD))
 
 

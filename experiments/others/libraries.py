@@ -114,7 +114,6 @@ def _saved(pair: tuple[Any, Any]) -> Outputs:
 
 
 def _of_opendp() -> list[Case]:
-    """Return measurements of the OpenDP that plaudit releases with, through its adapter."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -166,7 +165,6 @@ def _of_numpy() -> list[Case]:
 
 
 def _both(mechanism: Any, x: Any = 0.0, y: Any = 1.0) -> Outputs:
-    """Return what runs a mechanism on either of two databases."""
 
     def outputs(runs: int) -> tuple[Any, Any]:
         rng = np.random.default_rng(7)
@@ -255,5 +253,4 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def _share(row: dict[str, Any], attacks: str) -> float:
-    """Return a lower bound in units of the promise."""
     return float(row["audits"][attacks]["lower_bound"]) / _promised(row)

@@ -40,7 +40,6 @@ class Case:
 
 
 def diffprivlib() -> list[Case]:
-    """Return mechanisms of diffprivlib on a count of 0 and 1, and tools on five people."""
     from diffprivlib import mechanisms as m
     from diffprivlib import tools as t
 
@@ -66,7 +65,6 @@ def diffprivlib() -> list[Case]:
 
 
 def python_dp() -> list[Case]:
-    """Return noise, algorithms and partition selections of Google's library."""
     from pydp.algorithms import laplacian as a
     from pydp.algorithms import numerical_mechanisms as n
     from pydp.algorithms import partition_selection as p
@@ -116,7 +114,6 @@ def pipeline_dp() -> list[Case]:
 
 
 def multi_freq_ldpy() -> list[Case]:
-    """Return randomizers of one person's own value, which another one replaces."""
     from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
     from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
     from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client

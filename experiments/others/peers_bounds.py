@@ -43,7 +43,6 @@ class Asked:
 
     @property
     def error(self) -> float:
-        """Return the probability of error, of one side."""
         return 1 - self.confidence
 
 
@@ -74,7 +73,6 @@ def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
 
 
 def jax_scores(asked: Asked) -> tuple[Any, Any]:
-    """Return the module of jax-privacy's auditing, and its auditor of the outputs."""
     module: Any = importlib.import_module("jax_privacy.auditing")
     return module, module.CanaryScoreAuditor(asked.y, asked.x)
 
@@ -87,7 +85,6 @@ def jax_rule(module: Any, rule: str, asked: Asked) -> Any:
 
 
 def jax_rates(asked: Asked, *, rule: str) -> float:
-    """Return epsilon from two rates of error."""
     module, auditor = jax_scores(asked)
     chosen = jax_rule(module, rule, asked)
     epsilon = auditor.epsilon_clopper_pearson(asked.error, asked.delta, one_sided=False, threshold_strategy=chosen)
@@ -100,12 +97,10 @@ def jax_raw(asked: Asked) -> float:
 
 
 def jax_gaussian(asked: Asked) -> float:
-    """Return epsilon of Gaussian noise that rates of error prove."""
     return float(jax_scores(asked)[1].epsilon_from_gdp(asked.error, asked.delta))
 
 
 def jax_one_run(method: str, asked: Asked, *, rule: str) -> float:
-    """Return epsilon of one run, from guesses of who is in."""
     module, auditor = jax_scores(asked)
     chosen = jax_rule(module, rule, asked)
     return float(getattr(auditor, method)(asked.error, max(asked.delta, LEAST_DELTA), threshold_strategy=chosen))
@@ -127,7 +122,6 @@ def by_counts(method: str, asked: Asked) -> float:
 
 
 def parted(outputs: Any, share: float, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Return a random share of the outputs, and the others."""
     shuffled, choosing = rng.permutation(outputs), round(share * len(outputs))
     return shuffled[:choosing], shuffled[choosing:]
 
@@ -152,7 +146,6 @@ def converted(bound: Bound) -> Bound:
 
 
 def answers(folder: Path) -> dict[str, Any]:
-    """Return what every auditor says of every file of outputs in a folder."""
     path = folder / "asked.json"
     if not path.exists():
         raise SystemExit(f"peers: error: {path} must be there: run `make peers`")
@@ -175,7 +168,6 @@ def answers(folder: Path) -> dict[str, Any]:
 
 
 def loaded(path: Path) -> dict[str, Any]:
-    """Return the outputs of one audit."""
     with np.load(path, allow_pickle=False) as saved:
         return {"x": saved["x"], "y": saved["y"]}
 

@@ -57,15 +57,12 @@ class Item:
                 attrgetter(inside)(importlib.import_module(module))
 
     def status(self, named: dict[str, Any]) -> str:
-        """Return how close it is."""
         return worded(self.how, named)
 
     def cells(self, named: dict[str, Any]) -> list[str]:
-        """Return the item as a row of what differs."""
         return [self.place, self._there(named), "; ".join(self._here(named)), self._links]
 
     def line(self, named: dict[str, Any]) -> str:
-        """Return the item as a line of the rest."""
         words = self._there(named)
         if here := "; ".join(self._here(named)):
             words += f"{'. Here: ' if self.ours else '; '}{here}"
@@ -104,7 +101,6 @@ class Paper:
 
 
 def load_papers() -> list[Paper]:
-    """Return the five papers."""
     return [
         Paper(paper["title"], tuple(Item(**row | {"where": tuple(row.get("where", ()))}) for row in paper["items"]))
         for paper in load_data("papers/papers.toml")["papers"]
@@ -112,7 +108,6 @@ def load_papers() -> list[Paper]:
 
 
 def page(papers: Iterable[Paper], saved: Saved) -> str:
-    """Return the page: every item of every paper, and how many of each status there are."""
     papers, named = list(papers), values(saved)
     counts = Counter(item.status(named) for paper in papers for item in paper.items)
     statuses = [(how, words, str(counts[how])) for how, words in STATUSES.items()]

@@ -21,7 +21,6 @@ Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
 
 
 def values(saved: Saved) -> dict[str, Any]:
-    """Return what a template may name: the values of the papers, and the numbers of all parts."""
     named: dict[str, Any] = {part.name: own for name in NAMES for part, own in find(name).of_parts(saved(name))}
     named["how"] = statuses(named)
     for of_paper in (_flaxman, _phsafe, _ons, _bottom_up, _nist):

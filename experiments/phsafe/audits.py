@@ -48,7 +48,6 @@ class Case:
 
 
 def cases() -> dict[str, Case]:
-    """Return the audits, by key: correct tables first."""
     replaced: Relation = "replace_one"
     state, joint, rows, two = "PH3, State x A-G", "all 46", "noise for 2 tau rows", TwoTauStability
     vector, variance = "one noise vector for two levels: VAL", "the API pair, and the variance of the noise"

@@ -192,7 +192,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def promised_and_lost(row: dict[str, Any]) -> list[str]:
-    """Return the cells that say what a system promises, about whom, what is lost and what is proved."""
     claim, name, exact = claim_from_dict(row["promise"]), row["system"], float(row["exact"])
     who = {"add_remove": "added or removed", "replace_one": "replaced"}[claim.relation]
     delta = f", delta {claim.delta:g}" if isinstance(claim, ApproxDP) else ""

@@ -50,7 +50,6 @@ class Subject:
 
     @property
     def claim(self) -> Any:
-        """The promise."""
         return self.promise or self.mechanism.claim
 
     def exact(self) -> float:
@@ -108,7 +107,6 @@ def ons_tables() -> Subject:
 
 
 def ons_levels() -> Subject:
-    """Return the pilot's noisy levels of one area: its noise is that of all areas, answer by answer."""
     deaths, tree, here, _ = died()
     return Subject(OnsTopDown(tree, deaths.schema, EPSILON).stage("measurements"), here, 50_000)
 

@@ -163,7 +163,6 @@ def _extremes(numbers: Numbers) -> dict[str, list[str]]:
 
 
 def _spread(rows: Sequence[dict[str, Any]], way: str) -> str:
-    """Return the least and the most that levels could save, in percent."""
     least, most = (min(row["saved"][way][0] for row in rows), max(row["saved"][way][1] for row in rows))
     return f"{_outward(100 * least, 100 * most, 1)}%"
 

@@ -180,7 +180,6 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def _shown(numbers: Numbers, joint: dict[str, Any]) -> dict[str, float]:
-    """Return the share of the promise that all areas together show, by stage."""
     setting = {"law": joint["law"], "relation": joint["relation"], "where": "all"}
     rows = (row for row in numbers["stages"] if setting.items() <= row.items())
     return {row["stage"]: row["lower_bound"] / row["promise"] for row in rows}

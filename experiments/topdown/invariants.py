@@ -48,7 +48,6 @@ class Published:
     topdown: TopDown
 
     def __call__(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Release tables of districts `size` times."""
         return self.topdown(data, size, rng)
 
     def support_masses(self, pair: NeighborPair) -> tuple[float, float]:
@@ -59,7 +58,6 @@ class Published:
 
 
 def release(level: int) -> Published:
-    """Return TopDown on three states of three districts each, with exact totals of a level, or none."""
     budget = Budget(PureDP(EPSILON, "replace_one"), SHARES, [{"detailed": 1}] * len(SHARES))
     invariants = [Invariant("total", level)] if level else []
     return Published(TopDown(SCHEMA, TREE, budget, solver="batched", invariants=invariants))

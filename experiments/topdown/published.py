@@ -105,7 +105,6 @@ def by_budget(numbers: Numbers, leaves: int) -> list[float]:
 
 
 def in_groups(numbers: Numbers, leaves: int) -> list[float]:
-    """Return the share that a person shows in tables at epsilon 1, by the number of people who move; medians."""
     setting = {"leaves": leaves, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
     return [float(np.median(shares(numbers, **setting, people=people))) for people in GROUPS]
 
