@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from algorithms.bugs import KnownBug, known_bugs
 from algorithms.bugs.randomness import SeededByTime
@@ -24,10 +22,8 @@ from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.topdown import TopDown
 from audit import Mechanism, NeighborPair, measure_loss, replay
-from audit.results.plots import BLACK, GRAY, GREEN, PROMISE, PURPLE
 from experiments.audits import kept, run_all
-from experiments.drawing import BOX, beside, column, head, line_key, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, near
 from experiments.nist import synthesis as nist_synthesis
 from experiments.topdown import bugs as topdown_bugs
 
@@ -111,9 +107,8 @@ def small_case(name: str, bug: KnownBug) -> Case:
     return Case(name, SMALL[name], bug.mechanism, None, pair, bug.replayed, small=True)
 
 
-def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Replay systems and bugs (quick: one query of PHSafe, and no NistDp3)."""
-    del jobs  # a replay is one run after another
+def replays(*, quick: bool, seed: int) -> Numbers:
+    """Replay systems and bugs, one after another (quick: one query of PHSafe, and no NistDp3)."""
     queries = {"PH3": QUERIES["PH3"]} if quick else dict(QUERIES)
     systems = [delayed(_phsafe)(name, pair, queries, seed) for name, pair in households(quick).items()]
     systems.append(delayed(_system)(TOPDOWN, _correct_topdown(), topdown_bugs.neighbors("moved"), seed))
@@ -121,12 +116,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         systems.append(delayed(_system)(NIST, nist_synthesis.mechanism(), nist_synthesis.neighbors(), seed))
     cases = [small_case(name, bug) for name, bug in known_bugs().items() if name in SMALL]
     cases += [*topdown_cases(), *nist_cases(quick)]
-    replays = run_all(systems + [delayed(_bug)(case, seed) for case in cases], 1, "replays", unit="replays")
-    known, bugs = _known(seed, 1 if quick else MANY), replays[len(systems) :]
+    results = run_all(systems + [delayed(_bug)(case, seed) for case in cases], 1, "replays", unit="replays")
+    known, bugs = _known(seed, 1 if quick else MANY), results[len(systems) :]
     for case, bug in zip(cases, bugs, strict=True):
         if case.small and (case.name in PUBLISHED or not quick):
             bug["sampled"] = _sampled(case, seed)
-    return {"systems": replays[: len(systems)], "bugs": bugs, "known": known, "quick": quick}
+    return {"systems": results[: len(systems)], "bugs": bugs, "known": known, "quick": quick}
 
 
 def _correct_topdown() -> TopDown:
@@ -212,7 +207,7 @@ def _rounded(number: float) -> float:
     return float(f"{number:.2g}")
 
 
-def check(numbers: Numbers) -> Checks:
+def check_replays(numbers: Numbers) -> Checks:
     for system in numbers["systems"]:
         name = system["name"]
         beyond = [query["name"] for query in system["queries"] if not _within(query)]
@@ -252,91 +247,3 @@ def check(numbers: Numbers) -> Checks:
 
 def _within(query: dict[str, Any]) -> bool:
     return all(query[norm] <= limit * (1 + 1e-9) for norm, limit in zip(("l1", "l2"), query["declared"], strict=True))
-
-
-def facts(numbers: Numbers) -> dict[str, Any]:
-    bugs, systems = numbers["bugs"], numbers["systems"]
-    detected = [bug for bug in bugs if bug["kinds"][:1] == [bug["expected"]]]
-    once = [bug["milliseconds"] for bug in detected if bug["pairs"] == 1]
-    beyond = sum(system["verdict"] == "violated" for system in systems)
-    sound = [bug["sound"] for bug in bugs if bug["sound"]]
-    accused = sum(verdict == "violated" for verdict in sound)
-    rows = [
-        (
-            f"{system['name']}: {system['pair']}",
-            f"{system['verdict']}, {len(system['queries'])} queries",
-            f"{system['milliseconds'] / 1e3:.2g} s",
-            f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}",
-        )
-        for system in systems
-    ]
-    known, by_name = list(numbers["known"].values()), {bug["name"]: bug for bug in bugs}
-    for bug in (by_name[name] for name in PUBLISHED):
-        bound = f"at least {down(float(bug['sampled']['lower_bound']))} of 1"
-        rows.append((bug["words"], f"violated: {bug['kinds'][0]}", f"{bug['milliseconds']:.2g} ms", bound))
-    others, shown_once = len(detected) - len(once), known.count(1)
-    return locals()
-
-
-def draw(numbers: Numbers) -> Figure:
-    figure, (top, below) = page(11.6, 2, 1, heights=[1.5, 1.0])
-    _draw_changes(top, numbers["systems"])
-    _draw_bugs(below, numbers["bugs"])
-    return figure
-
-
-def _draw_changes(ax: Axes, systems: list[dict[str, Any]]) -> None:
-    """One dot a query, in a row for each query of PHSafe, level of TopDown, or system."""
-    ticks, place = [], 0.0
-    dot: dict[str, Any] = {"marker": "o", "color": GREEN, "markersize": 5, "linestyle": "none"}
-    for system in systems:
-        beside(ax, place, system["name"], x=-0.02, size=9, ha="right", weight="bold")
-        words = f"{system['pair']}; {system['parameter']} {system['lost']:.3g} of {system['promised']:.3g}"
-        beside(ax, place, words, x=0.01, size=8, bbox=BOX)
-        place += 1
-        rows: dict[str, list[float]] = {}
-        for query in system["queries"]:
-            words = query["name"].split(" at ")[-1] if " at " in query["name"] else query["name"].split()[0]
-            label = f"{len(system['queries'])} groups" if system["name"] == NIST else words
-            rows.setdefault(label, []).append(query["l2"] ** 2 / query["declared"][1] ** 2)
-        for label, shares in rows.items():
-            ax.plot(shares, [place] * len(shares), **dot, markerfacecolor="white", zorder=3)
-            ax.plot(max(shares), place, **dot, zorder=4)
-            ticks.append((place, label))
-            place += 1
-        place += 0.5
-    promise(ax)
-    ax.set_yticks([at for at, _ in ticks], [label for _, label in ticks], fontsize=8)
-    ax.set(ylim=(place, -0.8), xlim=(-0.03, 1.25))
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("squared L2 change, in units of the one that noise is scaled to\n(DER: the paper's model of records)")
-    handles = [
-        line_key("largest change", **dot),
-        line_key("other areas and levels", **dot, markerfacecolor="white"),
-        line_key("promise: the declared change", **PROMISE),
-    ]
-    head(ax, "(a) true changes of all queries, and budget spent", handles, x=-0.2)
-
-
-def _draw_bugs(ax: Axes, bugs: list[dict[str, Any]]) -> None:
-    looks: dict[bool, dict[str, Any]] = {
-        True: {"marker": "o", "color": GREEN, "markersize": 5, "linestyle": "none"},
-        False: {"marker": "x", "color": PURPLE, "markersize": 6, "linestyle": "none"},
-    }
-    for place, bug in enumerate(bugs):
-        time = bug["milliseconds"]
-        ax.plot([0.3, time], [place, place], color=GRAY, linewidth=0.8, zorder=1)
-        ax.plot(time, place, **looks[bug["kinds"][:1] == [bug["expected"]]], zorder=3)
-        column(ax, place, bug["kinds"][0] if bug["kinds"] else "missed", 8, ha="left")
-    limit: dict[str, Any] = {"color": BLACK, "linewidth": 1.0, "linestyle": ":"}
-    ax.axvline(SLOWEST, **limit)
-    ax.set(xscale="log", xlim=(0.3, 3 * SLOWEST))
-    name_rows(ax, [bug["words"] for bug in bugs], size=8)
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("milliseconds until the bug is found, all runs together (log scale)")
-    handles = [
-        line_key("found as what it is", **looks[True]),
-        line_key("missed, or taken for another", **looks[False]),
-        line_key("longest that is expected", **limit),
-    ]
-    head(ax, "(b) known bugs, and on the right the violation that is found", handles, x=-0.2)

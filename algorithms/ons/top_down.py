@@ -65,7 +65,7 @@ class OnsTopDown:
     Notes
     -----
     Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
-    of one family of areas. A release of 251 areas by 21,600 cells holds 0.13 GB at most (experiment ``ons_utility``).
+    of one family of areas.
     Of equal remainders a random one is rounded up, so that no area is favored by its place; the pilot states no rule.
 
     References
