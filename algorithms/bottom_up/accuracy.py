@@ -26,12 +26,10 @@ CHUNK = 1 << 22  # cells drawn at a time
 
 @dataclass(frozen=True, eq=False)
 class Norm:
-    """Errors of one kind, absolute or squared, averaged over cells, of each replicate; and the accuracy they leave.
+    """Absolute or squared errors averaged over cells, of each replicate, and the accuracy that they leave.
 
-    `scale` is the error of publishing zeros, `expected` the expectation of `errors` under the geometric law (None where
-    counts are calibrated), `confidence` the share of replicates that `interval` holds. Under ``noise="inverse_cdf"``
-    the expected error of a cell differs by less than ``1e-13 / epsilon``, of its square by less than ``1e-12 /
-    epsilon**2``.
+    `scale` is the error of publishing zeros, `expected` that under the exact geometric law (None where counts are
+    calibrated), `confidence` the share of replicates that `interval` holds.
     """
 
     errors: Floats
@@ -81,14 +79,11 @@ def accuracy(
     level: int | None = None,
     confidence: float = 0.95,
 ) -> Accuracy:
-    """Replicate a release and compare it with the true counts of cells, as the authors do to choose epsilon.
+    """Replicate a release and compare it with the true counts of cells, or of areas of `level`: no private output.
 
-    The result depends on the true counts and is no private output. With `level` cells of areas of that level are
-    compared.
-
-    With n the true counts and m the published ones, the two accuracies are ``1 - sum|m - n| / sum n`` and ``1 - sum (m
-    - n)**2 / sum n**2``. Without calibration the first falls short of one by ``1 / (sinh(epsilon) mean(n))``, and the
-    second by about ``2 / (epsilon**2 mean(n**2))``: where populations are high, L2 reaches one first.
+    With n the true counts and m the published ones, accuracies are ``1 - sum|m - n| / sum n`` and ``1 - sum (m - n)**2
+    / sum n**2``. Without calibration they fall short of one by ``1 / (sinh(epsilon) mean(n))`` and about ``2 /
+    (epsilon**2 mean(n**2))``.
 
     Examples
     --------
@@ -152,8 +147,7 @@ def smallest_epsilon(accuracies: Sequence[Accuracy], target: float, *, norm: Lit
 def expected_error(epsilon: float, cells: int) -> float:
     """Return the expected absolute error, in people, of a sum of noisy cells: of one it is ``1 / sinh(epsilon)``.
 
-    The integral is `mean_magnitude`; the characteristic function of one cell, at angle t, is the inverse of ``1 + 2q (1
-    - cos t) / (1 - q)**2``.
+    One cell's characteristic function at angle t is the inverse of ``1 + 2q (1 - cos t) / (1 - q)**2``.
     """
     if cells < 1:
         raise ValueError(f"cells must be at least 1, got {cells}")

@@ -35,17 +35,9 @@ class PublishedTotals:
     level : int
         Level of the tree; 0 is the root.
     totals : array_like of float, shape (areas of the level,)
-        People, whole numbers in the order of the level's nodes; NaN where none was published.
+        People, whole numbers below 2**53 in the order of the level's nodes; NaN where none was published.
     tolerance : int
-        Largest number of people by which the data's total may differ from a published one and still count as
-        consistent: 0, or more if weighted data were rounded.
-
-    Raises
-    ------
-    ValueError
-        If a total is negative, not whole, or at least 2**53, if there is no total, or if the tolerance is negative.
-    TypeError
-        If totals are not numbers, or level and tolerance no integers.
+        By how many people the data's total may differ from a published one: 0, or more if weighted data were rounded.
 
     Examples
     --------
@@ -82,9 +74,9 @@ class PublishedTotals:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Which areas of the level have the data's total as the published one, and which another: those are not reported.
+    """Which areas of the level have the published total in the data, and which another; the latter are not reported.
 
-    Areas that are in neither have no published total. `area` tells in which each leaf lies, -1 if above the level.
+    Areas without a published total are in neither. `area` tells in which each leaf lies, -1 if above the level.
     """
 
     area: Integers
@@ -150,11 +142,7 @@ def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> 
 
 
 def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) -> Floats:
-    """Rake noisy cells, shape (size, leaves, cells), of consistent areas to their totals; inconsistent ones become NaN.
-
-    `Hierarchy.rake` does it on a tree of consistent areas and their cells: cells keep their proportions, and where they
-    add up to zero or less they share the total equally. Noise that swamps an area is multiplied.
-    """
+    """Rake noisy cells, shape (size, leaves, cells), to the totals of consistent areas; others become NaN."""
     cells = noisy.shape[2]
     out = noisy.astype(np.float64)
     out[:, ~agreed.reported] = np.nan
@@ -177,8 +165,7 @@ def calibrate(noisy: Integers, published: PublishedTotals, agreed: Agreement) ->
 def whole_cells(cells: Floats, published: PublishedTotals, agreed: Agreement, rng: np.random.Generator) -> Integers:
     """Round calibrated cells, shape (leaves, cells), to whole people that still add up to the totals.
 
-    Each cell is rounded up as often as its fraction says, so that no sum of cells is too large on average: systematic
-    sampling (Madow, 1949), in a random order of the cells of an area. It reads noisy counts alone.
+    Systematic sampling (Madow, 1949) in a random order of an area's cells rounds each up as often as its fraction says.
     """
     whole = np.floor(cells).astype(np.int64)
     for area in np.flatnonzero(agreed.consistent):

@@ -35,11 +35,8 @@ class InverseCdf:
 
     With :math:`q = e^{-\varepsilon}`, :math:`P(K \le -m) = q^m/(1+q)` for :math:`m \ge 1`. A uniform j of the lower
     half is the tail probability :math:`t = (j + 1/2)/2^b < 1/2`, and gives the largest m with :math:`t \le q^m/(1+q)`,
-    :math:`m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor`, as -m; the upper half mirrors it.
-
-    Clark and Dajani, 2019 (see `BottomUp`), invert at uniforms from a cryptographically secure generator, which leaves
-    their number what it is. Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012,
-    has the same flaw of floating-point Laplace noise.
+    :math:`m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor`, as -m; the upper half mirrors it. Clark and Dajani, 2019
+    (see `BottomUp`), invert so; the flaw is that of Mironov, "On Significance of the Least Significant Bits", 2012.
 
     Examples
     --------
@@ -102,8 +99,8 @@ class InverseCdf:
     def counts(self) -> Integers:
         """How many uniforms of either half give each magnitude, shape (reach + 1,), as it is computed here.
 
-        Magnitudes fall as uniforms rise, so that bisection finds where each begins; the 16 uniforms about every
-        threshold are tried one by one, in case a logarithm that is a few roundings off turns two neighbors around.
+        Bisection finds where each magnitude begins; the 16 uniforms about every threshold are tried one by one, in case
+        a logarithm that is a few roundings off turns two neighbors around.
         """
         if not self.tabulated:
             raise ValueError(f"the law must have at most {LARGEST_TABLE:,} magnitudes, got {self.reach + 1:,}")

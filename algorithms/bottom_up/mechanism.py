@@ -50,18 +50,9 @@ class BottomUp(PureBudget):
         What the cells of an area are. Default: cells without names.
     noise : {"exact", "inverse_cdf"}
         The law itself, or the inverse of its distribution function at uniforms of 53 bits, as the authors have it.
-        ``rng="secure"`` draws the law exactly. A seeded simulation never draws the ends of the tails, of
-        probability below 1e-16 (see `algorithms.noise.TwoTailedGeometric`).
     published : PublishedTotals, optional
         Totals to which noisy counts are calibrated. The promise covers neither these totals nor which of them agree
         with the data.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is out of range, there is no such noise, or published totals do not fit the tree.
-    TypeError
-        If one of them has the wrong type.
 
     References
     ----------
@@ -187,8 +178,7 @@ class BottomUp(PureBudget):
         Raises
         ------
         ValueError
-            If there is no schema, it has another number of cells or more than 12 attributes, or there is not a row for
-            each leaf.
+            If there is no schema, it has other cells or more than 12 attributes, or there is not a row for each leaf.
 
         Examples
         --------
@@ -214,8 +204,7 @@ class BottomUp(PureBudget):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, before calibration; None if its table is too large.
 
-        No release can lose more, since raking reads only the noisy counts and the published totals. A pair whose counts
-        differ in shape, or in the total of a published area, is a ValueError: the promise does not cover it.
+        No release can lose more, since raking reads only the noisy counts and the published totals.
         """
         x, y = self.counts(pair.x), self.counts(pair.y)
         check_covered(self.published, self.tree, x, y)

@@ -52,21 +52,13 @@ class WeightedBottomUp(PureBudget):
     tree, schema, noise, published
         See `BottomUp`.
 
-    Raises
-    ------
-    ValueError
-        If the largest weight is not positive, or above 2**31; if the shape is not of one or two sides; if too little of
-        `epsilon` is left for a person; and as `BottomUp`.
-    TypeError
-        As `BottomUp`, or if the largest weight is no number.
-
     Notes
     -----
     Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W]. Others are
     refused. The promise does not cover whether data are valid: if that must stay secret, check weights at their source.
 
-    Whole-number noise on sums of weights would leave their fractional parts in the clear: every output would show a
-    record of weight 2.5. So weighted counts are rounded before noise. Halves are rounded up, in every cell alike.
+    Whole-number noise on sums of weights would leave their fractional parts in the clear, so weighted counts are
+    rounded before noise, halves up.
 
     **Proof of the sensitivity.** Weights are whole numbers of units of :math:`u = 2^{-20}` people, to which each is
     rounded by itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums
@@ -145,11 +137,7 @@ class WeightedBottomUp(PureBudget):
         return replace(self, published=self.of_counts.stage(name).published)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of two databases of records, as `BottomUp.exact_loss` of their counts.
-
-        A record of weight w changes one count by ``floor(w)`` or ``ceil(w)`` people; each of these costs
-        ``epsilon / ceil(W)``.
-        """
+        """Return the law of the privacy loss of two databases of records, as `BottomUp.exact_loss` of their counts."""
         return self.of_counts.exact_loss(Databases(self.counts(pair.x), self.counts(pair.y)))
 
     @property

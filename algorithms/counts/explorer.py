@@ -50,11 +50,7 @@ Noise = TwoTailedGeometric | Rounded
 
 
 def compute(state: State) -> dict[str, Result]:
-    """Return every number of the sheet by ``counts/SYSTEM/LAW/QUANTITY``, of a value for each of its inputs.
-
-    Noise is rounded to whole numbers; ``sigma`` is its standard deviation before rounding, ``margin`` the exact margin
-    of error, ``error`` the mean absolute error.
-    """
+    """Return every number of the sheet by ``counts/SYSTEM/LAW/QUANTITY``; only ``sigma`` is that before rounding."""
     inputs: dict[str, Any] = dict(state)
     epsilon, delta = float(inputs[f"{ALL}/epsilon"]), float(inputs[f"{ALL}/delta"])
     confidence, cells = float(inputs[f"{ALL}/confidence"]), int(inputs[f"{ALL}/cells"])

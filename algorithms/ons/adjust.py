@@ -29,10 +29,10 @@ def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
 def maximum_remainder(
     parents: ArrayLike, values: ArrayLike, rng: np.random.Generator | None = None
 ) -> NDArray[np.int64]:
-    """Round the parts of each parent, shape (families, parts), to whole numbers that add up to it exactly.
+    """Round the parts of each parent, shape (families, parts), down, and largest remainders up until all add up.
 
-    Every value is rounded down, and what is then missing goes, one each, to the largest remainders; which of equal ones
-    is drawn at random, so that no part is favored by its place (without a generator the first). No value moves by 1.
+    Which of equal remainders is drawn at random, so that no part is favored by its place (without a generator the
+    first).
     """
     above, parts = np.asarray(parents), np.asarray(values, np.float64)
     _check_families(above, parts)

@@ -68,10 +68,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True, eq=False)
 class Deaths:
-    """Deaths by area of residence and the variables of a schema: histogram of int32, shape (leaves, cells), read-only.
-
-    Areas are regions, and areas within them; in Brazil regions, states, and cities.
-    """
+    """Deaths by area and variables: int32, shape (leaves, cells), read-only."""
 
     tree: Hierarchy
     schema: Schema
@@ -94,8 +91,8 @@ def synthetic_deaths(
 ) -> Deaths:
     """Make up the deaths of England and Wales in 2018, with the pilot's regions exact and the rest plausible.
 
-    The head of the module says what is a fact, and what an assumption. Fewer `people` are shared among the regions as
-    all 529,655 are, by largest remainders. Cells of area by age by sex, on the average of 20 seeds, and in Table 6:
+    Fewer `people` are shared among the regions as all 529,655 are, by largest remainders. Cells of area by age by sex,
+    on the average of 20 seeds, and in Table 6:
 
     ====== ==== === === === === ==== ===== ===== ====== ======== =====
     deaths    0   1   2   3   4 5-10 11-25 26-50 51-100 101-1000 1000+

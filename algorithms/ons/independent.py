@@ -56,10 +56,7 @@ class NoisyTables(ABC):
         return np.concatenate([counts.reshape(-1) for counts in self.exact_tables(histogram)])
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, all tables together, where `CountNoise.exact_loss` knows it.
-
-        It is the loss before negative values are raised to 0: no release loses more.
-        """
+        """Return the law of the loss of `pair` before negative values are raised to 0, as `CountNoise.exact_loss`."""
         losses = []
         for before, after, noise in zip(self.exact_tables(pair.x), self.exact_tables(pair.y), self.noises, strict=True):
             if (laws := self._losses(noise, before, after)) is None:
@@ -99,10 +96,8 @@ class IndependentNoise(NoisyTables):
 
     Attributes
     ----------
-    tree : Hierarchy
-        Areas; the finest all have the same depth.
-    schema : Schema
-        Attributes.
+    tree, schema : Hierarchy, Schema
+        Areas, of which the finest all have the same depth, and attributes.
     epsilon : float
         Budget in nats of all tables together, positive and finite.
     tables : sequence of Table
@@ -117,14 +112,6 @@ class IndependentNoise(NoisyTables):
         Whether counts are rounded to whole numbers.
     nonnegative : bool
         Whether negative values are raised to 0: then counts are too high on average.
-
-    Raises
-    ------
-    TypeError
-        If tree, schema or a share is of the wrong type.
-    ValueError
-        If there is no such law, level or attribute, a table is named twice, shares do not add up to 1, or a budget is
-        out of range.
 
     References
     ----------

@@ -44,8 +44,8 @@ def check_law(law: object) -> None:
 def classical_scale(epsilon: float, delta: float) -> float:
     r"""Return the textbook's scale of Gaussian noise at sensitivity 1, :math:`\sqrt{2\log(1.25/\delta)} / \epsilon`.
 
-    Its theorem, 3.22 of Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, holds for an
-    epsilon below 1 only: at epsilon 10, which the pilot tabulates, the noise costs a delta of 0.21 instead of 0.05.
+    Its theorem (Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, 3.22) holds below an
+    epsilon of 1 only: at epsilon 10, which the pilot tabulates, the noise costs a delta of 0.21 instead of 0.05.
     """
     _check_promise(epsilon, delta)
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
@@ -69,11 +69,6 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
         :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`: Tables 1
         to 3 of the pilot on mortality data of the Office for National Statistics.
 
-    Raises
-    ------
-    ValueError
-        If there is no such law, or a parameter is out of range.
-
     Examples
     --------
     >>> [round(unchanged_probability(law, 1.0), 4) for law in ("laplace", "gaussian", "geometric")]
@@ -90,7 +85,7 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
 
 @dataclass(frozen=True)
 class CountNoise:
-    """Noise on every count of a table to which each person adds 1: by default rounded to the nearest whole number.
+    """Noise on every count of a table to which each person adds 1, by default rounded to the nearest whole number.
 
     Gaussian noise has a delta, an epsilon from 1e-10 to 1e6, and the least scale that keeps the promise (Balle and
     Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, theorem 8), not the classical one.
@@ -179,9 +174,8 @@ class CountNoise:
     def exact_loss(self, shifts: Sequence[int]) -> LossDistribution | None:
         """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
 
-        Of unrounded Laplace noise it is an upper bound with the exact maximum; None for unrounded Gaussian noise, and
-        where a table would have more than 2**20 outcomes. That of rounded Gaussian noise reaches 36 standard deviations
-        and a change.
+        Of unrounded Laplace noise it is an upper bound with the exact maximum. None for unrounded Gaussian noise, and
+        where a table would have more than 2**20 outcomes.
         """
         if (self.law == "gaussian" and not self.rounded) or len(shifts) > CELLS or sum(shifts) > POINTS:
             return None
@@ -226,10 +220,7 @@ class CountNoise:
 
 
 def _log_cells(magnitude: Floats, scale: float) -> Floats:
-    """Return the log-probability that normal noise is rounded to whole numbers, 0 or more.
-
-    In wide noise the ends of a cell differ in their last digits only; the integral over the cell has all.
-    """
+    """Return the log-probability that normal noise is rounded to each of some whole numbers from 0 on."""
     center, width = magnitude / scale, 1 / scale
     near, total = np.minimum(center, 2 * scale), np.zeros(np.shape(magnitude))
     for node, weight in zip(_NODES * width / 2, _WEIGHTS / 2, strict=True):

@@ -54,14 +54,6 @@ class OnsTopDown:
     perturb_zeros : bool
         Whether counts of 0 get noise too, which every promise needs.
 
-    Raises
-    ------
-    TypeError
-        If tree, schema or a share is of the wrong type.
-    ValueError
-        If a level does not divide the one before it, the last is not the histogram, shares do not add up to 1, or the
-        budget is out of range.
-
     Notes
     -----
     Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
@@ -158,8 +150,8 @@ class OnsTopDown:
     def run(self, histogram: ArrayLike, size: int, rng: Rng, *, rounded: bool = True) -> NDArray[Any]:
         """Release a histogram, or with ``rounded=False`` return the last level before it is rounded.
 
-        `rng` also draws which of equal remainders is rounded up. With secure noise a generator that the operating
-        system seeds does so: it is post-processing.
+        Which of equal remainders is rounded up is drawn from `rng`, or with secure noise, as post-processing, from a
+        generator that the operating system seeds.
         """
         exact = self.exact_levels(histogram)
         ties = np.random.default_rng() if isinstance(rng, str) else rng

@@ -17,11 +17,7 @@ _BEGINNINGS = np.array([0, 1, 2, 3, 4, 5, 11, 26, 51, 101, 1001])
 
 @dataclass(frozen=True)
 class Utility:
-    """Distances between a released table and the actual one: Hellinger's is NaN where a count is negative.
-
-    `on_diagonal` is the share of cells that stay in their class; the others are sums over cells, `hellinger` of square
-    roots of counts.
-    """
+    """Distances between a released table and the actual one; `on_diagonal` is the share that stays in its class."""
 
     on_diagonal: float
     l1: float
@@ -30,10 +26,7 @@ class Utility:
 
 
 def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int64]:
-    """Count the cells that go from each class of counts to each, as Tables 6 and 7 of the pilot: shape (11, 12).
-
-    Rows are the classes of the actual counts, columns those of the released ones, rounded, then the negative.
-    """
+    """Count the cells from each class of counts to each of rounded released ones (Tables 6 and 7): shape (11, 12)."""
     before, after = np.asarray(actual), np.asarray(released)
     if before.shape != after.shape:
         raise ValueError(f"actual and released must have one shape, got {before.shape} and {after.shape}")
@@ -47,11 +40,7 @@ def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int6
 
 
 def utility(actual: ArrayLike, released: ArrayLike) -> Utility:
-    """Return the pilot's four measures (section 5, Figures 3 to 6) of what a release did to a table.
-
-    Its formula of Hellinger's distance is an image; counts are compared here, not shares, as in the usual one for
-    tables.
-    """
+    """Return the pilot's four measures (section 5, Figures 3 to 6) of what a release did to a table of counts."""
     matrix = transition_matrix(actual, released)
     if not matrix.sum():
         raise ValueError("tables must have one cell at least, got none")

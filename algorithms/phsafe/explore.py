@@ -53,11 +53,7 @@ Z_PRINTED, Z_PRODUCTION, Z_EXACT = 1.64, 1.645, NormalDist().inv_cdf(0.95)
 
 
 def margin_of_error(rho: float, stability: int, *, z: float = Z_PRODUCTION) -> int:
-    """Return the paper's margin of error of a count, the whole part of ``z * sigma`` (after corollary 2).
-
-    It is no guarantee: `coverage` tells the share of the noise that it holds. A product that rounding has left a hair
-    below a whole number counts as that number, so that this and `rho_for` are each other's inverse.
-    """
+    """Return the paper's margin of error, the whole part of ``z * sigma`` (after corollary 2): no guarantee."""
     rho, sensitivity = positive_number("rho", rho), positive_number("stability", stability)
     return _whole_part(positive_number("z", z) * sensitivity / math.sqrt(2 * rho))
 
@@ -111,11 +107,7 @@ def choose(
 
 
 def explore(config: Settings, *, z: float = Z_PRODUCTION, confidence: float = 0.9) -> Frame:
-    """Tabulate how accurate the counts of a run are, noise alone: one row for each query and level with a budget.
-
-    ``MARGIN`` is the whole part of ``z * SIGMA``, ``COVERAGE`` the exact probability that it covers; sigma and margins
-    are in persons or households.
-    """
+    """Tabulate by query and level with a budget how accurate counts are, noise alone: ``MARGIN`` is that of `z`."""
     z = positive_number("z", z)
     config = read_config(config)
     rows = []
@@ -164,10 +156,7 @@ COLUMNS: dict[tuple[str, str], dict[str, Any]] = {
 
 
 def sheet(sizes: Sizes | None = None) -> Sheet:
-    """Return the sheet; it starts from Table 10, the production settings of the 2020 Census.
-
-    With `sizes` of households at hand, it says how many people the thresholds leave out, and is confidential.
-    """
+    """Return the sheet, at Table 10; with `sizes` of households it says who is left out, and is confidential."""
     us, pr = (state_of(name) for name in PRESETS)
     return Sheet(
         name="phsafe",

@@ -106,10 +106,7 @@ class PHSafe:
         return math.fsum(parts)
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, all queries together; see `algorithms.flaxman.gaussian`.
-
-        None when it would take a table of more than 2**22 entries, and for the noise of pure privacy.
-        """
+        """Return the law of the privacy loss of `pair`; None above 2**22 entries, and for the noise of pure privacy."""
         change, parts = self._change(pair), []
         for query, cells in self._cells(pair.x):
             shifts = [abs(int(shift)) for shift in change[cells] if shift]
@@ -155,8 +152,8 @@ def tabulated(pair: HouseholdPair, config: Config, only: Sequence[tuple[str, str
 def joined_to(own: Tabulation, pair: NeighborPair) -> NeighborPair:
     """Return what `tabulated` returned with the same households added to both databases.
 
-    Every count is a sum over households, so that nobody has to be counted again. Names do not matter: a ``MAFID`` of
-    the pair that `own` has too stands for a free one under which truncation takes the same persons.
+    Every count is a sum over households, so that nobody is counted again. A ``MAFID`` of the pair that `own` has, too,
+    stands for a free one under which truncation takes the same persons.
     """
     x, y = (_sum(own, side) for side in (pair.x, pair.y))
     return NeighborPair.declared(x, y, pair.relation, label=f"{pair.label}, in households added to the data")

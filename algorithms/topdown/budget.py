@@ -80,10 +80,7 @@ class Budget:
         return DiscreteGaussian(scale)
 
     def under(self, relation: Relation) -> Claim:
-        """Return what the noise promises under either relation: adding a person costs half of replacing one.
-
-        It says nothing of invariants, which most additions break.
-        """
+        """Return what the noise promises under either relation: adding a person costs half of replacing one."""
         check_relation(relation)
         factor = {"add_remove": 1, "replace_one": 2}
         budget = self.promise.budget * factor[relation] / factor[self.promise.relation]
@@ -95,8 +92,7 @@ def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = F
 
     A leaf above the finest level takes the shares of the levels below it, so that every path from the root to a leaf
     spends the total. With `bypass`, an area with a single part takes the part's share too: both have the same table,
-    which is then measured once, better. (Production gives both shares to the part; the table and the variance are the
-    same.)
+    which is then measured once, better.
     """
     shares = [levels[j] for j in range(tree.depth + 1) for _ in range(*tree.level(j).indices(tree.n_nodes))]
     leaf = np.zeros(tree.n_nodes, np.bool_)

@@ -76,8 +76,8 @@ class Estimate(Outcome):
 class Part(Outcome):
     """Families of one level, side by side, as they were estimated: tables of shape (runs, areas, cells).
 
-    Above the finest level `settle` adds what failsafes below change: for each of them there is a gap, the run, the
-    parent, and what its parts have more than the parent, shape (cells,).
+    For each failsafe below there is a gap: the run, the parent, and what its parts have more than the parent, shape
+    (cells,).
     """
 
     level: int
@@ -116,11 +116,11 @@ class _Families:
 
 
 def estimate(plan: Plan, measurements: Measurements) -> Estimate:
-    """Turn noisy measurements, of one run or several, into tables that keep every constraint.
+    """Turn noisy measurements, of one run or several, into tables that keep every constraint [Abowd et al. 2022, 6].
 
-    It sees noisy answers, invariants and public structure, so whatever it does is post-processing. Constraints that
-    conflict, at the root or in a family even in the failsafe, are named in a `ValueError`; a solver that does not
-    converge without a failsafe is a `RuntimeError`. [Abowd et al. 2022, section 6.]
+    It sees noisy answers, invariants and public structure: post-processing. Constraints that conflict, at the root or
+    in a family even in the failsafe, are named in a `ValueError`; a solver that does not converge without a failsafe is
+    a `RuntimeError`.
     """
     leading = _runs(plan, measurements)
     runs = 1 if leading is None else leading
@@ -299,10 +299,7 @@ def _options(plan: Plan, j: int) -> Options:
 
 
 def _kept(plan: Plan, j: int, query: str) -> Groups:
-    """Return what a query and all constraints stated above a level tell apart: on that the failsafe keeps the parent.
-
-    Constraints stated at the level or below it bind the parts themselves, and so their sum.
-    """
+    """Return what a query and all constraints above a level tell apart: on that the failsafe keeps the parent."""
     stated = [
         invariant.query if not isinstance(invariant, GroupedTotal) else "total"
         for invariant in plan.invariants
@@ -316,8 +313,7 @@ def _kept(plan: Plan, j: int, query: str) -> Groups:
 def _solve_together(families: _Families) -> batched.LevelSolution:
     """Solve families in all runs at once.
 
-    Between two passes no linear program is needed: the tables of the first pass keep every constraint, so the smallest
-    tolerance around their answers is zero.
+    The tables of the first pass keep every constraint, so that the smallest tolerance around their answers is zero.
     """
     plan = families.plan
     boxes, met = list(families.boxes), np.ones((), np.bool_)

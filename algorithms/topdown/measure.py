@@ -71,10 +71,7 @@ class Measurements:
 def measured(
     plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
 ) -> tuple[Known, Iterator[dict[Key, Measurement]]]:
-    """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes.
-
-    The histogram, shape (leaves, cells), is checked at once; `only` names levels and queries, all by default.
-    """
+    """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes."""
     leaves = plan.check_histogram(histogram)
     known = known_answers(plan, partial(_of_query, leaves))
     return known, _measured(plan, leaves, rng, size, only)

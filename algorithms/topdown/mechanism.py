@@ -65,13 +65,6 @@ class TopDown(Plan):
     n_jobs : int
         Families that are solved, and blocks of secure noise that are drawn, at the same time, as in joblib.
 
-    Raises
-    ------
-    TypeError
-        If a part is of the wrong type.
-    ValueError
-        If shares, levels and queries do not fit the tree and the schema.
-
     References
     ----------
     .. [1] Abowd et al., "The 2020 Census Disclosure Avoidance System TopDown Algorithm", Harvard Data Science Review,
@@ -82,8 +75,7 @@ class TopDown(Plan):
     >>> from algorithms.hierarchy import Hierarchy
     >>> from algorithms.topdown import preset
     >>> topdown = preset("micro", Hierarchy.regular(2, 2), epsilon=2.0)
-    >>> histogram = np.arange(16).reshape(4, 4)
-    >>> release = topdown(histogram, 3, np.random.default_rng(7))
+    >>> release = topdown(np.arange(16).reshape(4, 4), 3, np.random.default_rng(7))
     >>> release.shape, release.dtype.name, bool(release.min() >= 0)
     ((3, 4, 4), 'int64', True)
     """
@@ -99,10 +91,7 @@ class TopDown(Plan):
     def measure(
         self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
     ) -> Measurements:
-        """Measure a histogram, shape (leaves, cells), once, or `size` times along a leading axis.
-
-        `only` names the levels and queries that are measured, all by default.
-        """
+        """Measure a histogram, shape (leaves, cells), all levels and queries or `only` some, once or `size` times."""
         known, levels = measured(self, histogram, rng, size=size, only=only)
         return Measurements({key: noisy for level in levels for key, noisy in level.items()}, known)
 
@@ -147,11 +136,6 @@ class TopDown(Plan):
             paths of a pair reveal nothing: their noise is independent.)
         relation : {"add_remove", "replace_one"}, optional
             Neighbors to which the claim refers. Default: the budget's.
-
-        Returns
-        -------
-        MeasurementStage or TableStage
-            A mechanism.
 
         Raises
         ------
@@ -333,10 +317,7 @@ class TableStage:
 
 
 def records_of(plan: Plan, leaves: ArrayLike) -> NDArray[np.int64]:
-    """Return one row a person, shape (people, 1 + attributes): the leaf, and the place of the level in each attribute.
-
-    Rows are sorted, so that their order says nothing that the tables do not.
-    """
+    """Return sorted rows of persons, shape (people, 1 + attributes): leaf, and place of each attribute's level."""
     tables = plan.check_histogram(leaves)
     leaf, cell = np.divmod(np.repeat(np.arange(tables.size), tables.reshape(-1)), plan.schema.cells)
     return np.column_stack([leaf, *np.unravel_index(cell, plan.schema.shape)])

@@ -36,10 +36,7 @@ Known = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a release does: see `algorithms.topdown.TopDown`.
-
-    It holds no data: whatever is computed from it and noisy answers is post-processing.
-    """
+    """What a release does: see `algorithms.topdown.TopDown`; it holds no data."""
 
     schema: Schema
     tree: Hierarchy

@@ -88,8 +88,6 @@ def synthetic_1940(
 ) -> Population1940:
     """Make up a nation that looks like the enumeration districts of 1940: states, counties of each, districts of these.
 
-    People live only where there are units or facilities of their type: at most 99 to a housing unit, and from 1 to
-    99,999 in a facility. What is a fact about 1940 in this, and what an assumption, is said at the head of the module.
     [Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
     tradeoff", Gates Open Research 3:1722, 2019.]
     """

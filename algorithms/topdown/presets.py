@@ -30,10 +30,7 @@ __all__ = ["FORMS", "PRESETS", "SETTINGS", "Preset", "kept_levels", "preset", "s
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of a release, level by level, as a file has them (`FORMS`); a schema is its attributes and groupings.
-
-    By default every level has an equal share, and all of it measures all cells.
-    """
+    """Settings of a release, level by level, as a file has them (`FORMS`)."""
 
     name: str
     schema: Schema
@@ -55,10 +52,7 @@ class Preset:
         return self.queries.get(level, {DETAILED: Fraction(1)})
 
     def levels_of(self, areas: Sequence[str]) -> list[str] | None:
-        """Return the levels that columns of areas are named after, and above them the one before the first.
-
-        None leaves it to the number of columns: some levels may be dropped, and the columns have other names.
-        """
+        """Return the levels that columns are named after, and the one above them; None where names do not tell."""
         known, columns = list(self.levels), [_plain(column) for column in areas]
         if not known:
             return ["nation", *areas]
@@ -211,8 +205,7 @@ def preset(
     Raises
     ------
     ValueError
-        If there are no such settings, they lack a level of the tree, `inside` or `facilities` do not fit them, or no
-        budget or two budgets are given.
+        If there are no such settings, the tree, `inside` or `facilities` do not fit them, or the budget is unclear.
     TypeError
         If the tree is no `Hierarchy`, or an override is no attribute of the plan.
 
@@ -312,10 +305,9 @@ def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None
 def split_spine(tree: Hierarchy, level: int, inside: ArrayLike) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Divide every area of a level in two: what lies inside a region (marks of the leaves), and the remainder.
 
-    The Bureau divides states so into American Indian and Alaska Native (AIAN) areas and the rest. The total of a state
-    is then that of two siblings together (`GroupedTotal`). The new tree has the same leaves in the same order, and
-    areas are divided as far down as they hold leaves of both kinds. With it comes, for each of its areas at the level,
-    the number of the area that it was part of.
+    The Bureau divides states so into American Indian and Alaska Native (AIAN) areas and the rest; the total of a state
+    is that of two siblings together (`GroupedTotal`). Leaves and their order stay. With the new tree comes, for each of
+    its areas at the level, the number of the area that it was part of.
     """
     marks = np.asarray(inside, np.bool_)
     if not 1 <= level <= tree.depth:

@@ -56,10 +56,7 @@ def store(plan: Plan, histogram: ArrayLike | Spilled, spilled: Spilled) -> Spill
 
 
 def stored(plan: Plan, spilled: Spilled, rng: Rng) -> tuple[Known, Iterator[dict[Key, Stored]]]:
-    """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes.
-
-    Those of a level are dropped when the next are drawn.
-    """
+    """Return the answers of the invariants, and the measurements level by level, each held for its turn only."""
 
     def answers(query: Query) -> NDArray[np.int64]:
         parts = [answer(query.groups, _leaves(plan, spilled, piece)) for piece in _pieces(plan)]

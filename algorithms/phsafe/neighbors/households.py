@@ -106,11 +106,7 @@ def joined(home: Household, person: Person) -> Household:
 
 
 def placements(home: Household, tau: int, condition: str = IN_HOUSEHOLD) -> Iterator[tuple[Household, Order]]:
-    """Yield a household under one ``MAFID`` after another, from its own on, and how truncation orders its members.
-
-    An order is the relationship and age of each, those who are kept first; it is empty if there are no more than `tau`.
-    `condition` is SQL on persons ``p``.
-    """
+    """Yield a household under one ``MAFID`` after another, and the order of its members where `tau` cuts some off."""
     query = f"select MAFID, RELSHIP, QAGE from ({truncation_query(condition, tau)}) r order by MAFID, RANK"
     for start in range(0, TRIED, AT_ONCE):
         homes = [home._replace(mafid=home.mafid + step) for step in range(start, start + AT_ONCE)]

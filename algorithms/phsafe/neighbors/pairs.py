@@ -1,18 +1,14 @@
 """Checked pairs of neighboring household databases: what may change with one person depends on the model.
 
-A result means nothing without the name of its model:
-
 ``VAL``
     Both databases are valid: one householder in every occupied unit, and rows of units that follow from the members,
     but for the tenure, which stays while the unit is occupied. Ages are free. Protects a person as real data have
     them. A householder can leave only where nobody stays, since others' relationships would have to change.
 ``DER``
     The paper's model, with the state of every ``MAFID`` public, as it is in the production layout: a unit's row, if
-    there is one, is any function of the members that share its ``MAFID``, so that one person can change race, tenure
-    and type of a household, or make its row vanish. Protects a person however rows of units are derived from persons.
-    (Were the state such a function too, tau rows could leave one state and tau enter another: the unattributed state
-    levels of PH1_num and PH4 would change by 2 tau^2 as all others do, instead of tau^2, and those of the households of
-    PH1 and PH5 by 2 instead of 1. The bound of 2 tau^2 stays.)
+    there is one, is any function of the members that share its ``MAFID``. Protects a person however rows of units are
+    derived from persons. (Were the state such a function too, the unattributed state levels of PH1_num and PH4 would
+    change by 2 tau^2 as all others do, instead of tau^2, and those of households by 2 instead of 1.)
 ``API``
     What the production code declares to its framework: one row of persons, and two rows of units anywhere, related to
     the person or not. Protects a person even where changes spread to other households.

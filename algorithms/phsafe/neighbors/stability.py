@@ -54,8 +54,7 @@ def stability_change(
     config : what `read_config` takes, optional
         Its thresholds, and the levels that it has a budget for. Default: thresholds of the 2020 Census, all levels.
     validation : {"none", "production", "full"}
-        What both databases are checked for; see `algorithms.phsafe.tabulation.validate`. Only valid databases
-        pass ``"full"``.
+        What both databases are checked for. Only valid databases pass ``"full"``.
     engine : DuckDB, optional
         An open database, which stays open. Default: a new one.
 
@@ -69,14 +68,12 @@ def stability_change(
     Raises
     ------
     ValueError
-        If a query is unknown, a file cannot be read, a column is missing, or (`InvalidHouseholds`) a database fails
-        its validation.
+        If a query is unknown, a file or column is missing, or (`InvalidHouseholds`) a database fails its validation.
 
     Notes
     -----
     SHARE is exact for Gaussian noise, and for discrete Gaussian noise at production's scales. Under pure privacy a pair
-    spends at most ``L1 / STABILITY`` of the epsilon. Lemma 6 bounds ROWS by 2 tau + 2. A row counts as changed if any
-    column of its household changes, so ROWS can reach this bound without any count changing.
+    spends at most ``L1 / STABILITY`` of the epsilon. Lemma 6 bounds ROWS by 2 tau + 2, without any count changing.
     """
     queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)
@@ -133,10 +130,7 @@ class Spent:
 
 
 def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "add_remove") -> Spent:
-    """Add up what one pair costs over every query of a run, of the `change` that `stability_change` returned.
-
-    The promise for a replaced person is twice the budget (theorems 3 and 4).
-    """
+    """Add up what a pair spends of rho over a run; for a replaced person twice is promised (theorems 3 and 4)."""
     config = read_config(config)
     if config.privacy_definition != "zcdp":
         raise ValueError(f"config must promise rho, got {config.privacy_definition!r}")

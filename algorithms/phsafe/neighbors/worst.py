@@ -49,10 +49,7 @@ ONE_CELL = ("PH1_num", "PH4", "PH1_denom", "PH5_denom")  # in which no row of un
 def worst_pair(
     table: str, level: str, model: Model = "VAL", relation: Relation = "add_remove", config: Settings | None = None
 ) -> HouseholdPair:
-    """Return the pair of neighbors that moves a query at a level the most, of all that are known.
-
-    Thresholds and states are those of `config`; by default those of the 2020 Census, in the fifty states.
-    """
+    """Return the known pair that moves a query at a level the most, by default in the settings of 2020."""
     check_model(model, relation)
     if table not in QUERIES:
         raise ValueError(f"table must be one of {', '.join(QUERIES)}, got {table!r}")
@@ -83,10 +80,7 @@ def worst_pair(
 def joint_pair(
     model: Model = "VAL", relation: Relation = "add_remove", config: Settings | None = None, *, in_place: bool = False
 ) -> HouseholdPair:
-    """Return the pair of neighbors that costs the most over all queries and levels of a run, of all that are known.
-
-    As `worst_pair`; the budgets are taken for those of the 2020 Census. Replaced `in_place`, a person stays at home.
-    """
+    """Return the known pair that costs the most over all of a run, by the budgets of 2020; `in_place` at home."""
     check_model(model, relation)
     taus, states = _settings(config)
     tau, replaced = max(taus.values()), relation == "replace_one"
@@ -132,10 +126,7 @@ def _grown(mafid: int, tau: int, states: States, last: Person) -> Household:
 
 @cache
 def _spouse_leaves(tau: int, states: States, counted: bool) -> HouseholdPair:
-    """Let a spouse leave: everyone else who is counted is then in another type of household.
-
-    A spouse who is `counted` is replaced by a child in the truncated sample.
-    """
+    """Let a spouse leave, whom a child replaces if `counted`: all who are counted then change their type."""
     family = _married(tau, states, counted=counted)
     label = f"a spouse{' who is counted' * counted} leaves a family of {len(family.members)}"
     return pair_of([family], [without(family, SPOUSE)], label + ", and a child is counted instead" * counted)
@@ -145,8 +136,8 @@ def _spouse_leaves(tau: int, states: States, counted: bool) -> HouseholdPair:
 def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
     """Let a spouse leave one household and join another as a partner; none of the four types is the same.
 
-    With `few`, in both households someone under 18 replaces an adult in the truncated sample; the partner is not among
-    the first `few`, who are counted as children.
+    With `few`, in both someone under 18 replaces an adult in the truncated sample, and the partner is not among the
+    first `few`, who are counted as children.
     """
     family = _married(tau, states, counted=few is not None)
     label = f"leaves a family of {len(family.members)} and becomes"

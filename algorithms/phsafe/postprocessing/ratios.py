@@ -130,10 +130,7 @@ def _outer_law(
 
 
 def _nearest(denominator: Noisy, part: Part, inner: Noisy, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the least penalty over the inner ratio, and where it is.
-
-    For a given outer ratio the density is that of two independent normal variables on a convex region of three edges.
-    """
+    """Return the least penalty over the inner ratio, and where it is."""
     (d, vd), (r, y, v) = denominator, part
     bottom = np.maximum((d / vd + r * y / v) / (1 / vd + r * r / v), 1)
     places = [low + 0 * r, high + 0 * r, np.clip(inner[0], low, high) + 0 * r, np.clip(inner[0] / bottom, low, high)]

@@ -29,11 +29,7 @@ JOINABLE = "select * from households h where not exists (select 1 from repeated 
 
 
 def locate_households(database: DuckDB) -> None:
-    """Make ``households``, and ``joinable`` to which persons are joined.
-
-    Households are housing units with their state, which is public. Two rows of one ``MAFID`` are both dropped before a
-    join (algorithm 3), not counted twice.
-    """
+    """Make ``households``, and ``joinable`` without rows that share a ``MAFID`` (algorithm 3)."""
     database.keep("households", HOUSEHOLDS)
     database.keep("repeated", REPEATED)
     database.view("joinable", JOINABLE)
@@ -52,10 +48,10 @@ def universes(
 def truncation_query(condition: str, tau: int) -> str:
     """Return the query that ranks the persons of every household with more than `tau` of them.
 
-    Persons are ordered by a hash, so that none of their attributes decides who stays. Exact repeats within a household
-    are numbered from 1, each of the six columns and that number is hashed (SHA-256, whole numbers as their binary
-    digits), the digests in hexadecimal are joined by commas, and the text is hashed twice more. It has no key: the same
-    rows always give the same choice.
+    Persons are ordered by a hash, so that none of their attributes decides who stays, and the same rows always give the
+    same choice. Exact repeats within a household are numbered from 1, each of the six columns and that number is hashed
+    (SHA-256, whole numbers as their binary digits), the digests in hexadecimal are joined by commas, and the text is
+    hashed twice more.
     """
     return f"""
         select {COLUMNS}, DUPLICATE_INDEX, SORT_KEY, RANK from ({_ranked([(condition, tau)], "persons")}) r
@@ -70,10 +66,7 @@ def kept_query(condition: str, tau: int | None) -> str:
 
 
 def _ranked(truncated: Sequence[tuple[str, int]], persons: str) -> str:
-    """Return the query of the persons of every universe, ranked where there are more than tau in the household.
-
-    Who is not, is not hashed either: hashing everybody would cost several times as much.
-    """
+    """Return the query of the persons of every universe, ranked where there are more than tau: hashes cost."""
     inside = " ".join(f"when {place} then {condition}" for place, (condition, _) in enumerate(truncated))
     taus = ", ".join(f"({place}, {tau})" for place, (_, tau) in enumerate(truncated))
     return f"""
@@ -160,10 +153,7 @@ def _minor(race: str, ethnicity: str) -> str:
 
 
 def levels_of(query: Query, cubes: Iterable[Frame], states: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """Add up the cubes of disjoint parts: counts by level, shape (regions, iterations, cells).
-
-    There is one region at the national levels, and the states in their order at the others.
-    """
+    """Add up the cubes of disjoint parts: counts by level, shape (1 or states, iterations, cells)."""
     regions = {state: i for i, state in enumerate(states)}
     majors, minors = ({code: i for i, code in enumerate((*codes, ""))} for codes in (MAJOR, MINOR))
     cube = np.zeros((len(regions), len(majors), len(minors), len(query.cells)), np.int64)

@@ -90,9 +90,8 @@ def household_columns(sex: str) -> dict[str, str]:
 def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -> Frame:
     """Derive household type, couple type, family size, population, race and ethnicity of every unit, by ``MAFID``.
 
-    Persons need a column ``QSEX`` (``"1"`` male, ``"2"`` female), which the production layout lacks; units have
-    ``RTYPE``, ``MAFID`` and ``TEN``. Where several partners are recorded, the spouse goes before the unmarried partner.
-    Units without persons, and group quarters, get the codes for "not in universe".
+    Persons need a column ``QSEX`` (``"1"`` male, ``"2"`` female), which the production layout lacks. Where several
+    partners are recorded, the spouse goes first.
     """
     with opened(engine, [persons, units]) as opened_engine:
         return _derived(opened_engine, persons, units)[0]
@@ -150,9 +149,8 @@ def own_households(
 ) -> Iterator[tuple[Engine, tuple[Any, Any, Any]]]:
     """Lend persons, units and geo of the user's own, as every command reads them, and the engine that has them.
 
-    A recode makes their columns, and with `derive` the units' follow from the persons; on stderr a line says how each
-    column is made, which couples contradict themselves, and with `unused` which columns are not released. What the
-    frames break is said in the names of the files.
+    What is read how, what contradicts itself and, with `unused`, what is not released is said on stderr, in the names
+    of the files.
     """
     persons, units, geo = recoded_frames(files, recode)
     sources = {"persons": persons, "units": units, "geo": geo}

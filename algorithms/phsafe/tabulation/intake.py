@@ -66,11 +66,7 @@ def _on_worker(
 def read_frame(
     database: DuckDB, name: str, source: Any, columns: Columns, *, part: int = 0, parts: int = 1
 ) -> dict[str, str]:
-    """Read one frame under its name, without the columns that no table reads, and return the types given.
-
-    Values outside a domain may become null. Of several `parts`, divided by ``MAFID``, a row without one is in the
-    first.
-    """
+    """Read one frame, or a part of it by ``MAFID``, without columns that no table reads; return the types given."""
     given = f"given_{name}"
     types = {column: kind for column, (_, kind) in _columns(name, database.read(given, source), columns).items()}
     number = typed("MAFID", columns["MAFID"], types["MAFID"])
@@ -93,10 +89,7 @@ def read_frame(
 
 
 def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str, tuple[str, str]]:
-    """Return the name given and the type of each column, or say which is missing, repeated or of another type.
-
-    Columns of digits may be missing: no table reads them.
-    """
+    """Return each column's name as given and its type; refuse what is missing, repeated or of another type."""
     known = {column.upper(): (column, kind) for column, kind in given.items()}
     for column in columns:  # engines rename the second of two columns of one name
         if again := [original for key, (original, _) in known.items() if re.fullmatch(rf"{column}_\d+", key)]:
@@ -136,8 +129,7 @@ def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) 
 def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[str, Columns]) -> None:
     """Name on stderr what persons and units have besides the columns that are read: it is not released.
 
-    One file may be several frames. A name that the places read is theirs in every file. Where a file lacks a column
-    nothing is named: it is refused when it is read.
+    One file may be several frames. Where a file lacks a column nothing is named: it is refused when it is read.
     """
     given: dict[str, list[str]] = {}
     needed: dict[str, set[str]] = {}

@@ -36,10 +36,7 @@ COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "
 
 @dataclass(frozen=True, eq=False)
 class Tabulation:
-    """Exact counts of the queries' basis cells, shape (regions, iterations, cells) by query and level.
-
-    There is one region at the national levels; at the others, the states (FIPS codes, sorted).
-    """
+    """Exact counts of the queries' basis cells, shape (1 or states, iterations, cells) by query and level."""
 
     states: tuple[str, ...]
     counts: Counts
@@ -105,7 +102,7 @@ def tabulate(
     Raises
     ------
     ValueError
-        If a table is unknown, a file cannot be read, a column is missing, or (`InvalidHouseholds`) the data are wrong.
+        If a table is unknown, a file or column is missing, or (`InvalidHouseholds`) the data are wrong.
     """
     names = named(tables, PUBLISHED)
     if not names:
@@ -205,10 +202,7 @@ def _sizes(
 
 @dataclass(frozen=True)
 class _Part:
-    """What was found and counted in some of the households; nothing is counted where faults were found.
-
-    States are those of all places, each with whether it has housing units.
-    """
+    """What was found and counted in some households (nothing if faults were found); states, and which have housing."""
 
     faults: Sequence[Finding]
     states: Sequence[tuple[str, bool]] = ()

@@ -30,11 +30,7 @@ _PENALTY = 1.5  # to start with, times the least curvature; by trial
 
 @dataclass(frozen=True)
 class LevelSolution:
-    """Tables of a level, shape (runs, areas, cells), and by run and parent how well they solve their problems.
-
-    They are not negative, and add up to the parents up to rounding errors; bounds are kept up to the tolerance. See
-    `algorithms.topdown.estimation.family.Solution`; where the solution is known in closed form there are no iterations.
-    """
+    """Tables of a level, shape (runs, areas, cells), and by run and parent how well they solve their problems."""
 
     tables: Real
     converged: NDArray[np.bool_]
@@ -65,18 +61,15 @@ def solve_level(
     """Fit all families of a level, in all runs, to their measurements.
 
     The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
-    ``starts[i + 1]`` of the level, and ``joints[i]`` are totals of some of them. The tolerance says how far the two
-    halves of the method, and bounds, may be off: in people, or in standard deviations of the least noise where that is
-    more than a person. That is of these families, or of weight `heaviest`, where they are some of many that are to be
-    solved alike.
+    ``starts[i + 1]`` of the level, and ``joints[i]`` are totals of some of them. The tolerance, in people or in
+    standard deviations of the least noise where that is more than a person, is that of these families, or of weight
+    `heaviest`, where they are some of many that are to be solved alike.
 
-    One half of the method minimizes the squares under the parent's equality and the joint totals, by the inverses of
-    matrices as large as the groups of the few queries that no other one refines, shared by children with the same
-    weights. The other half projects every cell on a simplex, or the part of it within the bounds on single cells, and
-    bounded answers on their intervals. Where only the detailed query is measured, in all parts, and no joint total is
-    given, one projection is the solution. Memory grows with runs times areas times cells, and with the square of the
-    number of groups. [Boyd et al., "Distributed Optimization and Statistical Learning via the Alternating Direction
-    Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
+    One half of the method minimizes the squares under the parent's equality and the joint totals; the other projects
+    every cell on a simplex, or the part of it within its bounds, and bounded answers on their intervals. Where only the
+    detailed query is measured, and no joint total is given, one projection is the solution. Memory grows with runs
+    times areas times cells, and with the square of the number of groups. [Boyd et al., "Distributed Optimization and
+    Statistical Learning via the Alternating Direction Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
     """
     kernels = _kernels()
     shape = fits[0].answers.shape[:2] + fits[0].groups.shape if parents is None else parents.shape
@@ -120,12 +113,10 @@ def solve_level(
 
 
 def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) -> Integers:
-    """Round tables to whole numbers that add up to their parents, cell by cell.
+    """Round tables to whole numbers that add up to their parents, cell by cell; without parents, to the nearest.
 
-    Every part gets its count rounded down, and those with the largest remainders (the first ones, if equal) get one
-    more. Without parents every count is rounded to the nearest whole number, halves up.
-
-    Guarantee: no other rounding down or up has a smaller sum of absolute errors.
+    Of equal remainders the first ones are rounded up. No other rounding down or up has a smaller sum of absolute
+    errors.
     """
     if parents is None:
         return np.floor(tables + 0.5).astype(np.int64)

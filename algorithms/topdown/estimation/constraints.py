@@ -214,10 +214,7 @@ def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int6
 def broken(
     constraint: Constraint, answers: NDArray[np.int64], tree: Hierarchy, nodes: slice | None = None
 ) -> str | None:
-    """Return the first bound that answers, shape (..., areas, groups), break, in words; None if they keep all.
-
-    The areas are some `nodes` of the tree, all by default.
-    """
+    """Return in words the first bound that answers of `nodes`, shape (..., areas, groups), break, or None."""
     of = slice(0, tree.n_nodes) if nodes is None else nodes
     wrong = np.argwhere((answers < constraint.lower[of]) | (answers > constraint.upper[of]))
     if not wrong.size:

@@ -37,10 +37,7 @@ _FIRST_CHECK = 5  # step after which penalties are reconsidered; then after 10, 
 
 
 class Squares(NamedTuple):
-    """Weighted squares of the families of a level, scaled so that the largest weight is 1; or of one family in one run.
-
-    The other queries are those that do not count every cell by itself.
-    """
+    """Weighted squares of the families of a level, or of one in one run, with 1 as the largest weight."""
 
     linear: Real  # detailed query: weighted answers, shape (runs, children, cells)
     curve: Real  # detailed query: weights, shape (children,)
@@ -335,10 +332,7 @@ def _factor(
 
 @_compiled
 def _minimize(system: System, root: bool, bounded: bool, push: Real, sums: Real, shares: Real, x: Real) -> None:
-    """Replace `x` by the solution of the linear systems whose right-hand sides are `x` and B' `push`.
-
-    Without the root the solutions add up to nothing over the children, in every cell.
-    """
+    """Replace `x` by the solution for `x` and B' `push`; below the root it adds up to 0 over the children."""
     groups, overlap, diagonal, inverses, corrections, labels = system
     (children, cells), size, scale = x.shape, len(overlap), 0.0
     _gather(groups, x, sums)
@@ -438,10 +432,7 @@ def _leave_room(parent: Real, root: bool, usable: Flags, least: Real, most: Real
 
 @_compiled
 def _directions(system: System, members: Flags, sums: Real, shares: Real, out: Real) -> Real:
-    """Set `out` to how tables move when the total of some children does, and return by how much totals move: inverse.
-
-    A total that follows from the others is left out: its row and column are 0.
-    """
+    """Set `out` to how tables move when the total of some children does; return by how much totals move, inverse."""
     inverse, nothing = np.zeros((len(members), len(members))), np.zeros(sums.shape)
     for r in range(len(members)):
         for c in range(members.shape[1]):

@@ -187,10 +187,7 @@ def _merged(family: Family, *queries: Groups) -> tuple[Family, list[Groups]]:
 
 
 def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *, labels: Sequence[str] = ()) -> float:
-    """Return the smallest t, in people, for which tables keep all constraints with ``|answer - target| <= t``.
-
-    Targets are queries with the answers wanted of every part, shape (parts, groups); the fits do not matter.
-    """
+    """Return the smallest t, in people, for which tables keep all constraints with ``|answer - target| <= t``."""
     small, queries = _merged(family, *(groups for groups, _ in targets))
     rules = system(small)
     rows, n = rules.matrix.shape

@@ -44,11 +44,7 @@ class Options:
 
 
 def split(family: Family, options: Options, labels: Sequence[str], real: Real | None) -> Split:
-    """Split the table of an area over its parts: fit, round, check; and the failsafe where that does not work.
-
-    `labels` name the parts, for messages; `real` is the solution, where another solver has found it. Errors are those
-    of `algorithms.topdown.estimate.estimate`.
-    """
+    """Split the table of an area over its parts: fit (or take `real`), round, check; failsafe where that fails."""
     primal = dual = 0.0
     try:
         if real is None:
