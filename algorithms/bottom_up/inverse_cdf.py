@@ -36,7 +36,8 @@ class InverseCdf:
     With :math:`q = e^{-\varepsilon}`, :math:`P(K \le -m) = q^m/(1+q)` for :math:`m \ge 1`. A uniform j of the lower
     half is the tail probability :math:`t = (j + 1/2)/2^b < 1/2`, and gives the largest m with :math:`t \le q^m/(1+q)`,
     :math:`m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor`, as -m; the upper half mirrors it. Clark and Dajani, 2019
-    (see `BottomUp`), invert so; the flaw is that of Mironov, "On Significance of the Least Significant Bits", 2012.
+    (see `BottomUp`), invert so; floating-point Laplace noise has the same flaw (Mironov, "On Significance of the Least
+    Significant Bits for Differential Privacy", 2012).
 
     Examples
     --------

@@ -192,7 +192,7 @@ def draw(shares: NDArray[np.float64], size: int, rng: np.random.Generator) -> In
 
 
 def scrambled(rng: np.random.Generator) -> Callable[[Ints], Ints]:
-    """Return a one-to-one map from 0, 1, ... onto the MAFIDs, far from order: an affine one needs no memory."""
+    """Return a pseudo-random permutation from 0, 1, ... onto the MAFIDs (affine, so that nothing is stored)."""
     modulus = MAFID.most - MAFID.least + 1
     factor = modulus // 4 + int(rng.random() * modulus / 2)
     while math.gcd(factor, modulus) != 1:

@@ -23,9 +23,9 @@ __all__ = [
     "TAU",
     "UNATTRIBUTED",
     "Query",
-    "among",
     "named",
     "split_level",
+    "sql_in",
 ]
 
 ITERATIONS: Mapping[str, tuple[str, ...]] = {"*": ("*",), "A-G": tuple("ABCDEFG"), "H,I": ("H", "I")}
@@ -89,15 +89,15 @@ LEVEL_OF = {
 """The level of a region's type and an iteration, as files name them: an empty one is the total population, too."""
 
 
-def among(column: str, codes: Sequence[str]) -> str:
+def sql_in(column: str, codes: Sequence[str]) -> str:
     """Return the SQL for a column that has one of some codes."""
     return f"{column} in ({', '.join(repr(code) for code in codes)})"
 
 
 CHILD = "p.QAGE < 18"
 IN_HOUSEHOLD = "p.RTYPE = '3'"
-OWN_CHILD = among("p.RELSHIP", OWN_CHILDREN)
-IN_FAMILY = among("p.RELSHIP", (HOUSEHOLDER, "21", "23", *RELATIVES))
+OWN_CHILD = sql_in("p.RELSHIP", OWN_CHILDREN)
+IN_FAMILY = sql_in("p.RELSHIP", (HOUSEHOLDER, "21", "23", *RELATIVES))
 OCCUPIED = "h.RTYPE = '2' and h.HHT <> '0'"
 BY_AGE = {"2": CHILD, "3": "true"}
 AGES = ("p.QAGE < 4", "p.QAGE < 6", "p.QAGE < 12", "true")

@@ -21,7 +21,17 @@ from algorithms.topdown.measure import Key, Measured, Measurements
 from algorithms.topdown.plan import Known, Plan
 from audit.io.workers import Workers
 
-__all__ = ["Estimate", "Failure", "Outcome", "Part", "check_kept", "estimate", "estimated", "settle", "stored_tables"]
+__all__ = [
+    "Estimate",
+    "Failure",
+    "Outcome",
+    "Part",
+    "apply_failsafe_gaps",
+    "check_kept",
+    "estimate",
+    "estimated",
+    "stored_tables",
+]
 
 Counts = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -128,7 +138,7 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
     real, outcome = np.empty(tables.shape), Outcome(routes={})
     for part in estimated(plan, measurements.known, [measurements.noisy] * (plan.tree.depth + 1), runs=runs):
         tables[:, part.nodes], real[:, part.nodes] = part.tables, part.real
-        settle(plan.tree, tables, part)
+        apply_failsafe_gaps(plan.tree, tables, part)
         outcome = outcome.and_of(part)
     check_kept(plan, plan.constraints(measurements.known), tables, slice(0, plan.tree.n_nodes))
     first = 0 if leading is None else slice(None)
@@ -170,8 +180,8 @@ def _of_areas(tables: Counts, areas: slice) -> Counts:
     return tables[:, areas]
 
 
-def settle(tree: Hierarchy, tables: Counts | MutableMapping[tuple[int, int], Counts], part: Part) -> None:
-    """Add to every area above a failsafe what its parts have more, in tables by run and node, in place."""
+def apply_failsafe_gaps(tree: Hierarchy, tables: Counts | MutableMapping[tuple[int, int], Counts], part: Part) -> None:
+    """Add each failsafe's surplus to all areas above it, in tables by run and node, in place."""
     for run, parent, gap in part.gaps:
         node = parent
         while node >= 0:

@@ -1,4 +1,4 @@
-"""Settings of releases: the Bureau's by name, a small one for audits, and those of files, in the same form."""
+"""Named presets (the Census Bureau's, and a small one for audits) and settings read from JSON, in the same form."""
 
 from __future__ import annotations
 

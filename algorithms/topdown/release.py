@@ -50,7 +50,7 @@ from algorithms.tables.files import (
 )
 from algorithms.tables.release import Recorded, check_distinct, described, level_names, margins, tell_rare
 from algorithms.tables.spilled import Spilled, pieces
-from algorithms.topdown.estimate import Outcome, check_kept, estimated, settle, stored_tables
+from algorithms.topdown.estimate import Outcome, apply_failsafe_gaps, check_kept, estimated, stored_tables
 from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured, Measurement, Measurements
@@ -241,7 +241,7 @@ def _write_levels(
             if part.level == tree.depth:
                 check_kept(plan, constraints, part.tables, part.nodes)
                 tables(_table_rows(plan, part.level, part.nodes, part.tables[0]))
-            settle(tree, changes, part)
+            apply_failsafe_gaps(tree, changes, part)
             records(_record_rows(plan, part.nodes, part.tables[0]))
         with whole_file(folder / "tables.csv") as file:
             tables = row_writer(file)

@@ -20,7 +20,7 @@ from scipy.special import erfcx
 __all__ = ["ratio_law", "shared_ratio_laws"]
 
 Floats = NDArray[np.float64]
-Noisy = tuple[Floats, Floats] | Floats  # values and their variances
+NoisyValue = tuple[Floats, Floats] | Floats  # values and their variances
 Part = tuple[Floats, Floats, Floats]  # ratio to the denominator, noisy numerator, its variance
 Limits = Callable[[Floats], tuple[Floats, Floats]]
 
@@ -36,7 +36,7 @@ FINEST = 8  # times as many panels, where they are needed
 TOLERANCE = 5e-4  # averages are published to 0.01
 
 
-def ratio_law(denominator: Noisy, numerator: Noisy, bounds: tuple[float, float], tail: float) -> Floats:
+def ratio_law(denominator: NoisyValue, numerator: NoisyValue, bounds: tuple[float, float], tail: float) -> Floats:
     """Return mean and quantiles, shape (3, rows), of averages, each with its own numerator and denominator.
 
     Tests compare it with other integrals over the same region: an absolute error below 1e-6 (density: Hinkley, 1969).
@@ -50,7 +50,7 @@ def ratio_law(denominator: Noisy, numerator: Noisy, bounds: tuple[float, float],
 
 
 def shared_ratio_laws(
-    denominator: Noisy, parts: tuple[Noisy, Noisy], bounds: tuple[float, float], tail: float
+    denominator: NoisyValue, parts: tuple[NoisyValue, NoisyValue], bounds: tuple[float, float], tail: float
 ) -> Floats:
     """Return mean and quantiles, shape (3, 3, rows), of averages with one denominator: a total and its two parts.
 
@@ -77,7 +77,12 @@ def shared_ratio_laws(
 
 
 def _total(
-    denominator: Noisy, first: Noisy, second: Noisy, bounds: tuple[float, float], tail: float, fineness: int
+    denominator: NoisyValue,
+    first: NoisyValue,
+    second: NoisyValue,
+    bounds: tuple[float, float],
+    tail: float,
+    fineness: int,
 ) -> Floats:
     (y, v), (z, w) = first, second
     share = v / (v + w)  # of the noise of the sum that the first part has: what is left of the part is independent
@@ -88,7 +93,12 @@ def _total(
 
 
 def _first_part(
-    denominator: Noisy, first: Noisy, second: Noisy, bounds: tuple[float, float], tail: float, fineness: int
+    denominator: NoisyValue,
+    first: NoisyValue,
+    second: NoisyValue,
+    bounds: tuple[float, float],
+    tail: float,
+    fineness: int,
 ) -> Floats:
     least, cap = bounds
     return _outer_law(
@@ -97,9 +107,9 @@ def _first_part(
 
 
 def _outer_law(
-    denominator: Noisy,
-    outer: Noisy,
-    inner: Noisy,
+    denominator: NoisyValue,
+    outer: NoisyValue,
+    inner: NoisyValue,
     limits: Limits,
     bounds: tuple[float, float],
     kink: float | None,
@@ -129,7 +139,9 @@ def _outer_law(
     return _summary(penalty, log_density, bounds, kink, tail, denominator[0].size, PANELS * fineness)
 
 
-def _nearest(denominator: Noisy, part: Part, inner: Noisy, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _nearest(
+    denominator: NoisyValue, part: Part, inner: NoisyValue, low: Floats, high: Floats
+) -> tuple[Floats, Floats]:
     """Return the least penalty over the inner ratio, and where it is."""
     (d, vd), (r, y, v) = denominator, part
     bottom = np.maximum((d / vd + r * y / v) / (1 / vd + r * r / v), 1)

@@ -20,7 +20,7 @@ from algorithms.phsafe.schema import (
     UNDERIVED,
     UNITS,
 )
-from algorithms.phsafe.tables import among
+from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.intake import Types, each_part, name_unused, recoded_frames
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, Rule, check_report, domains, merged, tally
 from algorithms.tables.duck import DuckDB
@@ -54,10 +54,10 @@ def members(persons: str, *, sex: bool) -> str:
             {f"max(case when {householder} then cast(QSEX as string) end)" if sex else "cast(null as string)"} as SEX,
             min(case when RELSHIP = '21' then 1 when RELSHIP = '23' then 2
                 when RELSHIP = '22' then 3 when RELSHIP = '24' then 4 end) as COUPLE,
-            {_number(among("RELSHIP", PARTNERS))} as PARTNERS,
-            {_number(among("RELSHIP", (HOUSEHOLDER, "21", "23", *RELATIVES)))} as FAMILY,
-            {_number(among("RELSHIP", RELATIVES))} as RELATIVES,
-            {_number(f"{among('RELSHIP', OWN_CHILDREN)} and QAGE < 18")} as CHILDREN,
+            {_number(sql_in("RELSHIP", PARTNERS))} as PARTNERS,
+            {_number(sql_in("RELSHIP", (HOUSEHOLDER, "21", "23", *RELATIVES)))} as FAMILY,
+            {_number(sql_in("RELSHIP", RELATIVES))} as RELATIVES,
+            {_number(f"{sql_in('RELSHIP', OWN_CHILDREN)} and QAGE < 18")} as CHILDREN,
             {_number("RTYPE = '3'")} as IN_HOUSEHOLD
         from {persons} group by MAFID"""
 
@@ -123,7 +123,7 @@ def _derive(database: DuckDB, types: Types) -> tuple[list[Finding], list[Finding
 def _couples() -> list[Rule]:
     """Return what RELSHIP and QSEX say of a couple where they say different things."""
     couples = f"""(select p.MAFID, p.RELSHIP, p.QSEX = h.QSEX as SAME from persons p
-        join persons h on h.MAFID = p.MAFID and h.RELSHIP = '{HOUSEHOLDER}' where {among("p.RELSHIP", PARTNERS)}) c"""
+        join persons h on h.MAFID = p.MAFID and h.RELSHIP = '{HOUSEHOLDER}' where {sql_in("p.RELSHIP", PARTNERS)}) c"""
     return [
         Rule(
             "persons",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from algorithms.phsafe.schema import Codes, Digits, Domain, Whole
-from algorithms.phsafe.tables import among
+from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.intake import typed, unread
 from algorithms.tables.duck import DuckDB
 from algorithms.tables.recoding import Recoded
@@ -107,7 +107,7 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
     value = typed(column, domain, kind)
     match domain:
         case Codes(codes):
-            return among(value, codes)
+            return sql_in(value, codes)
         case Digits():
             return f"regexp_matches({value}, '^[0-9]+$')"
         case Whole(least, most, without):

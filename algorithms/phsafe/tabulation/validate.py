@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO
-from algorithms.phsafe.tables import among
+from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, household_columns, members
 from algorithms.phsafe.tabulation.intake import Types, read_frame
 from algorithms.phsafe.tabulation.rules import Finding, Rule, domains, tally
@@ -79,7 +79,7 @@ def _keys(states: Sequence[str] | None) -> list[Rule]:
         island, elsewhere = (f"geo where TABBLKST {sign} '{PUERTO_RICO}'" for sign in ("=", "<>"))
         rows = f"(select * from {island} and exists (select 1 from {elsewhere})) r"  # no subquery but in a filter
         return [*rules, Rule("geo", "Puerto Rico must be by itself", rows, "true", "MAFID")]
-    outside = f"not {among('TABBLKST', states)}"
+    outside = f"not {sql_in('TABBLKST', states)}"
     return [*rules, Rule("geo", "every state must be in the filter", "geo", outside, "TABBLKST")]
 
 
@@ -111,7 +111,7 @@ def _consistency(database: DuckDB) -> list[Rule]:
     housing, units = "RTYPE must be 3 in a housing unit and 5 in group quarters", "(PLACE = '2') <> (RTYPE = '2')"
     return [
         Rule("persons", housing, "compared", "elsewhere > 0", "MAFID", "elsewhere"),
-        Rule("persons", alone, "persons", f"(RTYPE = '5') <> ({among('RELSHIP', GROUP_QUARTERS)})", "RELSHIP"),
+        Rule("persons", alone, "persons", f"(RTYPE = '5') <> ({sql_in('RELSHIP', GROUP_QUARTERS)})", "RELSHIP"),
         Rule("geo", "RTYPE must be 2 for housing units and only for them", "compared", units, "MAFID"),
         *(Rule("units", words, "compared", broken, value) for words, broken, value in rules),
     ]

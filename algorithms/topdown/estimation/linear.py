@@ -1,4 +1,4 @@
-"""Linear programs on a family's constraints: what conflicts, the smallest tolerance, how far a parent gives.
+"""Linear programs for conflicting constraints, the smallest tolerance, and the least change of the parent.
 
 None of these questions tells two cells apart that fall into the same groups of all queries involved, so such cells are
 merged first: a class of cells can be divided again in proportion to the parent.

@@ -328,7 +328,7 @@ def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, so
     records = read_histogram(tmp_path / "out" / "microdata.csv", SCHEMA, AREAS)[1]
     np.testing.assert_array_equal(records, [table for table in estimate.tables[TREE.leaves] if table.any()])
     with monkeypatch.context() as patched:  # negative control: without it the areas above keep what they had
-        patched.setattr(MODULE, "settle", lambda *_: None)
+        patched.setattr(MODULE, "apply_failsafe_gaps", lambda *_: None)
         release(topdown, HISTOGRAM, out=tmp_path / "unsettled", rng=rng(5), areas=AREAS)
         assert (tables_of(tmp_path / "unsettled", topdown) != estimate.tables).any()
 
