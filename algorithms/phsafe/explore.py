@@ -68,53 +68,42 @@ def choose(
     config: Settings,
     *,
     margins: Mapping[str, Mapping[str, float]] | None = None,
-    budgets: Mapping[str, Mapping[str, float]] | None = None,
     tau: Mapping[str, int] | None = None,
     z: float | None = Z_PRODUCTION,
-    confidence: float = 0.9,
 ) -> Config:
-    """Change the settings of a run: other thresholds, and only the levels for which a margin or a budget is given.
+    """Change the settings of a run: other thresholds, and only the levels for which a margin is given, if any is.
 
-    Without either, all budgets stay. Budgets of margins are those of `rho_for`, or with a `z` of None of
-    `exact_budget_for` at this confidence.
+    Budgets are those of `rho_for`, or with a `z` of None of `exact_budget_for`.
     """
     config = read_config(config)
     config = replace(config, tau={**config.tau, **(tau or {})})
-    definition = config.privacy_definition
-    if margins is not None and budgets is not None:
-        raise ValueError("margins and budgets must not be given together, got both")
-    if margins is not None and z is not None and definition != "zcdp":
-        raise ValueError(f"z must be None for epsilon, because the formula is that of rho, got {z}")
-
-    numbers: Any = budgets if margins is None else margins
-    if numbers is None:
+    if margins is None:
         return config
-    if not isinstance(numbers, Mapping) or not all(isinstance(levels, Mapping) for levels in numbers.values()):
-        raise TypeError(f"margins and budgets must map queries to levels to numbers, got {numbers!r}")
+    definition = config.privacy_definition
+    if z is not None and definition != "zcdp":
+        raise ValueError(f"z must be None for epsilon, because the formula is that of rho, got {z}")
+    if not isinstance(margins, Mapping) or not all(isinstance(levels, Mapping) for levels in margins.values()):
+        raise TypeError(f"margins must map queries to levels to numbers, got {margins!r}")
     chosen = {table: dict.fromkeys(query.levels, 0.0) for table, query in QUERIES.items()}
-    for table, levels in numbers.items():
-        for level, number in levels.items():
+    for table, levels in margins.items():
+        for level, margin in levels.items():
             config.budget(table, level)  # refuses what does not exist
             stability = config.stability(table)
-            if margins is None:
-                chosen[table][level] = number
-            elif z is not None:
-                chosen[table][level] = rho_for(number, stability, z=z)
+            if z is not None:
+                chosen[table][level] = rho_for(margin, stability, z=z)
             else:
-                least = exact_budget_for(number, stability, confidence=confidence, privacy_definition=definition)
-                chosen[table][level] = least
+                chosen[table][level] = exact_budget_for(margin, stability, privacy_definition=definition)
     return replace(config, privacy_budget=chosen)
 
 
-def explore(config: Settings, *, z: float = Z_PRODUCTION, confidence: float = 0.9) -> Frame:
-    """Tabulate by query and level with a budget how accurate counts are, noise alone: ``MARGIN`` is that of `z`."""
-    z = positive_number("z", z)
+def explore(config: Settings) -> Frame:
+    """Tabulate how accurate counts are, noise alone, by query and level; ``MARGIN`` is that of `Z_PRODUCTION`."""
     config = read_config(config)
     rows = []
     for table, level, budget, stability, variance, _ in noise_parameters(config).rows():
         law, sigma = noise_law(config, table, level), math.sqrt(variance)
-        margin = _whole_part(z * sigma)
-        accuracy = (sigma, margin, coverage(law, margin), exact_margin_of_error(law, confidence))
+        margin = _whole_part(Z_PRODUCTION * sigma)
+        accuracy = (sigma, margin, coverage(law, margin), exact_margin_of_error(law))
         rows.append((table, level, budget, stability, *accuracy))
     names = ("TABLE", "LEVEL", "BUDGET", "STABILITY", "SIGMA", "MARGIN", "COVERAGE", "EXACT_MARGIN")
     return Frame.from_rows(names, rows)

@@ -62,15 +62,11 @@ class PHSafe:
         total = math.fsum(self.config.budget(*query) for query in self.queries)
         return CLAIMS[self.config.privacy_definition](total)
 
-    def vector(self, data: Tabulation) -> NDArray[np.int64]:
-        """Return the exact counts in the order of the output, shape (cells,)."""
+    def exact(self, data: Tabulation) -> NDArray[np.int64]:
+        """Return what a release would be without noise, in the order of the output, shape (cells,)."""
         if missing := [query for query in self.queries if query not in data.counts]:
             raise ValueError(f"every query and level must be tabulated, and {' '.join(missing[0])} is not")
         return np.concatenate([data.counts[query].ravel() for query in self.queries])
-
-    def exact(self, data: Tabulation) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (cells,)."""
-        return self.vector(data)
 
     def components(self) -> list[PHSafe]:
         """Return each query and level as a mechanism with one law of noise, for estimates to examine one by one."""
@@ -78,7 +74,7 @@ class PHSafe:
 
     def measured(self, data: Tabulation, rng: Rng) -> Tabulation:
         """Measure every query once: independent noise on every count."""
-        self.vector(data)  # refuses counts that are missing, before any noise
+        self.exact(data)  # refuses counts that are missing, before any noise
         return Tabulation(data.states, {at: self._noisy(data.counts[at], at, None, rng) for at in self.queries})
 
     def _noisy(self, exact: NDArray[np.int64], query: tuple[str, str], size: int | None, rng: Rng) -> NDArray[np.int64]:
@@ -89,7 +85,7 @@ class PHSafe:
 
     def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release the counts `size` times over: shape (size, cells)."""
-        exact = self.vector(data)
+        exact = self.exact(data)
         released = np.empty((size, exact.size), np.int64)
         for query, cells in self._cells(data):
             released[:, cells] = self._noisy(exact[cells], query, size, rng)
@@ -121,7 +117,7 @@ class PHSafe:
 
     def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
         """Return the log-probability, shape (runs,), of outputs (runs, cells); minus infinity if impossible."""
-        rows, exact = np.asarray(outputs), self.vector(data)
+        rows, exact = np.asarray(outputs), self.exact(data)
         if rows.ndim != 2 or rows.shape[1] != exact.size:
             raise ValueError(f"outputs must have one column for each of {exact.size} cells, got shape {rows.shape}")
         return sum(
@@ -139,7 +135,7 @@ class PHSafe:
     def _change(self, pair: NeighborPair) -> NDArray[np.int64]:
         if pair.x.states != pair.y.states:
             raise ValueError(f"the two databases must have the same states, got {pair.x.states} and {pair.y.states}")
-        return self.vector(pair.y) - self.vector(pair.x)
+        return self.exact(pair.y) - self.exact(pair.x)
 
 
 def tabulated(pair: HouseholdPair, config: Config, only: Sequence[tuple[str, str]] | None = None) -> NeighborPair:

@@ -101,7 +101,7 @@ def _variance(config: Config, runs: int, rng: np.random.Generator) -> dict[str, 
     exact = tabulation(*worst_pair(*PH1, "DER").x, config=config, validation="none")
     variances = {}
     for name, kind in (("sound", PHSafe), ("2 tau", TwoTauStability)):
-        noise = kind(config, [PH1])(exact, runs, rng) - kind(config, [PH1]).vector(exact)
+        noise = kind(config, [PH1])(exact, runs, rng) - kind(config, [PH1]).exact(exact)
         expected = config.stability(PH1[0]) ** 2 / (2 * config.budget(*PH1))
         squares, error = float(np.sum(noise.astype(np.float64) ** 2)) / expected, (1 - CONFIDENCE) / 2
         # The discrete Gaussian's fourth moment is that of the normal law at sigma 22, to all digits that matter here.

@@ -53,9 +53,9 @@ class UnitCountedTwice(PHSafe):
     paper's model: twice the promise.
     """
 
-    def vector(self, data: Tabulation) -> NDArray[np.int64]:
+    def exact(self, data: Tabulation) -> NDArray[np.int64]:
         """Return the counts before noise, in the order of the output, shape (cells,)."""
-        counts = super().vector(data)
+        counts = super().exact(data)
         for (table, _), cells in self._cells(data):
             if not QUERIES[table].truncated:
                 counts[cells] *= 2
@@ -76,7 +76,7 @@ class SharedNoise(PHSafe):
 
     def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release the counts `size` times over: shape (size, cells)."""
-        exact = self.vector(data)
+        exact = self.exact(data)
         released = np.empty((size, exact.size), np.int64)
         for law, levels in self._shared(data):
             noise = law.sample((size, max(cells.stop - cells.start for cells in levels)), rng)
@@ -106,7 +106,7 @@ class SharedNoise(PHSafe):
 
         Minus infinity where the levels that share noise do not agree.
         """
-        errors = np.asarray(outputs) - self.vector(data)
+        errors = np.asarray(outputs) - self.exact(data)
         total = np.zeros(len(errors))
         for law, levels in self._shared(data):
             longest = max((errors[:, cells] for cells in levels), key=lambda part: part.shape[1])

@@ -158,7 +158,6 @@ def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
 
 @cache
 def _householder_changes(tau: int, states: States) -> HouseholdPair:
-    """Let the householder change race and origin: all who are counted are then in other population groups."""
     family = Household(A, (WOMAN, *(RELATIVE,) * max(1, tau - 1)), state=states[0])
     other = family._replace(members=(WOMAN._replace(race="01", hispanic=1), *family.members[1:]))
     label = f"the householder of a family of {len(family.members)} changes race and origin"
@@ -184,7 +183,6 @@ def _householder_changes_all(tau: int, states: States) -> HouseholdPair:
 
 @cache
 def _child_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
-    """Let a child leave, and an adult be counted instead; who is replaced arrives elsewhere as an adult."""
     family = _grown(A, tau, states, RELATIVE)
     if not replaced:
         label = f"a child leaves a family of {len(family.members)}, and an adult is counted instead"
@@ -196,7 +194,6 @@ def _child_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
 
 @cache
 def _relative_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
-    """Let the last relative leave: the family ends. Who is replaced arrives in a large family as an adult."""
     family = Household(A, (YOUTH, SIBLING), state=states[0])
     if not replaced:
         return pair_of([family], [without(family, SIBLING)], "the last relative of a householder of 17 leaves")
@@ -207,7 +204,6 @@ def _relative_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
 
 @cache
 def _relative_moves(states: States) -> HouseholdPair:
-    """Let the last relative of one householder join another: one family ends, another begins."""
     family, alone = Household(A, (WOMAN, CHILD), state=states[0]), Household(B, (WOMAN,), state=states[1])
     label = "the last relative of one householder joins another, in another state"
     return pair_of([family, alone], [without(family, CHILD), joined(alone, CHILD)], label)
@@ -215,7 +211,6 @@ def _relative_moves(states: States) -> HouseholdPair:
 
 @cache
 def _occupant_leaves(states: States, replaced: bool) -> HouseholdPair:
-    """Let the only occupant leave: the unit is then vacant. Who is replaced joins another household."""
     home, other = Household(A, (WOMAN,), state=states[0]), Household(B, (MAN,), state=states[0])
     if not replaced:
         return pair_of([home], [without(home, WOMAN)], "the only occupant leaves")
@@ -224,7 +219,6 @@ def _occupant_leaves(states: States, replaced: bool) -> HouseholdPair:
 
 @cache
 def _occupant_moves(states: States) -> HouseholdPair:
-    """Let the only occupant move to a vacant unit: one unit is then vacant, the other occupied."""
     home, empty = Household(A, (WOMAN,), state=states[0]), Household(B, tenure="3", state=states[1])
     label = "the only occupant, an owner, moves to a vacant rented unit" + " in another state" * (
         states[0] != states[1]

@@ -54,7 +54,7 @@ ONE = PHSafe(config(0.5), only=[PH2])
 def test_outputs_are_counts_in_the_order_of_the_settings(pair):
     mechanism = PHSafe(config(1e9))
     assert mechanism.queries == tuple((table, level) for table, level, _ in mechanism.config.budgets())
-    exact = mechanism.vector(pair.x)
+    exact = mechanism.exact(pair.x)
     assert exact.shape == (sum(array.size for array in pair.x.counts.values()),) == (816,)
     assert np.array_equal(exact, np.concatenate([pair.x.counts[query].ravel() for query in mechanism.queries]))
     outputs = mechanism(pair.x, 3, np.random.default_rng(0))
@@ -89,7 +89,7 @@ def test_outputs_follow_their_law(pair, definition, law):
     # 40,000 draws in 40 equally likely bins: a p-value below 1e-6 has probability 1e-6 where the law is right, and a
     # scale 10% off is missed with probability below 1e-9 (non-centrality 400 and more, where 117 are needed).
     mechanism = PHSafe(config(0.5, definition), only=[("PH7", "usa_A-G")])
-    noise = (mechanism(pair.x, 1905, np.random.default_rng(3)) - mechanism.vector(pair.x)).ravel()
+    noise = (mechanism(pair.x, 1905, np.random.default_rng(3)) - mechanism.exact(pair.x)).ravel()
     true = mechanism.laws["PH7", "usa_A-G"]
     wrong = DiscreteGaussian(1.1 * true.scale) if definition == "zcdp" else law(true.epsilon / 1.1)
     k, p = np.arange(-1_000, 1_000), []
@@ -200,7 +200,7 @@ def test_queries_without_a_budget_or_counts(pair):
     without = Tabulation(pair.x.states, {q: counts for q, counts in pair.x.counts.items() if q != ("PH4", "state_*")})
     mechanism, rng = PHSafe(config(1.0)), np.random.default_rng(0)
     for act in (
-        lambda: mechanism.vector(without),
+        lambda: mechanism.exact(without),
         lambda: mechanism(without, 1, rng),
         lambda: mechanism.spent(SimpleNamespace(x=pair.x, y=without)),
         lambda: mechanism.measured(without, rng),

@@ -197,7 +197,7 @@ def test_every_level_of_every_table_has_noise_of_its_own(exact):
     size = 4_000
     mechanism = PHSafe(config(1.0))
     starts = np.cumsum([0, *(exact.counts[query].size for query in mechanism.queries)])[:-1]
-    noise = (mechanism(exact, size, RNG(8)) - mechanism.vector(exact))[:, starts]
+    noise = (mechanism(exact, size, RNG(8)) - mechanism.exact(exact))[:, starts]
     assert noise.shape == (size, 46)
     limit = 6 / math.sqrt(size)
     assert largest_correlation(noise) < limit
@@ -208,7 +208,7 @@ def test_every_level_of_every_table_has_noise_of_its_own(exact):
 def test_within_a_query_every_cell_has_noise_of_its_own(exact):
     # 42 cells, 861 correlations: above 6 deviations with probability 2e-6.
     mechanism = PHSafe(config(1.0), only=[("PH3", "state_H,I")])
-    noise = mechanism(exact, 4_000, RNG(9)) - mechanism.vector(exact)
+    noise = mechanism(exact, 4_000, RNG(9)) - mechanism.exact(exact)
     assert noise.shape == (4_000, 42)
     assert largest_correlation(noise) < 6 / math.sqrt(4_000)
 

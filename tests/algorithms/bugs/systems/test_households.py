@@ -49,16 +49,16 @@ def test_a_unit_counted_twice_costs_four_times_as_much():
     alone = UnitCountedTwice(US, [PH8])
     assert alone.spent(pair) == pytest.approx(4 * PHSafe(US, [PH8]).spent(pair))
     assert alone.spent(pair) / alone.claim.budget == pytest.approx(2)
-    people = [kind.vector(pair.x)[: -pair.x.counts[PH8].size] for kind in (sound, bug)]
+    people = [kind.exact(pair.x)[: -pair.x.counts[PH8].size] for kind in (sound, bug)]
     np.testing.assert_array_equal(*people)
 
 
 def test_shared_noise_is_the_same_at_both_levels():
     pair = tabulated(SHARED[1], "VAL")
     bug, rng = SharedNoise(US, SHARED), np.random.default_rng(1)
-    noise = bug(pair.x, 1_000, rng) - bug.vector(pair.x)
+    noise = bug(pair.x, 1_000, rng) - bug.exact(pair.x)
     np.testing.assert_array_equal(noise[:, :2], noise[:, 2:4])
-    sound = PHSafe(US, SHARED)(pair.x, 1_000, rng) - bug.vector(pair.x)
+    sound = PHSafe(US, SHARED)(pair.x, 1_000, rng) - bug.exact(pair.x)
     assert np.mean(sound[:, :2] == sound[:, 2:4]) < 0.05  # 1 in 1,000 by chance
     # There is a witness where the levels change differently.
     assert math.isinf(bug.spent(pair))
