@@ -12,7 +12,7 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -135,8 +135,7 @@ class _Session:
             return (yield)
         name = fixturedef.argname
         case = f"[{getattr(request, 'param_index', 0)}]" if hasattr(request, "param") else ""
-        command = partial(_command_of_user, request, name, default=test.command)
-        with entered(test.fixture(f"{request.node.nodeid}::{name}{case}", command)):
+        with entered(test.fixture(f"{request.node.nodeid}::{name}{case}")):
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -148,14 +147,8 @@ class _Session:
             test.entries.clear()
         return report
 
-    @pytest.hookimpl(tryfirst=True)  # before the test case of --junitxml is closed
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        entries = [json.loads(text) for text in getattr(report, ATTRIBUTE, ())]
-        junit = self.config.stash.get(xml_key, None)
-        if junit is not None and junit.family != "xunit2":
-            for key, value in _properties(entries):
-                junit.node_reporter(report).add_property(key, value)
-        for entry in entries:
+        for entry in map(json.loads, getattr(report, ATTRIBUTE, ())):
             # A fixture that several processes set up is one audit, whoever was first: all but the times agree.
             timeless = {**entry, "audit": {**entry["audit"], "seconds": 0.0, "provenance": {}}}
             self.audits.setdefault(json.dumps(timeless, sort_keys=True), entry)
@@ -165,7 +158,7 @@ class _Session:
         order = ("node_id", "attempt", "call")
         audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
         junit = self.config.stash.get(xml_key, None)
-        if junit is not None and junit.family == "xunit2":  # pytest's default, in which test cases have no properties
+        if junit is not None:  # on the suite: in pytest's default format test cases have no properties
             for key, value in _properties([entry for _, entry in audits]):
                 junit.add_global_property(key, value)
         if self.report is None:
@@ -282,19 +275,6 @@ def _options_given(config: pytest.Config) -> list[str]:
     if not any(word.startswith("--rootdir") for word in words):
         words += ["--rootdir", os.path.relpath(config.rootpath, config.invocation_params.dir)]
     return words
-
-
-def _command_of_user(request: pytest.FixtureRequest, fixture: str, *, default: Callable[[], str]) -> str:
-    """Return the command of the first test, in order of node ids, that sets up a shared fixture as it is now."""
-    case = getattr(request, "param_index", 0)
-
-    def uses(item: pytest.Item) -> bool:
-        indices = getattr(getattr(item, "callspec", None), "indices", {})
-        named = fixture in getattr(item, "fixturenames", ())
-        return named and request.node in item.listchain() and indices.get(fixture, case) == case
-
-    user = min(filter(uses, request.session.items), key=lambda item: item.nodeid, default=None)
-    return default() if user is None else _command(user)
 
 
 def _quoted(word: str) -> str:

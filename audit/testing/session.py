@@ -42,9 +42,9 @@ class Running:
         text = json.dumps(entry, ensure_ascii=False, allow_nan=False)
         self.entries.append(text.encode(errors="replace").decode())  # half a surrogate pair is no text for a file
 
-    def fixture(self, name: str, command: Callable[[], str]) -> Running:
+    def fixture(self, name: str) -> Running:
         """Return a fixture that this test is the first to ask for: seeds and defaults do not depend on which is."""
-        return replace(self, name=name, command=command, attempt=1, options={}, calls=itertools.count(1))
+        return replace(self, name=name, attempt=1, options={}, calls=itertools.count(1))
 
 
 def running() -> Running | None:

@@ -37,29 +37,14 @@ def compare(
     if old.is_file() and new.is_file():  # of two files with an audit each the name is that of the second
         audits = [(new.stem if name == old.stem else name, audit) for name, audit in audits]
     comparison = compare_results(audits, after.audits, known_bugs=after.known_bugs)
-    schemas = _schemas(old, new, [change.name for change in comparison.changes])
     if as_json:
-        print(json.dumps(_plain(comparison, schemas), indent=1, allow_nan=False))
+        print(json.dumps(_plain(comparison), indent=1, allow_nan=False))
     else:
-        _show(comparison, schemas)
+        _show(comparison)
     return exit_code(["violated"] * comparison.regressed + ["no power"] * comparison.weakened)
 
 
-def _schemas(old: Path, new: Path, names: list[str]) -> dict[str, tuple[int, int]]:
-    """Return which schemas the files of each audit are of, where they differ; the files were read before."""
-    files = [
-        {file.stem: file for file in path.glob("*.json")} if path.is_dir() else {new.stem: path} for path in (old, new)
-    ]
-    schemas = {}
-    for name in names:
-        if all(name in folder for folder in files):
-            before, after = (json.loads(folder[name].read_bytes())["schema"] for folder in files)
-            if before != after:
-                schemas[name] = (before, after)
-    return schemas
-
-
-def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
+def _show(comparison: Comparison) -> None:
     from audit.io.terminal import console
     from audit.report.tables import comparison_table
     from audit.results.formatting import WARNING, number_of, percent
@@ -86,8 +71,6 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     for change in differing:
         for words in change.notes:
             say(f"{change.name}: {words}")
-    for name, (before, after) in schemas.items():
-        say(f"{name}: the file is of schema {after}, was of schema {before}")
     levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
     say(
         f"Compared: {number_of(comparison.compared, 'audit')}, of which {comparison.repeated} with the same seed and "
@@ -96,7 +79,7 @@ def _show(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> None:
     )
 
 
-def _plain(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> dict[str, Any]:
+def _plain(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as plain values for strict JSON."""
     from audit.results import plain_number
 
@@ -110,7 +93,6 @@ def _plain(comparison: Comparison, schemas: dict[str, tuple[int, int]]) -> dict[
     audits = {
         change.name: {
             **{kind: getattr(change, kind) for kind in kinds},
-            "schemas": schemas.get(change.name),
             "old": summary(change.old),
             "new": summary(change.new),
         }

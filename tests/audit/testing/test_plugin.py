@@ -395,8 +395,6 @@ def test_neither_order_nor_processes_change_a_report(pytester, dist):
     pytester.makeconftest(REVERSED)
     other = run(pytester, "-pxdist", "--audit-report", "other.json")
     spread = run(pytester, "-pxdist", "--audit-report", "spread.json", "-n", "2", "--dist", dist)
-    entries = read_json(pytester.path / "one.json")["audits"]
-    names = {entry["node_id"]: entry["audit"]["provenance"]["command"] for entry in entries}
     report = without_times(pytester.path / "one.json")
     assert report == without_times(pytester.path / "other.json") == without_times(pytester.path / "spread.json")
     per_file = 4 * 2 + 2 * 2 + 2 + 2
@@ -406,10 +404,6 @@ def test_neither_order_nor_processes_change_a_report(pytester, dist):
         "plaudit: 33 audits (33 of promises); if every promise holds, one is called violated by chance with "
         "probability at most 0.033"
     }
-    users = {name: command.removeprefix("python -m pytest ") for name, command in names.items()}
-    assert users["::everywhere"].startswith("'test_light.py::test_one[0]' ")
-    assert users["test_more.py::shared[1]"].startswith("'test_more.py::test_three[b]' ")
-    assert users["test_more.py::TestClass::of_class"].startswith("test_more.py::TestClass::test_five ")
 
 
 @pytest.mark.slow
@@ -621,7 +615,6 @@ OF_A_CASE = {"skipped", "error", "failure", "system-out", "system-err"}  # what 
 @pytest.mark.parametrize("spread", [(), ("-pxdist", "-n", "1")], ids=["one process", "xdist"])
 @pytest.mark.parametrize("family", ["xunit2", "xunit1"])
 def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
-    """On the test that made the audits, or on the suite where the format gives a test no properties."""
     found = [audited().to_dict(), audited(verdict="violated", measured=PureDP(1.25), seed_entropy=43).to_dict()]
     pytester.makepyfile(
         f"from audit.testing.session import running\n\ndef test_one():\n    for call, audit in enumerate({found}, 1):\n"
@@ -631,15 +624,9 @@ def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
     outcome = run(pytester, "--junitxml", "junit.xml", "-o", f"junit_family={family}", *spread)
     outcome.assert_outcomes(failed=1, passed=1)
     suite = ElementTree.parse(pytester.path / "junit.xml").find("testsuite")
-    cases = {case.get("name"): case for case in suite.iter("testcase")}
-    if family == "xunit2":
-        assert all(part.tag in OF_A_CASE for case in cases.values() for part in case)
-        holder = suite
-    else:
-        assert suite.find("properties") is cases["test_two"].find("properties") is None
-        holder = cases["test_one"]
+    assert all(part.tag in OF_A_CASE for case in suite.iter("testcase") for part in case)
     test = "test_reports_of_junit_have_what_audits_found.py::test_one call"
-    properties = {each.get("name"): each.get("value") for each in holder.find("properties")}
+    properties = {each.get("name"): each.get("value") for each in suite.find("properties")}
     assert properties == {
         f"{test} {call}: {name}": value
         for call, verdict, measured, seed in ((1, "not refuted", "0.8750", "42"), (2, "violated", "1.250", "43"))

@@ -8,7 +8,6 @@ import math
 import pytest
 
 from audit.claims import PureDP
-from audit.results.files import write_json
 from tests.audit.report.hostile import by_kind
 from tests.audit.report.test_formats import NAMES
 from tests.audit.review.test_compare import OTHER_COUNTS
@@ -102,20 +101,6 @@ def test_what_is_confidential_is_said_to_be(plaudit, folders):
     assert code == 0
     assert printed.startswith("CONFIDENTIAL: the databases behind these audits are")
     assert "  CONFIDENTIAL  " in printed
-
-
-def test_files_of_another_schema(plaudit, folders, tmp_path, monkeypatch):
-    new = folders("new", a=audited(), b=audited())
-    monkeypatch.setattr("audit.results.files.SCHEMA", 1)
-    plain = {key: value for key, value in audited().to_dict().items() if key not in ("basis", "confidential")}
-    write_json(tmp_path / "old" / "a.json", plain)
-    monkeypatch.undo()
-    folders("old", b=audited())
-    code, printed, _ = plaudit("compare", tmp_path / "old", new)
-    assert code == 0
-    assert "a: the file is of schema 2, was of schema 1" in printed
-    assert "b: the file" not in printed
-    assert json.loads(plaudit("compare", tmp_path / "old", new, "--json").out)["audits"]["a"]["schemas"] == [1, 2]
 
 
 def test_a_narrow_terminal_shows_events_below(plaudit, folders, monkeypatch):
