@@ -1,4 +1,4 @@
-"""The command `plaudit`, one module a subcommand; what the subcommands do is done elsewhere."""
+"""The command `plaudit`, one module a subcommand; nothing is measured here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command; see `audit.cli.app`, which is loaded where somebody watches how that ends."""
+    """Run the command; `audit.cli.app` is loaded in the supervised process."""
     from audit.cli import app
 
     app.main(arguments)

@@ -97,7 +97,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _defaults(arguments: list[str]) -> dict[str, Any]:
-    """Return what the project sets for the subcommand that is asked for."""
+    """Return the defaults that the project sets for the requested subcommand."""
     name = next((word for word in arguments if not word.startswith("-")), "")
     if name not in SET:
         return {}
@@ -108,7 +108,7 @@ def _defaults(arguments: list[str]) -> dict[str, Any]:
 
 
 def _completed(instruction: str) -> int:
-    """Answer a shell, whose script `--completion` prints."""
+    """Complete a command line for a shell, whose script `--completion` prints."""
     from typer._completion_classes import completion_init
     from typer.completion import shell_complete
 
@@ -129,7 +129,7 @@ def _print_completion(shell: str) -> None:
 
 @cache
 def _commands() -> Any:
-    """Return all commands with their options, put together once."""
+    """Return all commands with their options."""
     return typer.main.get_command(app)
 
 
@@ -150,7 +150,7 @@ def _options(
     ] = "",
     debug: Annotated[bool, "Print a traceback before the error message."] = False,
 ) -> None:
-    """Take what stands before the command."""
+    """Read the options before the command."""
 
 
 for name, function in FUNCTIONS.items():

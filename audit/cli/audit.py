@@ -76,7 +76,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How many runs there are, and what is made of them."""
+    """How many runs there are, and how they are used."""
 
     one_run: Annotated[bool, "Run once. A secret coin per cell decides whether one person (or --people) is added."] = (
         False

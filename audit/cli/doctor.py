@@ -58,7 +58,7 @@ def doctor(
 
 
 def _clean(folders: list[Path]) -> int:
-    """Remove temporary files and folders that no living process has, and say which."""
+    """Remove and list the temporary files and folders of processes that are no more."""
     for folder in folders:
         if folder.is_symlink() or not folder.is_dir():
             raise ValueError(f"--clean takes folders, and follows no links, got {folder}")
@@ -75,7 +75,7 @@ def _clean(folders: list[Path]) -> int:
 
 
 def _version(package: str) -> str:
-    """Return the version of what is installed, or nothing."""
+    """Return the version of a package, empty if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

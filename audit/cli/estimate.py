@@ -159,7 +159,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
-    """Return the estimator from residuals that is meant."""
+    """Return the name of the estimator from residuals."""
     from audit.estimates.curves import CURVES
 
     kinds = {name.replace("_", "-"): name for name in CURVES}
@@ -175,7 +175,7 @@ def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
 def _with_truth(
     context: typer.Context, name: str, options: TargetOptions, databases: DatabaseOptions
 ) -> tuple[Target, str]:
-    """Return what is named, and its stage: of a system whose release has no exact output, the first that has one."""
+    """Return the named mechanism and its stage: the first stage with an exact output, if the release has none."""
     from audit.cli.inputs.targets import select_targets
 
     (target,), stage = select_targets(context, [name], options, databases), options.stage

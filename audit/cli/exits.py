@@ -1,4 +1,4 @@
-"""Exit codes of commands: which one a set of verdicts has, and what becomes of everything else that ends one."""
+"""Exit codes, and the error line for each kind of exception."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
 
 
 def _printed(work: Callable[[], int], name: str) -> int:
-    """Run a command, name what killed ones have left, and write out all while an error in that can still be told."""
+    """Run a command, name what killed runs have left, and flush the output while its errors can still be shown."""
     try:
         try:
             code = work()
@@ -91,10 +91,9 @@ def _printed(work: Callable[[], int], name: str) -> int:
 
 
 def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str, Any] | None = None) -> int:
-    """Run what typer has made of functions, and return their exit code.
+    """Run a command of typer with `defaults` of options by subcommand, and return its exit code.
 
-    Its own way to do so turns some exceptions into exit codes, 1 among them, and loses what they say. To it an empty
-    path is the current folder. `defaults` has those of options, by subcommand.
+    Typer itself turns some exceptions into exit codes, 1 among them, and reads an empty path as the current folder.
     """
     for before, word in pairwise(["", *arguments]):
         if not word or (word.startswith("--") and word.endswith("=")):
@@ -107,7 +106,7 @@ def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str,
 
 
 def _ended(error: BaseException, name: str) -> int:
-    """Say in one line why a command ended, and return its exit code."""
+    """Print in one line why a command ended, and return its exit code."""
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     unread = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # rich leaves with 1
     if unread or isinstance(error, BrokenPipeError):
@@ -135,7 +134,7 @@ def _ended(error: BaseException, name: str) -> int:
 
 
 def _words_of_usage(error: Any) -> str:
-    """Return what is wrong with a command line: which option was meant, which value is no number."""
+    """Return the error in a command line, with the option that was probably meant."""
     known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
     for option, words in OTHER_NAMES.items():
         if option in known and getattr(error, "option_name", None) in words:
@@ -149,7 +148,7 @@ def _words_of_usage(error: Any) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an error says, if it can say it."""
+    """Return the message of an error, if it can be printed."""
     if isinstance(error, OSError) and error.strerror:  # without the number that the system has for it
         return f"{'' if error.filename is None else f'{error.filename}: '}{error.strerror.lower()}"
     try:
@@ -157,11 +156,11 @@ def words_of(error: BaseException) -> str:
     except KeyboardInterrupt:  # is no fault of the words
         raise
     except BaseException:  # of code that is not ours
-        return "(what it says cannot be printed)"
+        return "(its message cannot be printed)"
 
 
 def complain(message: str) -> None:
-    """Write one line to standard error, of which only the ends are shown where a value makes it too long to read."""
+    """Write one line to standard error, shortened in the middle if it is too long to read."""
     line = printable(message)
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"

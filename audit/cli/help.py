@@ -1,4 +1,4 @@
-"""How `--help` shows many options: in sections, what is needed every day first."""
+"""Sections of options in `--help`, everyday options first."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def check_out(out: Path | None, figure: str = "") -> None:
 
 
 def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> str:
-    """Return where results are, and which have other names than asked for, since those are taken."""
+    """Return where results are, and which have a number in their names because those were taken."""
     from audit.results.folder import name_in_files
 
     files = [f"{name_in_files(name)}.json" for name in names]
@@ -119,7 +119,7 @@ def _next_commands(task: AuditTask, context: typer.Context) -> list[str]:
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
-    """Return the command that gives a result again: as it was called, but for `options`, with the seed if it is given.
+    """Return the command that repeats a result: the current one with `options` changed, and the seed.
 
     Another command, the first of `names`, has what was called as far as it takes it. Files are named as in the current
     folder, those elsewhere by their names alone: a result says nothing of a disk.
@@ -146,7 +146,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
 
 
 def _figure_note(folder: Path, saved: int) -> str:
-    """Draw all audits of a folder, and say what the figure shows; without one the verdict is what it is."""
+    """Draw all audits of a folder, and return what the figure shows; a failure does not cost the verdict."""
     try:
         audits, others = _draw(folder)
     except Exception as error:  # of matplotlib, of fonts, of programs that it calls
@@ -163,7 +163,7 @@ def _figure_note(folder: Path, saved: int) -> str:
 
 
 def _draw(folder: Path) -> tuple[int, list[str]]:
-    """Draw the audits of a folder, again if others add to it meanwhile; return how many, and which files are none."""
+    """Draw the audits of a folder, again if files are added meanwhile; return their number, and the other files."""
     from audit.results import scale_of
     from audit.results.folder import read_results
     from audit.results.plots import house_style, new_figure, plot_audits, save_figure
@@ -237,7 +237,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
 
 
 def _next_steps(audits: Sequence[tuple[str, AuditResult]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield what to do after audits, what several share once, with the commands of each."""
+    """Yield what to do after audits, each sentence once, with the commands of all audits that share it."""
     from audit.report.words import actions
 
     steps: dict[str, dict[str, list[str]]] = {}

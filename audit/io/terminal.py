@@ -56,7 +56,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def at_work(words: str) -> Iterator[None]:
-    """Say on a terminal what is done meanwhile."""
+    """Show on a terminal what is being done."""
     output = console(stderr=True)
     with output.status(words) if output.is_terminal and has_room() else nullcontext():
         yield
@@ -72,7 +72,7 @@ def has_room() -> bool:
 
 
 class _Guarded:
-    """A stream that is written without control characters, and is the other one in everything else."""
+    """A stream that drops control characters from what is written."""
 
     def __init__(self, unguarded: TextIO) -> None:
         self.unguarded = unguarded

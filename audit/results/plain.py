@@ -46,7 +46,7 @@ def read(
 
 
 def number(value: Any, none: float | None = None) -> float:
-    """Return the number that `plain_number` wrote, and `none`, if given, for None."""
+    """Return a number from JSON as `plain_number` wrote it, and `none`, if given, for None."""
     if value is None and none is not None:
         return none
     if value in ("inf", "-inf"):

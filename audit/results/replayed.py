@@ -1,4 +1,4 @@
-"""`ReplayRecord`: what a replay proved, as a file keeps it; how it is found lies above."""
+"""`ReplayRecord`: the result of a replay in plain values, as a file holds it."""
 
 from __future__ import annotations
 

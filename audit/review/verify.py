@@ -1,4 +1,4 @@
-"""Computes the bound and the verdict of a saved audit again from its counts, and refuses an audit that differs."""
+"""Recompute the bound and the verdict of a saved audit from its counts, and refuse an audit that differs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
 
 
 def verify_result(result: AuditResult) -> AuditResult:
-    """Compute an audit again from its counts alone, refuse one that says otherwise, and return it with new numbers.
+    """Recompute an audit from its counts alone, refuse it if its numbers differ, and return it with the new ones.
 
     A witness of an unbounded loss comes from the exact law and stays as it is.
     """
@@ -38,7 +38,7 @@ def verify_result(result: AuditResult) -> AuditResult:
 
 
 def _writer(result: AuditResult) -> str:
-    """Say that another version wrote a file, where that shows: its numbers may be right by formulas of then."""
+    """Return a hint if another version wrote the file: its numbers may follow from its formulas."""
     software, ours = result.provenance.get("software"), provenance()["software"]["plaudit"]
     theirs = software.get("plaudit", ours) if isinstance(software, dict) else ours
     if theirs == ours and result.attack:

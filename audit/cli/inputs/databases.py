@@ -28,7 +28,7 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 
 
 class Named(NamedTuple):
-    """A pair, what tells it from others in the name of a result, and options: those that ask for it alone, and others.
+    """A pair, the words for it in the name of a result, and the options that select it alone.
 
     `next_commands` are commands with options for pairs which may lose more: after a pass they are to be tried.
     """
@@ -53,7 +53,7 @@ def bundled() -> set[str]:
 
 
 def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Population | None) -> list[Named]:
-    """Return the pairs that options ask for, each once, of records if of no population."""
+    """Return the requested pairs, each once: of records if there is no population."""
     if population is None:
         pairs = list(map(_of_row, read_rows(options.data or BUNDLED, databases)))
     else:
@@ -62,7 +62,7 @@ def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Pop
 
 
 def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
-    """Return the pairs of records that options ask for, and then by turns others of rows like these."""
+    """Return the requested pairs of records, and then by turns pairs of similar rows."""
     rows = read_rows(options.data or BUNDLED, databases)
     turns = chain.from_iterable(zip_longest(*(row.alike() for row in rows)))
     pairs = chain((_of_row(row).pair for row in rows), filter(None, turns))
@@ -75,14 +75,14 @@ def _of_row(row: Row) -> Named:
 
 
 def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
-    """Return a pair under the relation that is asked for, confidential unless the data are public."""
+    """Return a pair under the requested relation, confidential unless the data are public."""
     pair = pair.under(options.relation) if options.relation else pair  # type: ignore[arg-type]
     public = (options.data or BUNDLED) in bundled() or options.public_data
     return pair if public else pair.as_confidential()
 
 
 def _of_counts(population: Population, options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
-    """Return counts and the same with some people added or moved, for every cell that is asked for."""
+    """Return a pair of counts for each requested cell, with some people added or moved."""
     people, target = databases.people, databases.move_to
     if options.relation == "replace_one" and target is None:
         raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
@@ -110,7 +110,7 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
 
 
 def _cell_by(way: str, counts: NDArray[Any]) -> int:
-    """Return the first cell with the fewest people, but any at all; with the most; or with none."""
+    """Return the first cell with the fewest people (at least one), with the most, or with none."""
     if way not in WAYS:
         raise ValueError(f"cells must be of {', '.join(WAYS)}, got {way!r}")
     people = check_counts(counts)
@@ -125,7 +125,7 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
 
 
 def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Population:
-    """Return the counts that options name, drawn with parameters if they are not there, and their tree."""
+    """Return the requested counts, simulated with `parameters` if need be, and their tree."""
     data, systems = options.data or BUNDLED, offered("systems")
     if options.areas is not None:
         tree, counts = _of_areas(Path(data), options.areas, options.count)
@@ -142,7 +142,7 @@ def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Populat
 
 
 def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[Any]]:
-    """Return the tree that columns of areas make, and its counts: rows of an area are added up, by default each one."""
+    """Return the tree of the columns of areas, and its counts: the rows of each area, or the sums of their counts."""
     records, names = read_records(path, count), [name.strip() for name in areas.split(",")]
     header = list(records[0]) if isinstance(records, list) else list(records.columns)
     if missing := [name for name in (*names, *filter(None, [count])) if name not in header]:

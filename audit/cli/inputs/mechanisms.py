@@ -1,4 +1,4 @@
-"""Mechanisms of one's own that a shell can name."""
+"""Mechanisms of the user's own, named module:object."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def own_mechanism(name: str) -> Any:
 
 
 def source_of(name: str) -> dict[str, Any]:
-    """Return for a record which file a mechanism was imported from; nothing of a registered system."""
+    """Return the file that a mechanism was imported from, for a record; nothing for a registered system."""
     file = getattr(sys.modules.get(name.partition(":")[0]), "__file__", None) if ":" in name else None
     if file is None:
         return {}
@@ -56,7 +56,7 @@ def source_of(name: str) -> dict[str, Any]:
 
 
 def _check_not_hidden(module: str) -> None:
-    """Refuse a module whose name is that of a library, too: the library was imported, for others need it."""
+    """Refuse a module with the name of a library: the library was imported instead."""
     top = module.partition(".")[0]
     beside = PathFinder.find_spec(top, [str(Path.cwd())])
     origin = beside.origin if beside is not None else None
@@ -67,14 +67,14 @@ def _check_not_hidden(module: str) -> None:
 
 
 def described(error: BaseException) -> str:
-    """Return an error of code that is not ours in one line."""
+    """Return an error of the user's code in one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {words_of(error)} ({Path(place.filename).name}, line {place.lineno})"
 
 
 @contextmanager
 def blaming(name: str) -> Iterator[None]:
-    """Turn whatever a mechanism raises into one line with its name."""
+    """Turn any exception of a mechanism into one line with its name."""
     try:
         yield
     except (ValueError, TypeError, ConnectionError) as error:  # bad input, of the user or the mechanism; a cluster lost

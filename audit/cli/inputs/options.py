@@ -1,4 +1,4 @@
-"""Options of commands: those of a kind stand together in a record, which a command takes as one parameter."""
+"""Options of commands, grouped in records: a command takes each record as one parameter."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SETTINGS = {  # what --set takes beside the parameters of a mechanism
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let typer see the fields of every record of options in its place, and the command the record, once checked.
+    """Show typer the fields of each record of options as options, and pass the checked record to the command.
 
     An option is written `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and
     a dict of what else typer is to know. A bool is a flag without its opposite.
@@ -87,14 +87,14 @@ def _for_typer(name: str, hint: Any) -> Any:
 
 
 def known_names(beginning: str) -> list[str]:
-    """Return the names of `plaudit list` that a word may become."""
+    """Return the names of `plaudit list` that begin so."""
     from audit.installed import offered
 
     return [name for name in offered("systems").systems() if name.startswith(beginning)]
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of a refusal: what a mistyped word is nearly, or `otherwise`."""
+    """Return the end of a refusal: the known word that is nearly this one, or `otherwise`."""
     near = " or ".join(get_close_matches(word, [*known]))
     return f": did you mean {near}?" if near else otherwise
 
@@ -204,7 +204,7 @@ class DatabaseOptions:
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Where the work runs."""
+    """Where the runs are made."""
 
     backend: Annotated[
         str,
@@ -215,7 +215,7 @@ class WorkerOptions:
     jobs: Annotated[int, "Blocks of runs to work on at the same time; -1 for all cores."] = -1
 
     def started(self) -> AbstractContextManager[None]:
-        """Let runs be worked on there meanwhile."""
+        """Run the blocks there for the time of the context."""
         name, _, address = self.backend.partition("=")
         return on_backend(name, address, self.jobs)
 
@@ -239,7 +239,7 @@ def _name_in(word: str) -> str:
 
 
 def _check_numbers(values: Mapping[str, Any]) -> None:
-    """Refuse relations, seeds and jobs that there are not."""
+    """Refuse relations, seeds and jobs out of their range."""
     from audit.claims import check_relation
 
     if values.get("relation"):

@@ -40,7 +40,7 @@ SEQUENCES = (tuple, list, Sequence)
 
 
 def writable(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return those that have a default and values that a shell can write."""
+    """Return the parameters that have a default and can be written in a shell."""
     return {
         name: one
         for name, one in parameters.items()
@@ -49,7 +49,7 @@ def writable(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
 
 
 def read_parameters(words: Sequence[str], parameters: Mapping[str, Parameter], of: str) -> dict[str, Any]:
-    """Return the values of parameters that are given as NAME=VALUE, each once and of those that there are."""
+    """Return the values of known parameters, each given once as NAME=VALUE."""
     values: dict[str, Any] = {}
     for word in words:
         name, _, text = word.partition("=")

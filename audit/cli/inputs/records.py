@@ -1,4 +1,4 @@
-"""Files of records, and the record that a neighboring database has besides, or in the place of another."""
+"""Files of records, and the record that is added or put in the place of another."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def column_of(records: Any, name: str) -> list[Any]:
 
 
 def _value(records: Any, name: str, field: str) -> Any:
-    """Return what a field says in its column, or the field as it is: a pair is then refused."""
+    """Return a field as a value of its column, or as it is, which the pair then refuses."""
     kinds = {type(value) for value in column_of(records, name) if value is not None and value == value}
     if kinds == {str}:
         return field
@@ -114,7 +114,7 @@ def _read_parquet(path: Path) -> Any:
 
 
 def _read_arrow(arrow: Any, path: Path) -> Any:
-    """Read a table whose text is found to fit into memory before each of its values has a copy of its own."""
+    """Read a table after checking that its text, unpacked, fits into memory."""
     kinds, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     with arrow.ParquetFile(path) as file:
         about, schema = file.metadata, file.schema_arrow
@@ -130,7 +130,7 @@ def _read_arrow(arrow: Any, path: Path) -> Any:
 
 
 def _check_held(*, values: tuple[int, int] = (1, 1), size: int = 0) -> None:
-    """Refuse rows by columns, or bytes, that are too many."""
+    """Refuse too many values or bytes."""
     if not 0 < values[0] * values[1] <= MOST_VALUES:
         raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {values[0]} rows of {values[1]}")
     if size > LARGEST_INPUT:
@@ -138,7 +138,7 @@ def _check_held(*, values: tuple[int, int] = (1, 1), size: int = 0) -> None:
 
 
 def _library(name: str) -> Any:
-    """Return a library that is no dependency, or None."""
+    """Return an optional library, or None."""
     try:
         return import_module(name)
     except ImportError:

@@ -23,7 +23,7 @@ MOST, SHOWN = 12, 4  # rows without a value, or with an unknown one, that a sear
 
 @dataclass(frozen=True)
 class Row:
-    """A row as it is written, which is added to the records of a file at a place, or put in the place of one."""
+    """A row as text, to be added to the records of a file at a place, or to replace the one there."""
 
     path: Path
     records: Any
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What tells the pair from others in the name of a result."""
+        """The words for the pair in the name of a result."""
         there = where(self.place, len(self.records))
         return f"replaced row {self.place}" if self.replaces else f"added row{self.number}{there}"
 
@@ -73,7 +73,7 @@ class Row:
         return [("search", {}), *front, *(("audit", {"add_row": rows}) for rows in (larger, others) if rows)]
 
     def _record(self, text: str) -> dict[str, Any]:
-        """Return a row with what an empty field is read to where it has none, which is empty text in words of CSV."""
+        """Return the row as a record; a missing value in a column of words of a CSV file is empty text."""
         record = record_of(self.records, text)
         names = self.records[0] if isinstance(self.records, list) else self.records
         gaps = [name for name in names if self.path.suffix == ".csv" and record.get(name, "") is None]
@@ -127,7 +127,7 @@ class Row:
 
 
 def _are_codes(sizes: set[Any], rows: int) -> bool:
-    """Tell whether the numbers of a column seem to be codes: few whole ones, which come again."""
+    """Tell whether the numbers of a column seem to be codes: few whole ones, each repeated."""
     return 1 < len(sizes) <= CODES and rows >= REPEATS * len(sizes) and sizes <= set(range(LARGEST_CODE + 1))
 
 
@@ -141,12 +141,12 @@ def _others(value: Any) -> Iterator[Any]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row in which all that may be missing is None."""
+    """Return a row with None for each missing value."""
     return {name: None if value == "" or is_missing(value) else value for name, value in row.items()}
 
 
 def read_rows(data: str, databases: DatabaseOptions) -> list[Row]:
-    """Return the rows that options ask for."""
+    """Return the requested rows."""
     path = Path(data)
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"data must be a .csv or .parquet file of records for --add-row, got {data!r}")

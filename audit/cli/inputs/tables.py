@@ -151,7 +151,7 @@ class Table:
                     raise ValueError(f"{self.path} {rule}, {got}{way_out and f': {way_out}'}")
 
     def title(self, place: int) -> str:
-        """Return how messages call a column."""
+        """Return the name of a column in messages."""
         return f"column {quoted(self.names[place])}" if self.names else f"field {place + 1}"
 
     def _rows(self, text: str) -> Any:
@@ -167,7 +167,7 @@ def _number_lines(fields: Sequence[str]) -> bool:
 
 
 def is_numeric(*columns: Sequence[str]) -> bool:
-    """Tell whether columns hold numbers, or nothing where one is missing: then they are numbers and no words."""
+    """Tell whether columns hold numbers, apart from missing values."""
     fields = {field for column in columns for field in column}
     return all(_is_number(field) or is_missing(field) for field in fields) and any(map(_is_number, fields))
 
@@ -190,7 +190,7 @@ def read_errors(path: Path) -> NDArray[Any]:
 
 
 def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
-    """Return the numbers of a file with one column, shape (lines, 1); say which value is none, or how to keep one."""
+    """Return the numbers of a file with one column, shape (lines, 1), or refuse it with a way out."""
     if table.numbers is not None and table.numbers.shape[1] == 1:
         return table.numbers
     if table.numbers is None:
@@ -240,7 +240,7 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
 
 
 def _tell_reading(table: Table) -> None:
-    """Say on stderr what a reader may not have meant: commas between columns, and words among numbers."""
+    """Print on stderr what may be a mistake: commas read as separators, and words among numbers."""
     number, first = len(table.columns), 1 + bool(table.names)
     if number > 1 and not table.names:
         print(f"{printable(str(table.path))} read as {number} columns, divided by commas", file=sys.stderr)
@@ -256,7 +256,7 @@ def _tell_reading(table: Table) -> None:
 
 
 def _key(form: str, field: str) -> str:
-    """Return a text by which words come in order: r9 before r10, and dates by year, month and day."""
+    """Return a key that sorts r9 before r10, and dates by year, month and day."""
     field = re.sub(r"^(\d+)[./-](\d+)[./-](\d+)\b", form, field)
     return re.sub(r"\d+", lambda digits: digits[0].zfill(20), field)
 
@@ -291,7 +291,7 @@ def _check_order(table: Table) -> None:
 
 
 def _alone(table: NDArray[Any] | None) -> Any:
-    """Return a column that is the only one without its table."""
+    """Return a table of one column as a vector."""
     return table[:, 0] if table is not None and table.shape[1] == 1 else table
 
 

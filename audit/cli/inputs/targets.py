@@ -1,4 +1,4 @@
-"""What runs: mechanisms of one's own and registered systems, each on its pairs of neighboring databases."""
+"""The mechanisms to run, the user's own or registered systems, each on its pairs of neighboring databases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WITH_OPTION = {*SETTINGS, *(field.name for field in fields(TargetOptions))}  # p
 
 
 class Target(NamedTuple):
-    """A mechanism by its name, the pairs on which it runs, and the system that it is if it has pairs of its own."""
+    """A mechanism with its name, its pairs, and its system if that has pairs of its own."""
 
     name: str
     mechanism: Any
@@ -47,12 +47,12 @@ class Target(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What its results are called."""
+        """The name of its results."""
         return " ".join((self.name, *self.parameters))
 
     @property
     def runs(self) -> int:
-        """Of an audit by default."""
+        """Runs of an audit by default."""
         return int(self.system.runs) if self.system else RUNS
 
 
@@ -63,7 +63,7 @@ def select_targets(
     databases: DatabaseOptions | None = None,
     workers: WorkerOptions | None = None,
 ) -> list[Target]:
-    """Return what is named, built as the options of a command say, and let it run on workers; counts are read once.
+    """Return the named mechanisms, built as the options say, and start the workers; counts are read once.
 
     Options that do not go with what is named are refused.
     """
@@ -121,7 +121,7 @@ def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
 
 
 def _check_names(context: typer.Context, names: list[str], options: TargetOptions, databases: DatabaseOptions) -> None:
-    """Refuse names that do not go together, with each other or with options."""
+    """Refuse names that exclude each other or some option."""
     if several := [name for name in names if "," in name]:
         raise ValueError(f"separate names by spaces, got {several[0]!r}")
     if twice := sorted(name for name, times in Counter(names).items() if times > 1):
@@ -148,14 +148,14 @@ def _on_persons(system: Any, options: TargetOptions) -> Any:
 
 
 def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that are set, of a system or of data that are drawn."""
+    """Return the parameters that are set, of a system or of simulated data."""
     own = {} if system is None else {key: one for key, one in system.settings.items() if key not in WITH_OPTION}
     of = name if of_data or system is None or not system.of_counts else f"{name} without --data uniform"
     return read_parameters(options.parameters, writable(own) | of_data, of)
 
 
 def _system(name: str, preset: str) -> Any:
-    """Return a registered system with the settings of a name, or say what is called nearly so."""
+    """Return a registered system with a preset, or refuse the name with a suggestion."""
     known = offered("systems").systems()
     if name not in known:
         raise ValueError(f"no system is called {name!r}{suggestion(name, known, ': see `plaudit list`')}")
@@ -163,7 +163,7 @@ def _system(name: str, preset: str) -> Any:
 
 
 def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]) -> Target:
-    """Return a system with values of parameters on the pair of a name, or on its first of a relation."""
+    """Return a system with these parameters on the named pair, or on its first pair of the relation."""
     names = [options.pair] if options.pair else system.pairs
     with _extras_needed():
         pairs = ((name, system.pair(name)) for name in names)
@@ -195,7 +195,7 @@ def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
 
 
 def _mechanism(system: Any, options: TargetOptions, settings: dict[str, Any]) -> Any:
-    """Return the mechanism of a system with the budget that is asked for, or one of its stages."""
+    """Return the mechanism of a system, or one of its stages, with the requested budget."""
     with _extras_needed():
         return system.mechanism(stage=options.stage, **options.budgets, **settings)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
-from audit.cli.saved.reading import Saved, leave_out, telling
+from audit.cli.saved.reading import Saved, leave_out, with_progress
 from audit.io.text import printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def check(
         raise ValueError(f"format must be one of table, {', '.join(FORMS)}, github, got {form!r}")
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
-    saved = read_results(*results, needed=("audits", "replays"), through=telling("reading"))
+    saved = read_results(*results, needed=("audits", "replays"), through=with_progress("reading"))
     leave_out(results, estimates=len(saved.estimates))
     every: list[tuple[str, AuditResult | ReplayRecord]] = [*saved.audits, *saved.replays]
     if as_json or form == "json":

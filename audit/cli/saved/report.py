@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import with_options
-from audit.cli.saved.reading import Saved, telling
+from audit.cli.saved.reading import Saved, with_progress
 from audit.io.text import printable
 
 __all__: list[str] = []
@@ -36,10 +36,10 @@ def report(
     first = results[0] if results[0].is_dir() else results[0].parent
     path = first / "report.html" if out is None else out
     check_replaceable(path, REPORT)
-    saved = read_results(*results, through=telling("reading"))
+    saved = read_results(*results, through=with_progress("reading"))
     published = _names_of_systems() if public else ()
     words: dict[str, Any] = {"title": title, "author": author, "question": question}
-    page = report_parts(*saved, **words, public=public, published=published, through=telling("writing"))
+    page = report_parts(*saved, **words, public=public, published=published, through=with_progress("writing"))
     records = (saved.audits, saved.estimates, saved.replays)
     confidential = any(result.confidential for kind in records for _, result in kind)
     write_atomically(path, map(str.encode, page), REPORT, private=confidential and not public)

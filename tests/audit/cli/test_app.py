@@ -227,7 +227,7 @@ class SilentError(Exception):
         (ValueError("size must be\n1, got \x1b[31m0 \ud800"), "plaudit: error: size must be 1, got [31m0"),
         (RuntimeError("std::bad_cast"), "plaudit: error: RuntimeError: std::bad_cast"),
         (PanicError("no thread"), "plaudit: error: PanicError: no thread"),
-        (SilentError(), "plaudit: error: SilentError: (what it says cannot be printed)"),
+        (SilentError(), "plaudit: error: SilentError: (its message cannot be printed)"),
         (MemoryError(), "plaudit: error: memory ran out, and fewer jobs or runs need less: no size is known"),
         (GeneratorExit(), "plaudit: error: GeneratorExit:"),
         (SystemExit(1), "plaudit: error: SystemExit: 1"),
