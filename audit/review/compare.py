@@ -108,23 +108,29 @@ def _change(name: str, old: AuditResult | None, new: AuditResult | None, known_b
     if newly_violated:
         worse.insert(0, DETECTED if known_bug else _violated(old, *rows))
     counts: Counted = "bounds only"
-    if _same_settings(old, new):
-        counts = "identical" if _same_answer(old, new) else "changed"
-        if counts == "changed":
-            notes.append("the same seed gave other runs: parameters, code, software or platform are not what they were")
+    if _same_settings(old, new) and _same_answer(old, new):
+        counts = "identical"
+    elif _same_settings(old, new) and _from_seed(new):
+        counts = "changed"
+        notes.append("the same seed gave other runs: parameters, code, software or platform are not what they were")
         if not newly_violated and new.measured.budget > old.measured.budget * (1 + TOLERANCE):
             worse.append(f"the lower bound grew from the same seed: {rows[0]['measured']} -> {rows[1]['measured']}")
     else:
-        notes.append("seed or settings differ: only the bounds stand side by side")
+        notes.append("these are other runs: only the bounds stand side by side")
     weaknesses = tuple(_weaknesses(old, new, *rows))
     return Change(name, old, new, counts, tuple(regressions), weaknesses, tuple(notes))
 
 
 def _same_settings(old: AuditResult, new: AuditResult) -> bool:
-    """Tell whether two audits make the same runs if nothing of the mechanism or the software changed."""
+    """Tell whether two audits have the same seed, and the same settings but for parameters of the mechanism."""
     parameters = [{**one.parameters, "mechanism": None} for one in (old, new)]
-    seeded = old.seed_entropy is not None and old.parameters.get("seedable", True)
-    return seeded and parameters[0] == parameters[1] and all(getattr(old, one) == getattr(new, one) for one in SETTINGS)
+    same = parameters[0] == parameters[1] and all(getattr(old, one) == getattr(new, one) for one in SETTINGS)
+    return same and old.seed_entropy is not None
+
+
+def _from_seed(result: AuditResult) -> bool:
+    """Tell whether the seed decides the runs: not of outputs from elsewhere, nor of noise from the operating system."""
+    return result.design != "outputs" and result.parameters.get("seedable") is not False
 
 
 def _same_answer(old: AuditResult, new: AuditResult) -> bool:

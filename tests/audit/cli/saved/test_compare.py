@@ -54,7 +54,7 @@ def test_regressions_are_printed_first_and_fail(plaudit, folders):
         "REGRESSION: b: the promise got weaker: epsilon 1 (add_remove) -> epsilon 2 (add_remove)",
         "REGRESSION: c: the audit is gone",
     ]
-    assert "b: seed or settings differ: only the bounds stand side by side" in printed
+    assert "b: these are other runs: only the bounds stand side by side" in printed
     assert "person added or removed" in printed
     assert "y if output[0] >= 13" in printed
 
