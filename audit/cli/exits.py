@@ -139,7 +139,7 @@ def _words_of_usage(error: Any) -> str:
     for option, words in OTHER_NAMES.items():
         if option in known and getattr(error, "option_name", None) in words:
             error.possibilities = [option]
-    if "--set" in known and (instead := MOVED.get(getattr(error, "option_name", None))):
+    if "--set" in known and (instead := MOVED.get(getattr(error, "option_name", ""))):
         return f"No such option: {error.option_name}: give {instead}"
     for wrong in getattr(error.__cause__, "errors", list)():
         if kind := NUMBERS.get(wrong["type"].partition("_")[0]):
