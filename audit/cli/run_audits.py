@@ -50,7 +50,7 @@ class AuditTask:
 
 
 def check_out(out: Path | None, figure: str = "") -> None:
-    """Refuse what is no folder for results and their figure, before the work; name what killed runs have left."""
+    """Refuse a path that is no folder for results and their figure, before the work, and look for leftovers."""
     from audit.io.files import check_replaceable, check_writable
 
     find_leftovers(Path(tempfile.gettempdir()))
@@ -112,7 +112,7 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
 
 
 def _next_commands(task: AuditTask, context: typer.Context) -> list[str]:
-    """Return commands for pairs which may lose more: a search only where it has enough runs for the pairs it keeps."""
+    """Return commands for pairs that may lose more; a search only with enough runs for the pairs that it keeps."""
     few = (context.params.get("size") or FEWEST) < FEWEST
     commands = [one for one in task.next_commands if not (few and one[0] == "search")]
     return [command_of(context, [command, task.target], options) for command, options in commands]

@@ -1,4 +1,4 @@
-"""`plaudit search`: the pair of databases that loses most, among many that are looked at."""
+"""`plaudit search`: the pair of databases that loses most, among many."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def search(
 
 
 def _family(target: Target, options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
-    """Return pairs of the same counts or records; where databases are neither, all bundled pairs of the relation."""
+    """Return pairs of the same counts or records, or else all bundled pairs of the relation."""
     from audit.cli.inputs.databases import varied
     from audit.measure.search import neighbors_of_counts
 

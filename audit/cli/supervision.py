@@ -78,7 +78,7 @@ def supervised(work: Callable[[], None], name: str) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Let those that are closed lead nowhere: else the next file has their number, and gets what is written there."""
+    """Open closed standard streams on /dev/null: else the next file gets their number, and what is written there."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -88,7 +88,7 @@ def _open_standard_streams() -> None:
 
 
 def set_deadline(seconds: float | None, advice: str) -> None:
-    """Set the seconds that the command has, if they are limited, and the advice shown if it ends before its result."""
+    """Set the deadline, if there is one, and the advice shown if the command ends before its result."""
     if seconds is not None and not 0 < seconds <= LONGEST:
         raise ValueError(f"timeout must be positive and at most {LONGEST:g} seconds, got {seconds:g}")
     if seconds is not None and not _reports:
@@ -100,7 +100,7 @@ def set_deadline(seconds: float | None, advice: str) -> None:
 
 
 def install_signal_handlers() -> None:
-    """Let the first request to end interrupt the program, and none after it disturb how that cleans up."""
+    """Let the first signal interrupt the program, and ignore the others while it cleans up."""
 
     def interrupt(*_: object) -> None:
         _handle_endings(signal.SIG_IGN)
@@ -174,7 +174,7 @@ def _send(kill: Callable[[int, int], None], to: int, number: int) -> None:
 
 
 def _end_group(child: int, *, patient: bool) -> None:
-    """End what is left of what a child has started; give it time to clean up where the child has not."""
+    """End the processes that a child has started; give them time if the child had none to clean up."""
     until = time.monotonic() + GRACE
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`plaudit list`, `release` and `explore`: what installed systems offer; what they do is theirs."""
+"""`plaudit list`, and `release` and `explore`, which the systems implement."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def list_systems(
 
 
 def _described(system: Any) -> dict[str, Any]:
-    """Return what a list says of a system; of one whose extra is not installed, no promise but which extra it needs."""
+    """Return the facts of a system for a list; if its extra is not installed, the extra in place of the promise."""
     try:
         promise, relation = str(system.claim), system.claim.relation
     except ImportError as error:
@@ -80,7 +80,7 @@ def _described(system: Any) -> dict[str, Any]:
 
 
 def run_system(context: typer.Context) -> int:
-    """Hand a command over to the systems, which know their own options."""
+    """Run a command of the systems, which read its options."""
     from audit.installed import offered
 
     return int(offered("systems").run(context.info_name, context.args))

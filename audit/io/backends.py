@@ -33,7 +33,7 @@ Address = Annotated[
 
 @contextmanager
 def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
-    """Let all runs meanwhile be worked on where a command asks for: by a backend, or what suits the mechanism.
+    """Use a backend for all runs in the context; without a name the mechanism decides.
 
     A cluster without an `address` is one of this machine with so many workers (-1: as many as cores), for this time
     alone.

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, under names that nobody can foresee; and files of JSON, of bounded size."""
+"""Files that are written whole or not at all, and files of JSON of bounded size."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 class Kind(NamedTuple):
-    """What a command writes, in words, and how such a file is known: by its first bytes and a mark after them."""
+    """A kind of file in words, with the first bytes and a later mark by which it is recognized."""
 
     words: str
     begins: bytes = b""
@@ -57,7 +57,7 @@ class Kind(NamedTuple):
 
 
 def check_replaceable(path: Path, kind: Kind | None = None) -> None:
-    """Find out before the work that a file can be written; what is there is replaced by its own kind alone."""
+    """Refuse a file that cannot be written, before the work; an existing file must be of the same kind."""
     check_writable(path.parent)
     _check_kind(path, kind)
 
@@ -124,7 +124,7 @@ def write_atomically(
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder where none is, and those above it; that they are there is on the disk, then."""
+    """Make a folder and those above it, and sync their names to the disk."""
     check_levels(folder)
     new = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or which names a folder has, is on the disk."""
+    """Wait until a file, or the names in a folder, are on the disk."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -146,13 +146,13 @@ def sync(path: Path) -> None:
 
 
 def check_levels(folder: Path) -> None:
-    """Refuse a folder for which more than 100 would have to be made, each in the one before."""
+    """Refuse a folder below more than 100 new ones."""
     if new := sum(not os.path.lexists(place) for place in (folder, *folder.parents)[DEEPEST:]):
         raise ValueError(f"at most {DEEPEST} folders may be new in each other, got {DEEPEST + new} for {folder}")
 
 
 def check_writable(folder: Path) -> None:
-    """Find out before the work, not after it, that a folder can be written, or made; it is not made."""
+    """Refuse a folder that cannot be written or made, before the work; it is not made."""
     check_levels(folder)
     if ".." in folder.parts:
         folder = Path(os.path.realpath(folder))
@@ -170,7 +170,7 @@ def check_writable(folder: Path) -> None:
 
 
 def recorded(path: str | os.PathLike[str]) -> str:
-    """Return a path as a record names it, which others read: below the current folder, or by its name alone.
+    """Return a path as a record shows it: relative to the current folder if below it, else the name alone.
 
     >>> recorded("counts/2020.csv"), recorded("/home/somebody/counts.csv")
     ('counts/2020.csv', 'counts.csv')
@@ -197,7 +197,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
 
 
 def parsed_json(content: bytes) -> Any:
-    """Return what JSON in UTF-8 says, if it fits into memory and is not nested without end.
+    """Return the value of JSON in UTF-8, if it fits into memory and is not nested too deeply.
 
     It may have 2,097,152 commas and brackets, in strings too, and no name twice in an object: readers differ there.
     """
@@ -217,7 +217,7 @@ def parsed_json(content: bytes) -> Any:
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    """Tell whether lists and objects lie in each other on more than so many levels."""
+    """Tell whether lists and objects are nested on more levels."""
     level = [value]
     for _ in range(levels):
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
@@ -240,7 +240,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
-    """Open a new file beside another, under a name that nobody can foresee, and leave nothing of that name behind."""
+    """Open a new file beside another, under a temporary name, and leave nothing of that name behind."""
     part = part_of(path)
     try:
         with os.fdopen(os.open(part, NEW, 0o600 if private else 0o666), "wb") as file:

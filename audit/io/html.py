@@ -1,4 +1,4 @@
-"""A result in a notebook: facts in a small table, whatever they hold; nothing is run and nothing is loaded."""
+"""Small HTML tables of results for notebooks; all words are escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a file is text in UTF-8 with commas between fields; if not, why not, and the command that makes it so."""
+"""Checks that a file is UTF-8 text with commas between fields; a refusal names the command that converts it."""
 
 from __future__ import annotations
 

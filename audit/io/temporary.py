@@ -47,7 +47,7 @@ def part_of(path: Path) -> Path:
 
 @contextmanager
 def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """Lend a folder that nobody else may read, and remove it if it is still there when the block ends."""
+    """Make a private folder for the context, and remove it after it."""
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     find_leftovers(parent)
     folder = parent / f"{prefix}{_owner()}"
@@ -67,7 +67,7 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 def find_leftovers(folder: Path) -> None:
-    """Look, once a command, where a folder that is written into leads, and for what killed runs have left in it."""
+    """Look, once a command, for what killed runs have left in a folder, and whether it leads through a link."""
     folder = Path(os.path.abspath(folder))
     if folder in _found or any(map(FOLDER.fullmatch, folder.parts)):
         return

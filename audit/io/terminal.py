@@ -1,4 +1,4 @@
-"""The one way to the terminal: whatever is printed, no control character that somebody else wrote arrives there."""
+"""Output to the terminal, without the control characters of hostile text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THREAD = 2**26  # bytes of addresses that a thread needs, and more
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Take control characters out of all that is written to standard output and standard error while it lasts.
+    """Remove control characters from standard output and standard error in the context.
 
     What comes from `console` keeps the colors that it chose itself.
     """
@@ -63,7 +63,7 @@ def at_work(words: str) -> Iterator[None]:
 
 
 def has_room() -> bool:
-    """Tell whether memory is left for a thread: where it dies as it begins, `start` waits forever (CPython #140746)."""
+    """Tell whether memory is left for a thread; without it `start` waits forever (CPython #140746)."""
     try:
         mmap.mmap(-1, THREAD).close()
     except OSError:

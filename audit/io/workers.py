@@ -1,4 +1,4 @@
-"""Work on several things at the same time: in threads, in other processes, or on a cluster of dask or ray.
+"""Parallel work in threads, in processes, or on a cluster of dask or ray.
 
 To a cluster work is sent once, then tasks one by one, as its own library does it: joblib's own way to dask waits for
 ever where the scheduler has given up a task; its way to ray sends everything again with every task.
@@ -49,7 +49,7 @@ def shielded() -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
 
 @cache
 def _share_in_own_folder(process: int) -> None:
-    """Let joblib put large arrays that workers read into a temporary folder of this process, until it ends.
+    """Let joblib put large arrays into a temporary folder of this process, until it ends.
 
     Its own choice is memory (/dev/shm), under names that nobody looks for: there they stay if all processes are killed.
     """
@@ -60,13 +60,13 @@ def _share_in_own_folder(process: int) -> None:
 
 
 def _as_before(work: Callable[..., Any], setting: str | None, *arguments: Any) -> Any:
-    """Do work in a shielded worker process as if it were none: what it starts itself is not shielded."""
+    """Do work in a shielded worker process whose own children are not shielded."""
     _set(setting)
     return work(*arguments)
 
 
 class Workers:
-    """All that do the same work: this program alone, threads or processes of it, or a cluster of dask or ray.
+    """Workers for one function: this process, its threads or processes, or a cluster of dask or ray.
 
     ``joblib.parallel_config`` chooses. The work is sent to each worker of a cluster once, and all of them take part,
     whatever `n_jobs` says. `number` tasks are worked on at the same time, on `shared` work in threads.
@@ -96,7 +96,7 @@ class Workers:
             yield from self._here(dict(enumerate(tasks)))
 
     def _here(self, missing: dict[int, Any]) -> Iterator[tuple[int, Any]]:
-        """Begin again with what a killed worker process has taken along."""
+        """Work in threads or processes; do again what a killed worker process has lost."""
         deaths = 0
         if not self.shared:
             _share_in_own_folder(os.getpid())
@@ -151,7 +151,7 @@ class OnDask:
 
     @property
     def number(self) -> int:
-        """How many tasks they work on at the same time."""
+        """How many tasks run at the same time."""
         return max(1, int(sum(self.client.ncores().values())))
 
     def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
@@ -196,7 +196,7 @@ class OnRay:
 
     @property
     def number(self) -> int:
-        """How many tasks they work on at the same time."""
+        """How many tasks run at the same time."""
         import ray
 
         return max(1, int(ray.cluster_resources().get("CPU", 1)))

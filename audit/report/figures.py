@@ -1,4 +1,4 @@
-"""Figures of a page of results as numbers: places in a drawing, and words for whoever cannot see it.
+"""Figures of a report as coordinates, with words for readers who cannot see them.
 
 Templates draw them: a thousand drawings of matplotlib would take minutes and twice the size that a page may have.
 
@@ -150,7 +150,7 @@ def _ratio(loss: float, promised: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _end(claim: Claim) -> float:
-    """Return the epsilon at which a profile ends, or all but does."""
+    """Return the epsilon at which a profile ends, or falls to 0.001."""
     if "epsilon" in claim.to_dict():
         return claim.budget if claim.budget < math.inf else 0.0
     end = claim.epsilon_at(SMALLEST)

@@ -1,4 +1,4 @@
-"""Audits as lines and as tables for readers, and as data for programs: the same words and numbers in every form."""
+"""Audits as lines, tables and data, with the same words and numbers in every form."""
 
 from __future__ import annotations
 

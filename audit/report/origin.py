@@ -20,13 +20,13 @@ VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
 
 
 def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return values, such as a provenance, as rows of a table: what each is called, and what it is."""
+    """Return values, such as a provenance, as rows of a table: names and values."""
     rows = [(visible(key, LONGEST), visible(_plain(value), LONGEST)) for key, value in islice(values.items(), MOST)]
     return [*rows, ("and more", f"{len(values) - MOST} entries")] if len(values) > MOST else rows
 
 
 def public_origin(result: AuditResult) -> list[tuple[str, str]]:
-    """Return what is known to disclose nothing in a provenance: versions of known packages, and the day."""
+    """Return the part of a provenance that discloses nothing: versions of known packages, and the day."""
     versions = result.provenance.get("software")
     versions = versions if isinstance(versions, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}

@@ -226,7 +226,7 @@ def _replay(number: int, name: str, record: ReplayRecord, public: bool, publishe
 
 
 def _neighbors(estimate: LossEstimate, public: bool) -> str:
-    """Return who differs, where the settings do not name the pair, or the report may not."""
+    """Return the neighbors of an estimate, if its settings do not name the pair or the report may not."""
     if "pair" not in estimate.settings:
         return "one person more or less in an area"
     return "withheld" if public else ""
@@ -268,7 +268,7 @@ def _full_origin(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def _as_seen(value: Any) -> Any:
-    """Make text that comes from a file safe to look at, wherever a template shows it; escaping comes after."""
+    """Make hostile text visible wherever a template shows it; jinja escapes it after that."""
     return visible(value) if type(value) is str else value
 
 

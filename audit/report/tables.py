@@ -38,7 +38,7 @@ HEADINGS = COLUMNS | {
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table on terminals that are wide enough for its names and numbers, and else a paragraph for each row."""
+    """A table, or a paragraph for each row on terminals that are too narrow for it."""
 
     table: Table
 

@@ -1,4 +1,4 @@
-"""The sentences of a report: what the numbers of an audit mean to whoever decides."""
+"""The sentences of a report: what the numbers of an audit mean."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable, s
 
 
 def visible(words: str, most: int = LONGEST) -> str:
-    r"""Return hostile text as it is safe to look at: nothing in it hides, turns around or covers other text.
+    r"""Return hostile text in which nothing hides, reverses or covers other text.
 
     Every letter that cannot be seen, turns the direction of reading, or is one mark too many on a letter is escaped.
 

@@ -141,7 +141,7 @@ def _audit(
 
 
 def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, seeded: bool) -> str:
-    """Return what a failed assertion says: the numbers, what they come from, and how to see it again."""
+    """Return the message of a failed assertion: the numbers, their origin, and how to repeat it."""
     claim, numbers = result.claim, row(result.summary())
     bound = f"{numbers['measured']} at {numbers['confidence']} confidence"
     seed = f"rng={result.seed_entropy}"

@@ -193,7 +193,7 @@ class _Session:
 
 
 def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield what the file of --junitxml says of audits: names and values."""
+    """Yield names and values of audits for --junitxml."""
     if not entries:  # a suite without audits loads nothing for them
         return
     from audit.results.folder import audits_of_session
@@ -216,7 +216,7 @@ def _integer(text: str, *, least: int, reason: str = "") -> int:
 
 
 def _writable(name: str) -> Path:
-    """Return where a report goes, unless it cannot: known before the tests run, not after."""
+    """Return the path of a report, or refuse it before the tests run."""
     from audit.io.files import check_replaceable
     from audit.results.files import kind_of
 
@@ -286,7 +286,7 @@ def _quoted(word: str) -> str:
 
 
 def _by_chance(audits: Collection[dict[str, Any]], expected: str) -> float:
-    """Return the union bound: how likely any of the audits at most says *violated* of a promise that holds."""
+    """Return the union bound on the probability that any of the audits is wrong by chance."""
     chances = (1 - entry["audit"]["confidence"] for entry in audits if entry["expected"] == expected)
     return min(1.0, math.fsum(chances))
 

@@ -1,4 +1,4 @@
-"""Which test of a suite is running: where the audits it asserts take their seeds, and where they leave what they found.
+"""The test of a suite that is running: it gives its audits their seeds, and collects their results.
 
 Nothing here is heavier than the standard library: a test session loads it, whatever it tests.
 """
@@ -35,7 +35,7 @@ class Running:
         self.attempt, self.options, self.calls = attempt, options, itertools.count(1)
 
     def keep(self, **values: Any) -> None:
-        """Keep what an audit found, as text that any process can hand on."""
+        """Keep the result of an audit as JSON, which pytest-xdist can send."""
         import json
 
         entry = {"node_id": self.name, "attempt": self.attempt, **values}
@@ -54,7 +54,7 @@ def running() -> Running | None:
 
 @contextmanager
 def entered(test: Running) -> Iterator[Running]:
-    """Make it the running one for a while."""
+    """Make a test the running one in the context."""
     _entered.append(test)
     try:
         yield test
@@ -63,7 +63,7 @@ def entered(test: Running) -> Iterator[Running]:
 
 
 def seed_of(*parts: object) -> int:
-    """Return a seed that depends on nothing but its parts: on no order, process or Python."""
+    """Return a seed that depends on its parts alone: on no order, process or version of Python."""
     import hashlib  # it and json are for those who audit
 
     text = "\0".join(map(str, parts))

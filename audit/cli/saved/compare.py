@@ -1,4 +1,4 @@
-"""``plaudit compare``: saved audits of yesterday and of today."""
+"""``plaudit compare``: earlier and later saved audits."""
 
 from __future__ import annotations
 

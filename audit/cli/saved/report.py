@@ -54,7 +54,7 @@ def report(
 
 
 def _names_of_systems() -> set[str]:
-    """Return what results call the algorithms that come with plaudit: nobody's secret."""
+    """Return the names, in results, of the algorithms of plaudit: they disclose nothing."""
     from audit.installed import offered
     from audit.mechanism import mechanism_name
 

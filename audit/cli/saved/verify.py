@@ -1,4 +1,4 @@
-"""``plaudit verify``: saved audits against their own counts, and against the runs that their commands make again."""
+"""``plaudit verify``: saved audits against their own counts, and against new runs of their commands."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def verify(
 
 
 def _made_again(result: AuditResult) -> str:
-    """Make an audit again by its command, refuse it if it comes out otherwise, and return the command."""
+    """Repeat an audit by its command, refuse it if the results differ, and return the command."""
     from audit.results.files import findings
     from audit.results.folder import read_audits
 
@@ -90,7 +90,7 @@ def _made_again(result: AuditResult) -> str:
 
 
 def _check_repeatable(command: Any, words: list[str]) -> None:
-    """Refuse commands that ask for more than an audit, or not for its runs."""
+    """Refuse commands that do more than an audit, or have no seed."""
     nothing_else = "a recorded command must ask for an audit and nothing else, got"
     try:
         context = command.make_context("audit", [*words])
@@ -105,7 +105,7 @@ def _check_repeatable(command: Any, words: list[str]) -> None:
 
 
 def _difference(saved: Any, again: Any, name: str = "") -> str:
-    """Return where two results differ first, with both values; nothing if nowhere."""
+    """Return the first difference of two results, with both values; empty if there is none."""
     if isinstance(saved, dict) and isinstance(again, dict):
         parts = (_difference(saved.get(key), again.get(key), f"{name} {key}".strip()) for key in {**saved, **again})
         return next(filter(None, parts), "")
