@@ -1,11 +1,9 @@
 """Record and replay: a deterministic check of pipelines too slow to sample, with the exact change of every noisy query.
 
 A mechanism runs on a database, and plaudit records the inputs and answers of its noise primitives. It then runs on the
-neighbor, where the primitives give **the same answers**, not just the same noise. An observer who sees only answers
-cannot tell the two runs apart, so nothing that follows from the answers may differ. (With the same noise, sound code
-that looks at noisy values would branch differently, and be accused.) One pair of runs can thus show a violation:
-another number, order or shape of draws, a scale that depends on the data, a value that changes more than declared, or
-an output that reveals more than the answers. A pair without a violation proves nothing: other answers may lead
+neighbor, where the primitives give **the same answers**. An observer who sees only answers cannot tell the two runs
+apart, so nothing that follows from the answers may differ. (With the same noise instead, sound code that looks at noisy
+values would branch differently, and be accused.) A pair without a violation proves nothing: other answers may lead
 elsewhere. For lower bounds from many runs see `audit.measure.loss`.
 
 References

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,9 +74,12 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     # Code may branch on values with noise that was drawn by itself, and that they are not the same on x and y is fair.
     alone = next((place for place, call in enumerate(first.calls, start=1) if call.value is None), math.inf)
     matched = [both for both in zip(first.calls, second.calls, strict=False) if both[0].same_draw(both[1])]
+    queries = [_query(*both) for both in matched]
+    wrong = [list(_wrong_values(query, *both, question.steps)) for query, both in zip(queries, matched, strict=True)]
     differences = list(violations_between(first, second))
     again = [others(pair.x, range(REPEATS if elsewhere else 1)), []]
-    if differences or _suspected(matched, question):  # from here on it is worth the time
+    # Whatever would be a violation, were it not by chance, is worth the time.
+    if differences or any(wrong) or (question.promise is not None and excess(question.promise, queries)):
         again = [again[0] + others(pair.x, range(len(again[0]), REPEATS)), others(pair.y, range(REPEATS, 2 * REPEATS))]
     repeated = [(trace, other) for trace, traces in zip((first, second), again, strict=True) for other in traces]
     kinds_by_chance = {violation.kind for both in repeated for _, violation in violations_between(*both)}
@@ -95,35 +98,28 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     if first.error and first.error == second.error:
         notes.insert(0, f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
 
-    queries = [_query(*both, comparable=not chance) for both, chance in zip(matched, by_chance, strict=True)]
-    for place, (query, both) in enumerate(zip(queries, matched, strict=True)):
-        if not by_chance[place] and place < alone:
-            violations += _wrong_values(query, *both, question.steps)
-            notes += _hidden(query, *both)
+    for place, both in enumerate(matched):
+        if by_chance[place]:  # a value that is random itself has no change of its own
+            queries[place] = replace(queries[place], losses=None)
+        elif place < alone:
+            violations += wrong[place]
+            notes += _hidden(*both)
     comparable = evaluated and alone == math.inf and not PARTING & {violation.kind for _, violation in differences}
     known = comparable and bool(first.calls) and not (any(by_chance) or first.error)
     return Comparison(queries, violations, notes, evaluated or bool(violations), known, comparable)
-
-
-def _suspected(matched: list[tuple[Call, Call]], question: Question) -> bool:
-    """Tell whether anything but a difference of the runs would be a violation, were it not by chance."""
-    queries = [_query(*both, comparable=True) for both in matched]
-    return any(
-        next(_wrong_values(query, *both, question.steps), None) for query, both in zip(queries, matched, strict=True)
-    ) or (question.promise is not None and excess(question.promise, queries) is not None)
 
 
 def _same_value(place: int, first: Trace, trace: Trace) -> bool:
     return place < len(trace.calls) and same(first.calls[place].value, trace.calls[place].value)
 
 
-def _query(one: Call, other: Call, *, comparable: bool) -> Query:
-    """Compare what a primitive was given; a value that is random itself has no change of its own."""
+def _query(one: Call, other: Call) -> Query:
+    """Compare what a primitive was given."""
     shape, law = one.shape, law_in_words(one.law)
     if one.value is None or other.value is None:
         return Query("noise by itself", shape, law, None, None, None, None, exact=False)
     change = change_of(one.value, other.value)
-    losses = systems_noise().losses_of_change(one.law, change) if comparable and same_law(one.law, other.law) else None
+    losses = systems_noise().losses_of_change(one.law, change) if same_law(one.law, other.law) else None
     exact = systems_noise().tabulated_exactly(one.law)
     return Query(
         one.query, shape, law, *norms(change), one.sensitivity, None if losses is None else tuple(losses), exact=exact
@@ -131,10 +127,7 @@ def _query(one: Call, other: Call, *, comparable: bool) -> Query:
 
 
 def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterator[Violation]:
-    """Yield what is wrong with values: noise cannot hide them, or they change by more than is declared for each step.
-
-    One of each kind at most.
-    """
+    """Yield what is wrong with values: no noise hides them, or they change by more than is declared for each step."""
     name = printable(query.name)
     if (infinite := _not_finite(one, other)) is not None:
         yield Violation("nan", f"{name!r} is {infinite}, which no noise hides")
@@ -158,11 +151,11 @@ def _not_finite(one: Call, other: Call) -> str | None:
     return None
 
 
-def _hidden(query: Query, one: Call, other: Call) -> list[str]:
+def _hidden(one: Call, other: Call) -> list[str]:
     """Note what is not finite and the same on both databases: noise leaves it as it is, and so far it tells nothing."""
     if one.value is None or _not_finite(one, other) or np.isfinite(one.value).all():
         return []
-    return [f"{printable(query.name)!r} is not finite on both databases: no noise would hide another value there"]
+    return [f"{printable(one.query)!r} is not finite on both databases: no noise would hide another value there"]
 
 
 def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation]:
@@ -186,10 +179,9 @@ def same_queries(first: Trace, fresh: Trace) -> bool:
 
 
 def published(traces: Sequence[Trace]) -> list[bool]:
-    """Tell of each query whether every number of its answer has a place in the output where it stands unchanged.
+    """Tell of each query whether every number of its answer stands unchanged in the output, in the same place each run.
 
-    The runs are on one database and ask for the same queries, each with answers of its own; the place is the same in
-    all of them.
+    The runs are on one database and ask for the same queries, each with answers of its own.
     """
     outputs = [numbers_in(trace.output) for trace in traces]
     released = _courses(outputs)

@@ -31,9 +31,9 @@ def primitive(
     value : str
         Name of the argument with the exact numbers.
     law : str or callable, optional
-        Name of the argument that is the law or the scale of the noise; or a function that takes some of the arguments,
-        by name, and returns it. The exact loss is known only for additive noise with a law of `algorithms.noise`.
-        Without a law, replay does not notice a scale that depends on the data.
+        Name of the argument that is the law or the scale of the noise; or a function of some of the arguments that
+        returns it. The exact loss is known for the laws of `algorithms.noise`. Without a law, replay does not notice a
+        scale that depends on the data.
     sensitivity : str, float or (float, float), optional
         Name of an argument; or the most that one step between neighbors changes the numbers: in L1 (and so in L2), or a
         pair for L1 and L2, one of which may be None.
@@ -62,9 +62,8 @@ def primitive(
 
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
         signature = inspect.signature(function)
-        needed = [name for name in (value, query, law, sensitivity) if isinstance(name, str)]
         of_law = list(inspect.signature(law).parameters) if callable(law) else []
-        for name in needed + of_law:
+        for name in [*(name for name in (value, query, law, sensitivity) if isinstance(name, str)), *of_law]:
             if name not in signature.parameters:
                 has = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"{function.__name__} has no argument {name!r}, it has {has}")

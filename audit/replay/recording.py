@@ -8,8 +8,7 @@ import functools
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -84,10 +83,7 @@ class MisusedError(BaseException):
 
 
 class Recorder:
-    """Stands in for the noise primitives: notes every call, and answers it as a recording has it, if there is one.
-
-    The generator that the mechanism was given is watched for numbers that are drawn between the calls.
-    """
+    """Stands in for the noise primitives: notes every call, and answers it as a recording has it, if there is one."""
 
     def __init__(self, rng: np.random.Generator, recording: Sequence[Call] | None = None) -> None:
         self.recording = recording
@@ -96,7 +92,7 @@ class Recorder:
         self._rng, self._left, self._busy = rng, _state(rng), False
 
     def look(self) -> None:
-        """Notice whether anything was drawn since the last call."""
+        """Notice whether the mechanism drew from its generator since the last call."""
         self.elsewhere |= _state(self._rng) != self._left
 
     def __call__(
@@ -134,13 +130,13 @@ class Recorder:
                 raise _Stopped
             answer, raised = self.recording[place].answer, self.recording[place].raised
         try:
-            self.calls[place] = replace(call, answer=_copied(answer), raised=raised)
+            self.calls[place] = replace(call, answer=copy.deepcopy(answer), raised=raised)
         except Exception as error:
             kind = type(answer).__name__
             raise MisusedError(TypeError, f"answers of {name!r} must be what can be copied, got {kind}") from error
         if raised is not None:  # it is an answer too
             raise raised.with_traceback(None)
-        return _copied(answer)
+        return copy.deepcopy(answer)  # the mechanism may go on to work in it
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
@@ -156,18 +152,20 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
     rng = np.random.default_rng(seed)
     recorder = Recorder(rng, recording)
     output, error, stopped = None, None, False
-    with _watching(recorder):
-        begun = time.perf_counter_ns()
-        try:
-            with in_this_process():
-                output = mechanism(data, 1, rng)
-        except _Stopped:
-            stopped = True
-        except MisusedError as misuse:
-            raise misuse.kind(str(misuse)) from None
-        except (Exception, SystemExit) as raised:
-            error = (type(raised).__name__, ADDRESS.sub("0x...", str(raised)))
-        nanoseconds = time.perf_counter_ns() - begun
+    token = _recorder.set(recorder)
+    begun = time.perf_counter_ns()
+    try:
+        with systems_noise().watched(recorder), in_this_process():
+            output = mechanism(data, 1, rng)
+    except _Stopped:
+        stopped = True
+    except MisusedError as misuse:
+        raise misuse.kind(str(misuse)) from None
+    except (Exception, SystemExit) as raised:
+        error = (type(raised).__name__, ADDRESS.sub("0x...", str(raised)))
+    finally:
+        _recorder.reset(token)
+    nanoseconds = time.perf_counter_ns() - begun
     recorder.look()
     return Trace(tuple(recorder.calls), output, error, stopped, recorder.elsewhere, nanoseconds)
 
@@ -176,17 +174,6 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
 def systems_noise() -> Any:
     """Return what the installed systems tell of their noise: see `algorithms.noise.losses`."""
     return offered("noise")
-
-
-@contextmanager
-def _watching(recorder: Recorder) -> Iterator[None]:
-    """Hand the draws of the installed systems and of registered primitives to a recorder."""
-    token = _recorder.set(recorder)
-    try:
-        with systems_noise().watched(recorder):
-            yield
-    finally:
-        _recorder.reset(token)
 
 
 def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:
@@ -212,11 +199,6 @@ def _state(rng: Any) -> str:
         return ""
     children = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
     return f"{rng.bit_generator.state} {children}"
-
-
-def _copied(answer: Any) -> Any:
-    """Mechanisms may go on to work in the array that they were given."""
-    return answer.copy() if isinstance(answer, np.ndarray) else copy.deepcopy(answer)
 
 
 def _kept(law: Any) -> Any:

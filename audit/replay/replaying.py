@@ -34,7 +34,7 @@ WARM = 2  # runs on each database before the first that counts
 
 ADAPTIVE = "which queries are asked depends on answers: losses do not add up to a law of all"
 UNPUBLISHED = "a violation if these answers are published, and the output does not contain them (see released=True)"
-UNLIMITED = "no query has a declared sensitivity, or a known loss to hold against a promise"
+UNLIMITED = "no query has a declared sensitivity, or a known loss to compare with a promise"
 UNTIMED = "times were not compared, as the runs part or noise is not recorded"
 
 
@@ -87,22 +87,17 @@ def replay(
     -----
     Guarantee: every violation was seen in runs, and no noise hides it, on three conditions: primitives draw all noise
     that hides the data, their answers depend only on their inputs, and an observer may see the answers. For losses the
-    last condition is not assumed, since sparse vectors, noisy maxima and retries keep answers secret and lose less. A
+    last condition is not assumed, since sparse vectors, noisy maxima and retries keep answers secret and lose less: a
     violation of kind ``"loss"`` counts only queries whose numbers all stand unchanged in the output, in this run and in
-    20 with other answers. With ``released=True`` it trusts the caller, and all queries count. Otherwise a note states
-    the loss, and no violation follows. A violation of kind ``"time"`` may be chance: a mechanism whose time does not
-    depend on the data is accused with probability at most 1e-6.
+    20 with other answers. With ``released=True`` all queries count. A violation of kind ``"time"`` may be chance: a
+    mechanism whose time does not depend on the data is accused with probability at most 1e-6.
 
-    Before a difference counts as a violation, twenty runs on `x` and as many on `y` repeat it with the same answers and
-    other generators. Only what is the same in all of them is evidence, since the mechanism may draw random numbers
-    outside of the primitives. If a primitive's generator is in the same state nevertheless, its noise can be computed.
-    Four more runs (20 before a loss is a violation) have new answers. If one of them makes other queries, the queries
-    depend on answers, and the losses do not add up to one law. Replay does not see draws in threads and processes that
-    the mechanism starts. If a mechanism keeps what it computed on `x`, replay may never see it read `y`.
-
-    A draw that gets no value is replayed as the same noise. Sound code may then branch differently on the two
-    databases, so nothing after it is evidence. For a pair at distance w changes may be w times as large, and the claim
-    is that of a group of w.
+    The mechanism may draw random numbers outside of the primitives. So only what twenty runs on each database, with the
+    same answers and other generators, repeat is evidence. A draw that gets no value is replayed as the same noise:
+    sound code may then branch differently on the two databases, and nothing after it is evidence. Replay does not see
+    draws in threads and processes that the mechanism starts. If a mechanism keeps what it computed on `x`, replay may
+    never see it read `y`. For a pair at distance w changes may be w times as large, and the claim is that of a group of
+    w.
 
     References
     ----------
@@ -115,10 +110,8 @@ def replay(
     >>> @primitive("exact", law="scale", sensitivity=99)
     ... def noisy(exact, scale, rng):
     ...     return exact + rng.laplace(scale=scale)
-    >>> def total_age(data, size, rng):
-    ...     return noisy(data.sum(), 99.0, rng)
-    >>> found = replay(total_age, NeighborPair.add_record([30, 41, 7], 120), PureDP(1.0))
-    >>> print(found.violations[0])
+    >>> pair = NeighborPair.add_record([30, 41, 7], 120)
+    >>> print(replay(lambda ages, size, rng: noisy(ages.sum(), 99.0, rng), pair, PureDP(1.0)).violations[0])
     sensitivity: 'noisy' changes by 120 in L1, and 99 is declared
     """
     begun = time.perf_counter()
@@ -148,7 +141,7 @@ def replay(
         known, loss = False, None
         notes.append(ADAPTIVE)
     limited = any(
-        (query.declared or (None, None)) != (None, None) or (promise is not None and query.losses is not None)
+        query.declared not in (None, (None, None)) or (promise is not None and query.losses is not None)
         for comparison in comparisons
         for query in comparison.queries
     )
@@ -162,16 +155,12 @@ def replay(
     if evaluated and not limited and not violations:
         notes.insert(0, UNLIMITED)
         evaluated = False
-    if timed and not comparisons[0].comparable:
-        notes.append(UNTIMED)
-    elif timed:
-        data, answers = (pair.x, pair.y), firsts[0].calls
-        slower = timing(
-            lambda on_y: question.run(data[on_y], SAME, 0, answers=answers).nanoseconds,
-            size,
-            np.random.default_rng(stream(root, COINS)),
-        )
+    if timed and comparisons[0].comparable:
+        data, answers, coins = (pair.x, pair.y), firsts[0].calls, np.random.default_rng(stream(root, COINS))
+        slower = timing(lambda on_y: question.run(data[on_y], SAME, 0, answers=answers).nanoseconds, size, coins)
         violations += [slower] if slower else []
+    elif timed:
+        notes.append(UNTIMED)
     return Replay(
         mechanism=mechanism_name(mechanism),
         pair=pair.label,
@@ -220,13 +209,13 @@ def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> f
 
 
 def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
-    """Play the game: a fair coin picks the database of each run, and a limit on its time guesses which it was.
+    """Tell whether times give the database away: a fair coin picks it for each run, a limit on the time guesses it.
 
     `time_run` runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
 
-    Guarantee: whatever else the times depend on, be it the load of the machine or the runs before, a coin that they do
-    not depend on is guessed right with probability 1/2, given all before. So the number of right guesses is binomial,
-    and a violation is reported with probability 1e-6 at most.
+    Guarantee: whatever else the times depend on, a coin that they do not depend on is guessed right with probability
+    1/2, given all before. So the number of right guesses is binomial, and a violation is reported with probability 1e-6
+    at most.
     """
     for on_y in (False, True) * WARM:
         time_run(on_y)
@@ -235,7 +224,7 @@ def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator)
     choosing = int(SELECTION * size)
     limit, above = _best_guess(times[:choosing], coins[:choosing])
     right = int(((times[choosing:] > limit) == (coins[choosing:] == above)).sum())
-    from scipy import stats  # only where it is needed: it is slow to import
+    from scipy import stats  # slow to import
 
     chance = float(stats.binom.sf(right - 1, size - choosing, 0.5))
     if chance > FALSE_ALARM:

@@ -28,12 +28,10 @@ class Query:
 
     Attributes
     ----------
-    name : str
-        What they are; "noise by itself" for a draw without a value.
+    name, law : str
+        What the values are, "noise by itself" for a draw without a value; the law of the noise on `x`, in words.
     shape : tuple of int
         Shape of the draw.
-    law : str
-        Law of the noise on `x`, in words.
     l1_change, l2_change : float or None
         How much the values differ between the databases, exactly.
     declared : Sensitivity or None
@@ -99,16 +97,12 @@ class Replay(ReplayRecord):
     queries: tuple[Query, ...]  # type: ignore[assignment]
     violations: tuple[Violation, ...]  # type: ignore[assignment]
 
-    def _repr_html_(self) -> str:
-        return self.record()._repr_html_()
-
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
         """Law of the privacy loss of all queries together, the same in both orders because noise is symmetric.
 
-        None if it is not known: a law is unknown, noise was drawn without a value or elsewhere, the runs diverged, or
-        the queries depend on answers, as far as a few runs show. It does not cover what is released without noise. If
-        answers stay inside the mechanism, it is an upper bound.
+        None if it is not known. It does not cover what is released without noise. If answers stay inside the mechanism,
+        it is an upper bound.
         """
         parts = [query.losses for query in self.queries]
         if not self.known or None in parts:
@@ -117,6 +111,9 @@ class Replay(ReplayRecord):
 
     def __str__(self) -> str:
         return str(self.record())
+
+    def _repr_html_(self) -> str:
+        return self.record()._repr_html_()
 
     def record(self, **provenance: Any) -> ReplayRecord:
         """Return the record that a file keeps, with its provenance."""
@@ -132,28 +129,19 @@ class Replay(ReplayRecord):
     def rows(self) -> list[tuple[str, ...]]:
         """Return all queries as texts: the column names, then one row per query, with its name in one line and cut."""
         rows: list[tuple[str, ...]] = [("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")]
-        return rows + [
-            (
-                _cut(printable(query.name)),
-                f"{query.draws:,}",
-                query.law,
-                *map(_number, (query.l1_change, query.l2_change)),
-                str(query.declared or "-"),
-                *map(_number, (query.epsilon, query.rho)),
+        for query in self.queries:
+            name, declared = printable(query.name), str(query.declared or "-")
+            l1, l2, epsilon, rho = (
+                "-" if value is None else f"{value:.5g}"
+                for value in (query.l1_change, query.l2_change, query.epsilon, query.rho)
             )
-            for query in self.queries
-        ]
+            cut = name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
+            rows.append((cut, f"{query.draws:,}", query.law, l1, l2, declared, epsilon, rho))
+        return rows
 
     def messages(self) -> list[str]:
         """Return all violations, then all notes, one line each."""
         return [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
-
-    def table(self) -> str:
-        """Return queries (in columns), violations and notes as text, which is as confidential as the databases."""
-        rows, messages = self.rows(), self.messages()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([str(self), "", *lines, *([""] if messages else []), *messages])
 
 
 def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:
@@ -163,8 +151,7 @@ def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -
 
     Guarantee: no promise that is kept is accused, if all answers are published. For Gaussian and zero-concentrated
     privacy the Renyi divergence of order 2 is compared, which bounds what noise of that kind spends; for approximate
-    privacy the hockey-stick divergence, where a grid had to be used with the spacing of the grid taken off once for
-    every part.
+    privacy the hockey-stick divergence, less the spacing of a grid once for every part where one had to be used.
     """
     known = [query for query in queries if query.losses is not None]
     parts = [loss for query in known if query.exact for loss in query.losses or ()]
@@ -179,11 +166,3 @@ def _composed(parts: Sequence[LossDistribution]) -> LossDistribution | None:
         return compose_losses(parts)
     except ValueError:  # losses that span more than floats do
         return None
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.5g}"

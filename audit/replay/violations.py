@@ -46,11 +46,10 @@ class Violation:
 
 
 def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
-    """Yield where two runs part, the second with the answers of the first, and at which draw that shows.
+    """Yield where two runs part, the second with the answers of the first, and at which draw that shows, from 1.
 
-    Draws are counted from 1; infinity is the end of the run. Values handed over are not looked at. What follows from
-    another violation is left out: calls after the first that does not match, and the output of a run that did not come
-    to its end.
+    Infinity is the end of the run. What follows from another violation is left out: calls after the first that does not
+    match, and the output of a run that did not come to its end.
     """
     parted = False
     for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
@@ -67,15 +66,12 @@ def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Vio
     elif not parted and len(first.calls) != len(second.calls):
         shared = min(len(first.calls), len(second.calls))
         beyond = _name(max(first.calls, second.calls, key=len)[shared])
-        numbers = [str(len(first.calls)), f"{'at least ' * second.stopped}{len(second.calls)}"]
-        words = f"x makes {numbers[0]} draws and y {numbers[1]}: {beyond} is on one of them alone"
+        on_y = f"{'at least ' * second.stopped}{len(second.calls)}"
+        words = f"x makes {len(first.calls)} draws and y {on_y}: {beyond} is on one of them alone"
         yield shared + 1, Violation("number", words)
     elif not (parted or first.error or same(first.output, second.output)):
-        words = _apart(first.output, second.output)
-        yield (
-            math.inf,
-            Violation("output", f"all answers are the same, and yet {words}: more than noisy values is released"),
-        )
+        words = f"all answers are the same, and yet {_apart(first.output, second.output)}"
+        yield math.inf, Violation("output", f"{words}: more than noisy values is released")
 
 
 def same_law(one: Any, other: Any) -> bool:
@@ -107,8 +103,8 @@ def _name(call: Call) -> str:
 
 def _errors(first: Trace, second: Trace) -> str:
     if first.error and second.error and first.error[0] == second.error[0]:
-        name, *messages = map(printable, (first.error[0], first.error[1], second.error[1]))
-        return f"both raise {name}, with other messages: {messages[0]!r} on x, {messages[1]!r} on y"
+        name, on_x, on_y = map(printable, (*first.error, second.error[1]))
+        return f"both raise {name}, with other messages: {on_x!r} on x, {on_y!r} on y"
     on_x, on_y = (
         f"raises {printable(trace.error[0])} ({printable(trace.error[1])})" if trace.error else ""
         for trace in (first, second)

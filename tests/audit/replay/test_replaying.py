@@ -70,7 +70,7 @@ def shuffled(data, size, rng):
 
 blind = primitive("value")(lambda value, rng: value + rng.normal())
 ELSEWHERE = "random numbers are drawn outside of the primitives"
-NO_LIMIT = "no query has a declared sensitivity, or a known loss to hold against a promise"
+NO_LIMIT = "no query has a declared sensitivity, or a known loss to compare with a promise"
 
 
 @pytest.mark.parametrize(
