@@ -1,15 +1,17 @@
 """The benchmark mechanisms of the auditing literature, with their true losses; systems that are in use live elsewhere.
 
 All promise pure DP with an epsilon of 0.1, with two exceptions: RAPPOR's promise follows from its probabilities, and
-two sparse vector mechanisms side by side promise 0.2. The note of each benchmark says how its neighbors differ: by at
-most 1 in every answer, in one answer, or as two values of one user. No list of people stands behind such inputs, so you
-declare the pair: ``NeighborPair.declared(benchmark.x, benchmark.y, "add_remove")``.
+two sparse vector mechanisms side by side promise 0.2. The note of each benchmark says how its neighbors differ. No list
+of people stands behind such inputs, so you declare the pair.
 
 References
 ----------
 .. [1] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018: the patterns of inputs.
 .. [2] Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations using
    Classifiers", 2021: this list of mechanisms.
+.. [3] Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data Analysis", 2006; Dwork and
+   Roth, "The Algorithmic Foundations of Differential Privacy", 2014; Wang, Ding, Wang, Kifer and Zhang, "Proving
+   Differential Privacy with Shadow Execution", 2019: where some of them come from.
 """
 
 from __future__ import annotations
@@ -73,12 +75,7 @@ def benchmarks() -> dict[str, Benchmark]:
     Returns
     -------
     dict
-        A `Benchmark` for each name, in the order in which the literature lists them.
-
-    Notes
-    -----
-    Losses are those of these pairs, from the exact law. On other pairs a mechanism may lose more: with many queries
-    SVT4 comes to 0.175, and SVT1 and SVT2 to 0.1.
+        A `Benchmark` for each name. Its loss is that of its pair, from the exact law; others may lose more.
 
     Examples
     --------

@@ -47,19 +47,12 @@ class CellKey:
     impossible without, or the reverse: the loss is infinite.
     **Source.** Fraser and Wooton, 2005; the table is that of the R package ptable with ``mono=FALSE`` and ``js=0``.
     Each run draws new keys; an office draws them once.
-
-    Attributes
-    ----------
-    most : int
-        Largest change of a count, in people, from 1 to 15; D in ptable.
-    variance : float
-        Variance of the noise on every count but 0, in squared people, from 0.001 to 0.95 `most`; V in ptable.
     """
 
     entrywise: ClassVar[bool] = True
 
-    most: int = 2
-    variance: float = 1.0
+    most: int = 2  # largest change of a count, in people, from 1 to 15; D in ptable
+    variance: float = 1.0  # of the noise on every count but 0, in squared people, up to 0.95 `most`; V in ptable
 
     def __post_init__(self) -> None:
         if whole_number("most", self.most, least=1) > LARGEST:

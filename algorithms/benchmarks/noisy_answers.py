@@ -25,34 +25,31 @@ class Laplace(Promising):
     """Laplace mechanism: noise of scale ``1 / epsilon`` on every answer.
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay.
-    **Source.** Dwork, McSherry, Nissim and Smith, "Calibrating Noise to Sensitivity in Private Data Analysis", 2006,
-    proposition 1.
+    **Source.** Dwork, McSherry, Nissim and Smith, 2006, proposition 1.
     """
 
     entrywise: ClassVar[bool] = True
 
-    @property
-    def noise(self) -> noise.Laplace:
-        """Noise of every answer."""
+    def _noise(self) -> noise.Laplace:
         return noise.Laplace(1 / self.epsilon)
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
         """Release `queries`, shape (queries,), `size` times over: shape (size, queries)."""
         answers = check_answers(queries)
-        released = self.noise.sample((size, answers.size), rng)
+        released = self._noise().sample((size, answers.size), rng)
         released += answers
         return released
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
         answers = check_answers(queries)
-        return np.asarray(self.noise.logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
+        return np.asarray(self._noise().logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
 
 
 class NoisyHist1(Laplace):
     """Noisy histogram, correct: Laplace noise of scale ``1 / epsilon`` on every cell.
 
-    **Source.** Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithm 9.
+    **Source.** Ding et al., 2018, algorithm 9.
     """
 
 
@@ -63,9 +60,7 @@ class NoisyHist2(Laplace):
     **Source.** Ding et al., 2018, algorithm 10.
     """
 
-    @property
-    def noise(self) -> noise.Laplace:
-        """Noise of every cell."""
+    def _noise(self) -> noise.Laplace:
         return noise.Laplace(self.epsilon)
 
 
@@ -76,8 +71,7 @@ class LaplaceParallel(Laplace):
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. The loss is `epsilon`
     only if every part is beyond the answer: with probability about 2^-20 for 20 parts.
     **Sensitivity.** 1 in every part.
-    **Source.** Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
-    Violations using Classifiers", 2021.
+    **Source.** Bichsel et al., 2021.
     """
 
     entrywise: ClassVar[bool] = False
@@ -88,9 +82,7 @@ class LaplaceParallel(Laplace):
         super().__post_init__()
         whole_number("parts", self.parts, least=1)
 
-    @property
-    def noise(self) -> noise.Laplace:
-        """Noise of every answer in one part."""
+    def _noise(self) -> noise.Laplace:
         return noise.Laplace(self.parts / self.epsilon)
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
@@ -107,8 +99,7 @@ class PrefixSum(Laplace):
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. Differences of the sums
     give every noisy answer back, so if all `n` answers change the loss is ``n * epsilon``.
-    **Source.** Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section
-    6.
+    **Source.** Wang, Ding, Wang, Kifer and Zhang, 2019, section 6.
     """
 
     entrywise: ClassVar[bool] = False
@@ -131,8 +122,7 @@ class TruncatedGeometric(Promising):
     **Bug.** With ``k = ceil(log2(2 / epsilon))`` the loss ``log(1 + 2**-k)`` is at most ``epsilon / 2``. Here, as in
     DP-Sniper's benchmark, the logarithm is natural: the loss is 0.1178, not the promised 0.1; with the right k, 0.0308.
     **Source.** Balcer and Vadhan, "Differential Privacy on Finite Computers", 2018, algorithm 4.8 and theorem 4.7.
-    Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy Violations using
-    Classifiers", 2021.
+    Bichsel et al., 2021.
     """
 
     people: int = 5  # the largest count
@@ -144,11 +134,6 @@ class TruncatedGeometric(Promising):
         whole_number("people", self.people, least=1)
         if self._total >= 2**63:
             raise ValueError(f"people must be few enough for probabilities in 63 bits, got {self.people}")
-
-    @property
-    def true_loss(self) -> float:
-        """Loss in nats when one person is added or removed."""
-        return math.log1p(1 / self._power)
 
     @property
     def _power(self) -> int:

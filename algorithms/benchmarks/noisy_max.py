@@ -9,6 +9,8 @@ References
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Literal
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
@@ -28,13 +30,21 @@ Floats = NDArray[np.float64]
 class _NoisyMax(Promising):
     """What the four have in common."""
 
-    @property
-    def noise(self) -> Laplace:
-        """Laplace noise of every answer; exponential noise is its magnitude."""
-        return Laplace(2 / self.epsilon)
+    exponential: ClassVar[bool] = False  # the magnitude of Laplace noise, in place of Laplace noise
+    pick: ClassVar[Literal["argmax", "max"]] = "argmax"  # what is released of the noisy answers
 
-    def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
-        return answers + self.noise.sample((runs, answers.size), rng)
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Release `queries`, shape (queries,), `size` times over: shape (size,)."""
+        answers = check_answers(queries)
+        released = np.empty(size, np.int64 if self.pick == "argmax" else np.float64)
+        for rows in chunks(size, answers.size):
+            noise = self._noise().sample((rows.stop - rows.start, answers.size), rng)
+            noisy = answers + (np.abs(noise) if self.exponential else noise)
+            released[rows] = getattr(noisy, self.pick)(axis=1)
+        return released
+
+    def _noise(self) -> Laplace:
+        return Laplace(2 / self.epsilon)
 
 
 class ReportNoisyMax1(_NoisyMax):
@@ -43,14 +53,6 @@ class ReportNoisyMax1(_NoisyMax):
     **Claim.** Pure DP with `epsilon`, which is approached with many queries.
     **Source.** Ding et al., 2018, algorithm 5; Dwork and Roth, 2014, claim 3.9.
     """
-
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Release `queries`, shape (queries,), `size` times over: indices, shape (size,)."""
-        answers = check_answers(queries)
-        index = np.empty(size, np.int64)
-        for rows in chunks(size, answers.size):
-            index[rows] = self._noisy(answers, rows.stop - rows.start, rng).argmax(axis=1)
-        return index
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log probability of each index on the database that answers `queries`, shape (runs,)."""
@@ -70,13 +72,13 @@ class ReportNoisyMax1(_NoisyMax):
 
     def _log_probabilities(self, answers: Floats) -> Floats:
         """Log probability of every index, shape (queries,)."""
-        scale = self.noise.scale
+        scale = self._noise().scale
         panels = Panels(answers, scale, answers.size / scale)
         noise = panels.points - answers[:, None]
         largest = np.eye(answers.size)
         nothing = np.zeros(panels.points.size)
         others = (1 - largest, laplace_log_cdf(noise, scale))
-        return panels.log_integrals(nothing, (largest, self.noise.logpdf(noise)), others)
+        return panels.log_integrals(nothing, (largest, self._noise().logpdf(noise)), others)
 
 
 class ReportNoisyMax2(ReportNoisyMax1):
@@ -86,13 +88,12 @@ class ReportNoisyMax2(ReportNoisyMax1):
     **Source.** Ding et al., 2018, algorithm 6; Dwork and Roth, 2014, section 3.3.
     """
 
-    def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
-        return answers + np.abs(self.noise.sample((runs, answers.size), rng))
+    exponential: ClassVar[bool] = True
 
     def _log_probabilities(self, answers: Floats) -> Floats:
         # With u = exp(-(v - highest) / scale) for the largest noisy answer v, the density of index i is a polynomial
         # in u on (0, 1): Gauss-Legendre with half as many points as queries is exact.
-        log_share = (answers - answers.max()) / self.noise.scale
+        log_share = (answers - answers.max()) / self._noise().scale
         points, weights = np.polynomial.legendre.leggauss(answers.size // 2 + 1)
         log_cdf = np.log1p(-np.exp(log_share)[:, None] * (1 + points) / 2)
         return np.asarray(log_share + logsumexp(log_cdf.sum(axis=0) - log_cdf + np.log(weights / 2), axis=1))
@@ -106,13 +107,7 @@ class ReportNoisyMax3(_NoisyMax):
     **Source.** Ding et al., 2018, algorithm 7.
     """
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
-        """Release `queries`, shape (queries,), `size` times over: largest noisy answers, shape (size,)."""
-        answers = check_answers(queries)
-        largest = np.empty(size)
-        for rows in chunks(size, answers.size):
-            largest[rows] = self._noisy(answers, rows.stop - rows.start, rng).max(axis=1)
-        return largest
+    pick: ClassVar[Literal["argmax", "max"]] = "max"
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
@@ -127,10 +122,10 @@ class ReportNoisyMax3(_NoisyMax):
         return np.where(possible, logsumexp(self._log_pdf(noise) + np.where(possible, others, 0.0), axis=0), -np.inf)
 
     def _log_pdf(self, noise: Floats) -> Floats:
-        return self.noise.logpdf(noise)
+        return self._noise().logpdf(noise)
 
     def _log_cdf(self, noise: Floats) -> Floats:
-        return laplace_log_cdf(noise, self.noise.scale)
+        return laplace_log_cdf(noise, self._noise().scale)
 
 
 class ReportNoisyMax4(ReportNoisyMax3):
@@ -141,20 +136,17 @@ class ReportNoisyMax4(ReportNoisyMax3):
     **Source.** Ding et al., 2018, algorithm 8.
     """
 
+    exponential: ClassVar[bool] = True
+
     def support_masses(self, pair: Pair) -> tuple[float, float]:
         """Return the probability on `x` of what `y` cannot release, and on `y` of what `x` cannot."""
         x, y = check_pair(pair)
-        return self._mass_below(y.max(), x), self._mass_below(x.max(), y)
-
-    def _mass_below(self, limit: float, answers: Floats) -> float:
-        return float(np.exp(self._log_cdf(limit - answers).sum()))
-
-    def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
-        return answers + np.abs(self.noise.sample((runs, answers.size), rng))
+        below_y, below_x = (np.exp(self._log_cdf(one.max() - other).sum()) for one, other in ((y, x), (x, y)))
+        return float(below_y), float(below_x)
 
     def _log_pdf(self, noise: Floats) -> Floats:
-        return np.where(noise >= 0, -noise / self.noise.scale - np.log(self.noise.scale), -np.inf)
+        return np.where(noise >= 0, -noise / self._noise().scale - np.log(self._noise().scale), -np.inf)
 
     def _log_cdf(self, noise: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            return np.log(-np.expm1(-np.maximum(noise, 0.0) / self.noise.scale))
+            return np.log(-np.expm1(-np.maximum(noise, 0.0) / self._noise().scale))

@@ -32,22 +32,13 @@ class NumericalSVT(SVT1):
     """Numerical sparse vector, correct: releases an answer above the threshold with fresh noise.
 
     **Claim.** Pure DP with `epsilon`, a third of it for each of the three noises.
-    **Source.** Wang, Ding, Wang, Kifer and Zhang, "Proving Differential Privacy with Shadow Execution", 2019, section
-    6; Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, section 3.6.
+    **Source.** Wang, Ding, Wang, Kifer and Zhang, 2019, section 6; Dwork and Roth, 2014, section 3.6.
     """
 
-    @property
-    def level_noise(self) -> Laplace:
-        """Noise of the threshold."""
-        return Laplace(3 / self.epsilon)
+    def _scales(self) -> tuple[float, float]:
+        return 3 / self.epsilon, 6 * self.positives / self.epsilon
 
-    @property
-    def answer_noise(self) -> Laplace:
-        """Noise of every answer when it is compared."""
-        return Laplace(6 * self.positives / self.epsilon)
-
-    @property
-    def release_noise(self) -> Laplace:
+    def _release_noise(self) -> Laplace:
         """Noise of every answer that is released."""
         return Laplace(3 * self.positives / self.epsilon)
 
@@ -76,11 +67,14 @@ class NumericalSVT(SVT1):
         """Return None: the law of the loss is continuous, and no table holds it exactly."""
 
     def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
-        return answers + self.release_noise.sample(compared.shape, rng)
+        return answers + self._release_noise().sample(compared.shape, rng)
 
     def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
-        log_noise = np.where(codes == ABOVE, self.release_noise.logpdf(published - answers), 0.0).sum(axis=1)
-        return np.asarray(super().log_likelihood(codes, answers) + log_noise)
+        return np.asarray(super().log_likelihood(codes, answers) + self._log_published(codes, published, answers))
+
+    def _log_published(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
+        log_noise = self._release_noise().logpdf(published - answers)
+        return np.asarray(np.where(codes == ABOVE, log_noise, 0.0).sum(axis=1))
 
 
 class SVT3(NumericalSVT):
@@ -92,29 +86,19 @@ class SVT3(NumericalSVT):
     **Source.** Lyu, Su and Li, 2017, algorithm 3, after Roth's lecture notes, 2011.
     """
 
-    @property
-    def level_noise(self) -> Laplace:
-        """Noise of the threshold."""
-        return Laplace(2 / self.epsilon)
+    def _scales(self) -> tuple[float, float]:
+        return 2 / self.epsilon, 2 * self.positives / self.epsilon
 
-    @property
-    def answer_noise(self) -> Laplace:
-        """Noise of every answer, compared and released."""
-        return self.release_noise
-
-    @property
-    def release_noise(self) -> Laplace:
-        """Noise of every answer, compared and released."""
-        return Laplace(2 * self.positives / self.epsilon)
+    def _release_noise(self) -> Laplace:
+        return Laplace(self._scales()[1])
 
     def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
         return compared
 
     def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
-        density: Floats = np.where(codes == ABOVE, self.release_noise.logpdf(published - answers), 0.0).sum(axis=1)
-        highest = (
-            np.where(codes == ABOVE, published, np.inf).min(axis=1) - self.threshold
-        )  # that the noise can have been
+        density = self._log_published(codes, published, answers)
+        # The highest that the noise of the threshold can have been.
+        highest = np.where(codes == ABOVE, published, np.inf).min(axis=1) - self.threshold
         rows, which = unique_rows(codes == BELOW)
         for row, below in enumerate(rows):
             runs = np.flatnonzero(which == row)
@@ -123,14 +107,14 @@ class SVT3(NumericalSVT):
 
     def _log_below(self, answers: Floats, highest: Floats) -> Floats:
         """Log probability that the threshold's noise is at most `highest`, and all these noisy answers below it."""
-        level, noise = self.level_noise, self.answer_noise.scale
+        level, noise = self._scales()
         gaps = answers - self.threshold
-        rise = 1 / level.scale + answers.size / noise  # of the log integrand below all kinks
-        panels = Panels(np.append(gaps, 0.0), level.scale, rise)
+        rise = 1 / level + answers.size / noise  # of the log integrand below all kinks
+        panels = Panels(np.append(gaps, 0.0), level, rise)
         edges = panels.edges
 
         def log_integrand(points: Floats) -> Floats:
-            total = level.logpdf(points)
+            total = Laplace(level).logpdf(points)
             for gap in gaps:
                 total += laplace_log_cdf(points - gap, noise)
             return total
@@ -155,8 +139,7 @@ class SVT34Parallel(Promising):
 
     **Claim.** Pure DP with twice `epsilon`, as each of the two promises it.
     **Bug.** Those of both; their losses add up.
-    **Source.** Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
-    Violations using Classifiers", 2021.
+    **Source.** Bichsel et al., 2021.
     """
 
     threshold: float = 1.0  # what answers are compared with, in their units

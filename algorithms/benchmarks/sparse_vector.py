@@ -1,9 +1,8 @@
 """The sparse vector technique as six publications had it, two right and four wrong: which answers exceed a threshold.
 
-The numbers are those of Lyu, Su and Li, whose figure 2 tells the six apart: how the budget is split, whether the noise
-of the threshold is drawn anew after an answer above it, how the noise of the answers scales, whether noisy answers are
-released, and whether the run stops. Every answer changes by at most 1 between neighbors. Released is one code a query:
-1 above the threshold, 0 below, -1 not reached because the run had stopped. `SVT3` is in `numeric_vector`.
+The numbers are those of Lyu, Su and Li, whose figure 2 tells the six apart. Every answer changes by at most 1 between
+neighbors. Released is one code a query: 1 above the threshold, 0 below, -1 not reached because the run had stopped.
+`SVT3` is in `numeric_vector`.
 
 References
 ----------
@@ -47,15 +46,9 @@ class SparseVector(Promising):
         if not math.isfinite(self.threshold):
             raise ValueError(f"threshold must be finite, got {self.threshold}")
 
-    @property
-    def level_noise(self) -> Laplace:
-        """Noise of the threshold."""
-        return Laplace(2 / self.epsilon)
-
-    @property
-    def answer_noise(self) -> Laplace:
-        """Noise of every answer."""
-        return Laplace(2 / self.epsilon)
+    def _scales(self) -> tuple[float, float]:
+        """Scales of the Laplace noise of the threshold, and of every answer."""
+        return 2 / self.epsilon, 2 / self.epsilon
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int8] | Floats:
         """Release `queries`, shape (queries,), `size` times over: codes of shape (size, queries)."""
@@ -96,12 +89,12 @@ class SparseVector(Promising):
         return queries
 
     def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
-        noisy = self.answer_noise.sample((runs, answers.size), rng)
+        noisy = Laplace(self._scales()[1]).sample((runs, answers.size), rng)
         noisy += answers
         return noisy
 
     def _above(self, noisy: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
-        return noisy >= self.level_noise.sample((len(noisy), 1), rng) + self.threshold
+        return noisy >= Laplace(self._scales()[0]).sample((len(noisy), 1), rng) + self.threshold
 
     def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> tuple[Codes, Floats]:
         """Codes, and the noisy answers that were compared, shape (runs, queries) each."""
@@ -130,12 +123,12 @@ class SparseVector(Promising):
 
     def _log_probability(self, codes: NDArray[np.generic], answers: Floats) -> Floats:
         """Log probability of rows that can be released: one integral for each draw of the threshold's noise."""
-        level, noise = self.level_noise.scale, self.answer_noise.scale
+        level, noise = self._scales()
         gaps = answers - self.threshold
         panels = Panels(np.append(gaps, 0.0), level, 1 / level + answers.size / noise)
         distance = panels.points - gaps[:, None]
         log_below, log_above = laplace_log_cdf(distance, noise), laplace_log_cdf(-distance, noise)
-        log_level = self.level_noise.logpdf(panels.points)
+        log_level = Laplace(level).logpdf(panels.points)
         draws = self._draws(codes)
         total = np.zeros(len(codes))
         for draw in range(int(draws.max(initial=0)) + 1):
@@ -162,10 +155,8 @@ class SVT1(SparseVector):
         super().__post_init__()
         whole_number("positives", self.positives, least=1)
 
-    @property
-    def answer_noise(self) -> Laplace:
-        """Noise of every answer, which grows with the number of answers above that are allowed."""
-        return Laplace(4 * self.positives / self.epsilon)
+    def _scales(self) -> tuple[float, float]:
+        return 2 / self.epsilon, 4 * self.positives / self.epsilon
 
     def _limit(self, queries: int) -> int:
         return self.positives
@@ -178,13 +169,12 @@ class SVT2(SVT1):
     **Source.** Lyu, Su and Li, 2017, algorithm 2, after Dwork and Roth, 2014.
     """
 
-    @property
-    def level_noise(self) -> Laplace:
-        """Noise of the threshold, one share of half the budget for each draw."""
-        return Laplace(2 * self.positives / self.epsilon)
+    def _scales(self) -> tuple[float, float]:
+        return 2 * self.positives / self.epsilon, 4 * self.positives / self.epsilon
 
     def _above(self, noisy: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
-        levels = self.level_noise.sample((len(noisy), min(self.positives, noisy.shape[1])), rng) + self.threshold
+        levels = Laplace(self._scales()[0]).sample((len(noisy), min(self.positives, noisy.shape[1])), rng)
+        levels += self.threshold
         above, used = np.empty(noisy.shape, bool), np.zeros(len(noisy), np.int64)
         for query in range(noisy.shape[1]):
             # After the last draw the run has stopped, and what it is compared with no longer matters.
@@ -205,15 +195,8 @@ class SVT4(SVT1):
     **Source.** Lyu, Su and Li, 2017, algorithm 4, after Lee and Clifton, 2014.
     """
 
-    @property
-    def level_noise(self) -> Laplace:
-        """Noise of the threshold."""
-        return Laplace(4 / self.epsilon)
-
-    @property
-    def answer_noise(self) -> Laplace:
-        """Noise of every answer."""
-        return Laplace(4 / (3 * self.epsilon))
+    def _scales(self) -> tuple[float, float]:
+        return 4 / self.epsilon, 4 / (3 * self.epsilon)
 
 
 class SVT5(SparseVector):
@@ -231,7 +214,7 @@ class SVT5(SparseVector):
         gaps = answers - self.threshold
         low = np.where(codes == BELOW, gaps, -np.inf).max(axis=1)  # the noise exceeds these
         high = np.where(codes == ABOVE, gaps, np.inf).min(axis=1)
-        noise = self.level_noise
+        noise = Laplace(self._scales()[0])
         mass = np.where(low > 0, noise.sf(low) - noise.sf(high), noise.cdf(high) - noise.cdf(low))
         with np.errstate(divide="ignore"):
             return np.log(np.where(low < high, mass, 0.0))

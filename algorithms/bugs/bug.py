@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -121,18 +121,16 @@ class KnownBug:
     relation : {"add_remove", "replace_one"}
         How they differ.
     loss : float
-        Pure-DP loss of this pair in nats, in the order that loses more; by default infinite.
+        Pure-DP loss of this pair in nats, in the order that loses more.
     size : int
         Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find the bug, if it can.
-    event : str
-        What to look for, in words.
+    event, source : str
+        What to look for, in words, and where the bug comes from.
     found : {"counts", "witness", "refused", "replay"}
         How it is found: by counting runs; by the exact law only, as no event of thresholds shows it; not by an audit,
         which refuses runs that are not independent; or by a replay, as bugs of whole pipelines are.
     replayed : str
         Kind of the violation that a replay shows; empty if none, as noise is drawn apart from what it is added to.
-    source : str
-        Where the bug comes from.
     """
 
     mechanism: Any
@@ -152,6 +150,11 @@ class KnownBug:
             data = np.array(getattr(self, name))
             data.flags.writeable = False
             object.__setattr__(self, name, data)
+
+
+def without_end(law: LossDistribution, wider_x: bool, wider_y: bool) -> LossDistribution:
+    """Return a loss without limits in the tails, where the noise on `x` is wider, or that on `y`."""
+    return replace(law, supremum=math.inf if wider_x else None, infimum=-math.inf if wider_y else None)
 
 
 def table_reach(epsilon: float) -> int | None:

@@ -25,6 +25,7 @@ from algorithms.bugs.bug import (
     loss_of_one_output,
     loss_of_outputs,
     table_reach,
+    without_end,
 )
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
@@ -79,10 +80,10 @@ class ObservedDomain(TableBug):
 class SkippedZeros(TableBug):
     """The total of an area, added up from its noisy cells; cells without people have no row and are skipped.
 
-    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the total has the noise of the other cells only: its
-    variance reveals how many cells are inhabited.
+    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the variance of the total reveals how many cells are
+    inhabited.
     **True loss.** Infinite, though every output is possible on either database: between one cell and two the log-ratio
-    of the tails grows without end, as the logarithm of the distance. Without an inhabited cell the total is exact.
+    of the tails grows without end. Without an inhabited cell the total is exact.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -100,9 +101,10 @@ class SkippedZeros(TableBug):
         law = loss_from_logs(self._log_sum(outputs, terms[0]), self._log_sum(outputs - shift, terms[1]))
         if min(terms) == 0:
             return law
-        bound = math.inf if terms[0] != terms[1] else abs(shift) * self.epsilon  # approached, never reached
-        upper, lower = terms[0] >= terms[1], terms[0] <= terms[1]
-        return replace(law, supremum=bound if upper else None, infimum=-bound if lower else None)
+        if terms[0] != terms[1]:
+            return without_end(law, terms[0] > terms[1], terms[0] < terms[1])
+        bound = abs(shift) * self.epsilon  # approached, never reached
+        return replace(law, supremum=bound, infimum=-bound)
 
     def _log_sum(self, error: Integers, terms: int) -> Floats:
         """Log-probability that the noises of so many cells add up to `error`."""
@@ -209,12 +211,7 @@ class PublicSize(TableBug):
                 for end, side in ((min, -1), (max, 1))
             )
             shares = (self._law_of_share(*one, low, high) for one in zip(counts, people, strict=True))
-            cell = loss_of_outputs(*shares)
-            # Where all shares on one side are possible on the other, the tails drift apart without end.
-            wider_x, wider_y = people[0] < people[1], people[0] > people[1]
-            law = law.compose(
-                replace(cell, supremum=math.inf if wider_x else None, infimum=-math.inf if wider_y else None)
-            )
+            law = law.compose(without_end(loss_of_outputs(*shares), people[0] < people[1], people[0] > people[1]))
         return law
 
     def _law_of_share(self, count: int, people: int, low: float, high: float) -> OutputLaw:
@@ -230,8 +227,7 @@ class PublicSize(TableBug):
 class PoissonScale(TableBug):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
 
-    **Bug.** The noise of a count of 1 is what the promise asks for, and larger counts get more; but the scale follows
-    the true count, and at the edge, a count of 0, it collapses.
+    **Bug.** The scale follows the true count, and at the edge, a count of 0, it collapses.
     **True loss.** Infinite: an empty cell is released as it is. Away from the edge too, without a witness: the tails of
     two scales drift apart without end.
     """
@@ -245,10 +241,8 @@ class PoissonScale(TableBug):
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
         table = loss_of_cells(x, y, self._law_of_cell, self.epsilon / math.sqrt(max(1, x.max(), y.max())))
-        if table is None:
-            return None
-        wider_x, wider_y = np.any((x > y) & (y > 0)), np.any((y > x) & (x > 0))
-        return replace(table, supremum=math.inf if wider_x else None, infimum=-math.inf if wider_y else None)
+        wider_x, wider_y = (bool(np.any((one > other) & (other > 0))) for one, other in ((x, y), (y, x)))
+        return None if table is None else without_end(table, wider_x, wider_y)
 
     def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
         return (near, self._noise_of(count).logpmf(near - count)) if count else ALWAYS_ZERO
@@ -279,8 +273,7 @@ class TalkativeError(TableBug):
 class QualityGate(TableBug):
     """Noise on every count, and a gate that stops the release where one is too far off the truth.
 
-    **Bug.** Whatever passes the gate is within `tolerance` of the truth. A run that the gate stops raises an error,
-    which is an output as any other: ask for one run at a time to have the others.
+    **Bug.** Whatever passes the gate is within `tolerance` of the truth; what it stops raises an error, an output too.
     **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
     """
 

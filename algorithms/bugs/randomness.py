@@ -27,7 +27,6 @@ class SeededByData(TableBug):
     """Noise drawn from a generator that the counts themselves seed, so that a table always looks the same.
 
     **Bug.** Whoever knows the algorithm knows the noise of every possible table: all runs on one database are equal.
-    Where keys of the records choose the noise of a cell, nothing more should be promised than that.
     **True loss.** Infinite: one output for each database.
     """
 
@@ -80,8 +79,7 @@ class SeededByTime(TableBug):
 class ForkedAreas(TableBug):
     """Noise added to parts of the table by worker processes, each with a copy of one generator.
 
-    **Bug.** A forked process inherits the state of the generator: the first area of every worker gets the same noise,
-    and so does the second.
+    **Bug.** A forked process inherits the state of the generator: the first area of every worker gets the same noise.
     **True loss.** Infinite: differences of such areas are exact. Each area alone keeps the promise: the event must be
     joint.
     """

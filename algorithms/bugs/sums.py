@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from algorithms.bugs.bug import (
     loss_of_counts,
     loss_of_one_output,
     table_reach,
+    without_end,
 )
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
 from algorithms.noise.counts import ATOMS, Pair, leaf_counts
@@ -80,8 +80,7 @@ class BoundsFromData(Bug):
             return None
         outputs = np.arange(min(shift, 0) - reach, max(shift, 0) + reach + 1)
         law = loss_from_logs(on_x.logpmf(outputs), on_y.logpmf(outputs - shift))
-        wider_x = on_x.epsilon < on_y.epsilon
-        return replace(law, supremum=math.inf if wider_x else None, infimum=None if wider_x else -math.inf)
+        return without_end(law, on_x.epsilon < on_y.epsilon, on_x.epsilon > on_y.epsilon)
 
     def _noise_of(self, values: Integers) -> TwoTailedGeometric:
         return TwoTailedGeometric(self.epsilon / self._largest(values))
@@ -126,8 +125,8 @@ class ReorderedSum(CountsBug):
 
     **Bug.** Float addition is not associative: small numbers vanish beside a large sum, so that a reordering changes
     the result although the database is the same. The sensitivity of 1 is that of real numbers.
-    **True loss.** `epsilon` times the difference of the two sums, which grows with the number of people. In half
-    precision 2056 people can change it by 8; in float32 it takes 2**13 times as many.
+    **True loss.** `epsilon` times the difference of the two sums: in half precision 2056 people can change it by 8; in
+    float32 it takes 2**13 times as many.
     """
 
     def measured(self, data: ArrayLike) -> Integers:

@@ -128,7 +128,7 @@ def test_rows_that_cannot_be_released_have_no_probability():
 def test_renewed_noise_makes_independent_parts():
     """Of SVT2, what follows an answer above is a run of its own with one positive less to go."""
     mechanism, half = SVT2(0.8, 1.0, 2), SVT1(0.4, 1.0, 1)
-    assert (half.level_noise, half.answer_noise) == (mechanism.level_noise, mechanism.answer_noise)
+    assert half._scales() == mechanism._scales()
     whole = mechanism.log_likelihood([[0, 1, 0, 1], [1, 0, 0, 0]], [1, 2, 0, 1])
     first = [half.log_likelihood([[0, 1]], [1, 2])[0], half.log_likelihood([[1]], [1])[0]]
     rest = [half.log_likelihood([[0, 1]], [0, 1])[0], half.log_likelihood([[0, 0, 0]], [2, 0, 1])[0]]
