@@ -198,9 +198,8 @@ class RDPC(PureBudget):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the loss of all measurements together, before raking; None where it would be too large.
 
-        No release can lose more, since raking reads nothing else. A release loses nearly as much: raked numbers keep
-        the ratios of whole numbers, which give the measurements back unless a family shares a factor or adds up to zero
-        or less.
+        No release can lose more, since raking reads nothing else. A release loses nearly as much: raked numbers mostly
+        give the measurements back.
         """
         x, y = (self._totals(data) for data in (pair.x, pair.y))
         return geometric_loss(self.noise.epsilon, changes(x, y))
@@ -273,15 +272,10 @@ class ADPC(PureBudget):
         return released
 
     def logpmf_sum(self, total: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-probability that the errors of all parts of a count add up to `total`.
+        """Return the log-probability that the errors of all parts of a count add up to each of `total`, shape (m,).
 
         The generating function of two negative binomials gives ``C q^s`` times a polynomial in ``s = |total|`` whose
         terms are all positive, so nothing cancels in the tails.
-
-        Parameters
-        ----------
-        total : array_like of int, shape (m,)
-            Sum of the errors of the parts.
         """
         s = np.abs(np.asarray(total, np.float64))
         top = self.parts - 1
@@ -306,9 +300,8 @@ class ADPC(PureBudget):
         """Return the law of the privacy loss of `pair`, or None if its support is too large for a table.
 
         In the tails the loss grows towards `epsilon` per person without reaching it, so theory gives the supremum. If
-        one count changes, the table stops where probabilities leave the range of float64. If several change, it omits
-        outputs less likely than 1e-40 on both databases; where the product of tables is too large, it is an upper bound
-        on a fine grid, as `audit.exact.compose_losses` says.
+        several counts change, the table omits outputs less likely than 1e-40 on both databases; where the product of
+        tables is too large, it is an upper bound on a fine grid, as `audit.exact.compose_losses` says.
         """
         shifts = changes(leaf_counts(pair.x), leaf_counts(pair.y))
         reach = math.ceil(740 / self.noise.epsilon)

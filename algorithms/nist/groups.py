@@ -35,15 +35,12 @@ SHOWN = 3  # pairs of a kind that are named
 
 @dataclass(frozen=True)
 class Decision:
-    """Two groups, by name, that were joined or not, and how many bins the histogram of both together has.
-
-    Their association is the mean over fields of the one and the other; NaN where it was not counted.
-    """
+    """Two groups, by name, that were joined or not."""
 
     first: str
     second: str
-    association: float
-    bins: int
+    association: float  # mean over fields of the one and the other; NaN where it was not counted
+    bins: int  # of the histogram of both together
     joined: bool
 
     def __str__(self) -> str:
@@ -216,14 +213,10 @@ def choose_groups(
 
     Notes
     -----
-    Groups are joined two at a time. Each step joins the pair whose fields are most associated on average
-    (bias-corrected Cramer's V of each field of one with each of the other), the first of equals, among pairs with an
-    average of at least `least` and at most `max_bins` bins together. The average keeps a chain of fields, each near the
-    next alone, from ending in one group. With fewer groups, each gets less noise; but the bins of a joined histogram
-    multiply.
-
-    If fields have about as many levels as there are records, chance decides whether they are joined. That costs
-    usefulness, not privacy.
+    Each step joins the two groups whose fields are most associated on average (bias-corrected Cramer's V of each field
+    of one with each of the other), the first of equals, among pairs with an average of at least `least` and at most
+    `max_bins` bins together. With fewer groups, each gets less noise; but the bins of a joined histogram multiply. If
+    fields have about as many levels as there are records, chance decides. That costs usefulness, not privacy.
 
     References
     ----------
@@ -256,12 +249,10 @@ def choose_groups(
     columns = np.ascontiguousarray(records.T)
     between = np.zeros((count, count))  # sums over pairs of fields, of any two groups
     for one, other in combinations(range(count), 2):
-        bins = product(shape, (one, other))
+        bins, value = product(shape, (one, other)), math.nan  # where they can never be together
         if bins <= LARGEST_GROUP:
             table = np.bincount(bins_of(columns.T, (one, other), shape), minlength=bins)
             value = association(table.reshape(shape[one], -1))
-        else:  # they can never be together
-            value = math.nan
         between[one, other] = between[other, one] = value
     groups = [[column] for column in range(count)]
 
@@ -287,8 +278,7 @@ def choose_groups(
 def association(table: ArrayLike) -> float:
     """Return the bias-corrected Cramer's V of a table of counts, shape (rows, columns), by Bergsma's equations 3 to 6.
 
-    From 0 to 1; 0 where a field has one level, near 0 for independent fields as long as records outnumber levels. It is
-    the square, before it is cut at 0, that averages 0.
+    From 0 to 1; 0 where a field has one level, near 0 for independent fields as long as records outnumber levels.
     """
     counts = np.asarray(table, np.float64)
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]

@@ -65,10 +65,9 @@ class NistDp3(PureBudget):
     Notes
     -----
     The author states that the cut is proportional to ``scale * log10(bins)``, but not its factor. The default is
-    :math:`\ln 10`. Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so an empty histogram keeps
-    half a spurious bin on average, whatever its size. With geometric noise, :math:`q = e^{-1/b}`, it keeps
-    :math:`q/(1+q)` to :math:`1/(1+q)` of a bin. If the cut is below 1 it keeps fewer, as the least noise rounds to 0.
-    Nothing is counted over all fields: memory holds one histogram, and what the cut leaves of the others.
+    :math:`\ln 10`: Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so an empty histogram keeps
+    half a spurious bin on average, whatever its size; with geometric noise, :math:`q = e^{-1/b}`, from :math:`q/(1+q)`
+    to :math:`1/(1+q)` of a bin. Memory holds one histogram, and what the cut leaves of the others.
 
     References
     ----------
@@ -296,8 +295,7 @@ class CountedStage(HistogramStage):
 
     def exact(self, records: ArrayLike) -> NDArray[np.float64]:
         """Return how many rows would be in each bin on average, drawn without noise and cut, shape (bins,)."""
-        histograms = super().exact(records)
-        return histograms * (self.nist.rows / max(1, len(np.asarray(records))))
+        return super().exact(records) * (self.nist.rows / max(1, len(np.asarray(records))))
 
     def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
         bins, chance = self.nist.bins[group], np.random.default_rng() if isinstance(rng, str) else rng

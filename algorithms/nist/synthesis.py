@@ -63,8 +63,7 @@ class Fitted:
             if counts.size:
                 chosen = bins[draw_bins(counts[np.newaxis], number, chance)[0]]
             else:
-                everything = int(np.prod([len(self.schema.attributes[name]) for name in names]))
-                chosen = chance.integers(0, everything, number)
+                chosen = chance.integers(0, math.prod(len(self.schema.attributes[name]) for name in names), number)
             people[:, [place[name] for name in names]] = self.codes(group, chosen)
         return people
 

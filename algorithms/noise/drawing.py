@@ -199,38 +199,27 @@ def draw(
     exact: Callable[[], Callable[[NDArray[Drawn]], None]] | None = None,
 ) -> NDArray[Drawn]:
     """Draw from a law, or ask who watches."""
-    shape = _shape(size)
-    watcher = _watcher.get()
-    if watcher is None:
-        return _drawn(law, dtype, shape, rng, seeded, exact)
-    return watcher(lambda: _drawn(law, dtype, shape, rng, seeded, exact), law=law, shape=shape, rng=rng)
+    shape, watcher = _shape(size), _watcher.get()
 
+    def drawn() -> NDArray[Drawn]:
+        out = np.empty(shape, dtype)
+        if isinstance(rng, np.random.Generator):
+            fill = seeded(rng)
+            count(out.size, law, None)
+        elif not (isinstance(rng, str) and rng == "secure"):
+            raise TypeError(f'rng must be a numpy Generator or "secure", got {rng!r}')
+        elif exact is None:
+            words = "no exact sampler exists for a continuous one in floating point"
+            raise ValueError(f'rng="secure" needs an integer law: {words}')
+        else:
+            fill = exact()
+            count(out.size, law, fill)
+        flat = out.reshape(-1)
+        for start in range(0, flat.size, CHUNK):
+            fill(flat[start : start + CHUNK])
+        return out
 
-def _drawn(
-    law: Law,
-    dtype: type[Drawn],
-    shape: tuple[int, ...],
-    rng: Rng,
-    seeded: Callable[[np.random.Generator], Callable[[NDArray[Drawn]], None]],
-    exact: Callable[[], Callable[[NDArray[Drawn]], None]] | None,
-) -> NDArray[Drawn]:
-    out = np.empty(shape, dtype)
-    if isinstance(rng, np.random.Generator):
-        fill = seeded(rng)
-        count(out.size, law, None)
-    elif not (isinstance(rng, str) and rng == "secure"):
-        raise TypeError(f'rng must be a numpy Generator or "secure", got {rng!r}')
-    elif exact is None:
-        raise ValueError(
-            'rng="secure" needs an integer law: no exact sampler exists for a continuous one in floating point'
-        )
-    else:
-        fill = exact()
-        count(out.size, law, fill)
-    flat = out.reshape(-1)
-    for start in range(0, flat.size, CHUNK):
-        fill(flat[start : start + CHUNK])
-    return out
+    return drawn() if watcher is None else watcher(drawn, law=law, shape=shape, rng=rng)
 
 
 def _shape(size: Any) -> tuple[int, ...]:
