@@ -12,7 +12,7 @@ import numpy as np
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
 from audit.attacks.protocol import Exploration
-from audit.attacks.selection import distinct, never
+from audit.attacks.selection import distinct, empty_event
 from audit.events import Event, Guesses, Rule, Statistic, WeightRule
 from audit.mechanism import mechanism_name
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
@@ -195,7 +195,7 @@ def _chosen_events(
         several = tuple(statistics[column] for column in among)
         return method.choose(several, x[:, among], y[:, among], families=attack.families, counting=counting)
 
-    events = chosen(range(len(statistics))) or [never(statistics[0])]
+    events = chosen(range(len(statistics))) or [empty_event(statistics[0])]
     if advice := exploration.advice(events[0].statistic):
         ordinary = [column for column, one in enumerate(statistics) if exploration.advice(one) != advice]
         events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])

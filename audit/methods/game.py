@@ -12,7 +12,7 @@ import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 from scipy import special
 
-from audit.attacks.selection import Family, Guessing, Table, proposals, select_events, tabulated
+from audit.attacks.selection import Family, Guessing, Table, rate_candidates, select_events, tabulated
 from audit.bounds.anytime import anytime_game_lower, rejects
 from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
@@ -57,7 +57,7 @@ class Game(Method):
     def chosen(self, tables: Sequence[Table], counting: int, forgiven: float) -> list[Event]:
         """Return the same from tables of scores, where so much is forgiven."""
         game = Guessing(counting, self.confidence, forgiven)
-        candidates = proposals(tables, game)
+        candidates = rate_candidates(tables, game)
         events = select_events(candidates, game)
         return [replace(event, shortfalls=game.shortfalls(candidates)) for event in events[:1]] + events[1:]
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
 from scipy import special
 
-from audit.attacks.selection import Shifts, proposals, select_events, tabulated
+from audit.attacks.selection import Shifts, rate_candidates, select_events, tabulated
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import clopper_pearson_upper
 from audit.claims import Claim, GaussianDP
@@ -89,7 +89,7 @@ def _chosen_regions(shift: float, runs: int, ratio: float, confidence: float) ->
         x, y = noise[:, : runs // 2] + np.array([-shift / 2, shift / 2])[:, None]
         shifts = Shifts(max(1, round(ratio * runs)), confidence)
         tables = tabulated((cell(),), x[:, None], y[:, None], ("threshold",))
-        rule: Any = select_events(proposals(tables, shifts), shifts)[0].rule
+        rule: Any = select_events(rate_candidates(tables, shifts), shifts)[0].rule
         upward = bool(np.isfinite(rule.high))
         chosen.append((rule.high if upward else rule.low, upward, upward == (rule.above == "y")))
     return tuple(chosen)

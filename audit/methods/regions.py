@@ -7,7 +7,7 @@ from abc import abstractmethod
 
 from scipy import special
 
-from audit.attacks.selection import Family, Shifts, proposals, select_events, tabulated
+from audit.attacks.selection import Family, Shifts, rate_candidates, select_events, tabulated
 from audit.events import Event, Statistic
 from audit.methods.method import POWER, Basis, Counts, Floats, Method, fewest
 
@@ -31,7 +31,7 @@ class RegionMethod(Method):
     ) -> list[Event]:
         """Return the region that promises the largest shift of normal laws, and others, from selection runs."""
         shifts = Shifts(counting, self.confidence)
-        return select_events(proposals(tabulated(statistics, x, y, families), shifts), shifts)
+        return select_events(rate_candidates(tabulated(statistics, x, y, families), shifts), shifts)
 
     def each_region(self, basis: Basis) -> float:
         """Return the confidence left to each region that a rule may name: a matter of the rule, not of its counts."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from audit.attacks.movement import glancing_runs
-from audit.attacks.selection import Family, Guessing, proposals, select_events, select_weights, tabulated
+from audit.attacks.selection import Family, Guessing, rate_candidates, select_events, select_weights, tabulated
 from audit.attacks.selection.weights import CLIPS, ORDERS, TINY, chosen_weights
 from audit.bounds.renyi import mean_lower, renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, Claim
@@ -64,7 +64,7 @@ class Renyi(RegionMethod):
     ) -> list[Event]:
         """Return the likelihood-ratio estimate that promises the largest bound, and the best one-sided event."""
         game = Guessing(counting, self.confidence)
-        one_sided = select_events(proposals(tabulated(statistics, x, y, families), game), game)[1:2]
+        one_sided = select_events(rate_candidates(tabulated(statistics, x, y, families), game), game)[1:2]
         return [select_weights(statistics, x, y, counting=counting, confidence=self.confidence), *one_sided]
 
     def lower(self, counts: Counts, basis: Basis) -> float:

@@ -9,7 +9,7 @@ import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import ArrayLike
 from scipy import special
 
-from audit.attacks.selection import Family, never, tabulated
+from audit.attacks.selection import Family, empty_event, tabulated
 from audit.bounds.game import excess_lower, variation_game_lower
 from audit.claims import ApproxDP, Claim
 from audit.events import Event, Statistic
@@ -45,12 +45,12 @@ class Variation(Game):
         A game with a delta asks whether a rule shows more than that delta, and the one that shows most of it leaves
         nothing when as much is forgiven: what was promised last is forgiven next.
         """
-        promised, best = self.claim.group(self.distance).budget, never(statistics[0])
+        promised, best = self.claim.group(self.distance).budget, empty_event(statistics[0])
         one_sided: list[Event] = []
         tables, most = tabulated(statistics, x, y, families), (-1.0, -1.0)
         for step in range(2 + STEPS):
             forgiven = min((promised / 2, promised, most[0])[min(step, 2)], self.largest)
-            event, *others = self.chosen(tables, counting, forgiven) or [never(statistics[0])]
+            event, *others = self.chosen(tables, counting, forgiven) or [empty_event(statistics[0])]
             one_sided = one_sided or others[:1]
             rated = self._rated(event, statistics, x, y)
             if rated > most:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from audit.attacks.attack import Family
-from audit.attacks.selection.choice import distinct, never, proposals, select_events
+from audit.attacks.selection.choice import distinct, empty_event, rate_candidates, select_events
 from audit.attacks.selection.ratings import Guessing, Shifts
 from audit.attacks.selection.tables import Table, tabulated
 from audit.attacks.selection.weights import select_weights
@@ -14,8 +14,8 @@ __all__ = [
     "Shifts",
     "Table",
     "distinct",
-    "never",
-    "proposals",
+    "empty_event",
+    "rate_candidates",
     "select_events",
     "select_weights",
     "tabulated",

@@ -1,7 +1,7 @@
-"""The choice of a few events: what each way to choose promises is told by selection runs that did not choose.
+"""The choice of a few events. Each selection rule is scored by cross-validation: three folds choose, the fourth scores.
 
-Three of four folds choose a rule and the fourth counts it. That says which statistic is best, and how cautious a choice
-should be: few runs tell the better of many rules only with caution, and a rare, strong outcome only without.
+That says which statistic is best, and how cautious a choice should be: few runs tell the better of many events only
+with caution, and a rare, strong outcome only without.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audit.attacks.selection.tables import ALL, FOLDS, HELD, Table
 from audit.events import Event, Statistic, ThresholdRule
 
-__all__ = ["WAYS", "Proposal", "Rated", "Rating", "distinct", "proposals", "select_events"]
+__all__ = ["Candidate", "Criterion", "Scores", "SelectionRule", "distinct", "rate_candidates", "select_events"]
 
 Floats = NDArray[np.float64]
 
@@ -27,97 +27,94 @@ CLEARLY = 0.5  # standard errors by which a later choice must be better than one
 BOLDLY = 1.0  # the same of a less cautious one
 
 
-class Way(NamedTuple):
-    """A way to choose: after so many standard errors, and for how rare an event.
+class SelectionRule(NamedTuple):
+    """How to choose an event on one table."""
 
-    What is `rare` is rated by how surely it tells, however seldom; on one of the `sides` of a score, or on both.
-    """
-
-    caution: float
-    rare: bool = False
-    sides: int = 2
+    caution: float  # standard errors that are taken off what selection runs show
+    rare: bool = False  # whether events are rated by how surely they tell, however seldom
+    sides: int = 2  # of a score, on which an event may lie
 
 
-WAYS = (Way(5.0), Way(2.0), Way(1.0, rare=True, sides=1), Way(1.0, rare=True))
+SELECTION_RULES = (
+    SelectionRule(5.0),
+    SelectionRule(2.0),
+    SelectionRule(1.0, rare=True, sides=1),
+    SelectionRule(1.0, rare=True),
+)
 
 
-class Rated(NamedTuple):
-    """Ratings of rules in several draws of the runs, and what was counted of each, shape (draws, rules)."""
+class Scores(NamedTuple):
+    """Ratings of events in several draws of the runs, and what was counted of each, shape (draws, events)."""
 
     rating: Floats
     counts: tuple[Floats, ...]
 
 
-class Rating(Protocol):
-    """What rates rules by the bound that they promise on runs that have yet to be made."""
+class Criterion(Protocol):
+    """Rates events by the bound that they promise on runs that have yet to be made."""
 
-    def rated(self, table: Table, weights: Floats, way: Way, *, by: Floats | None = None) -> Rated:
-        """Return ratings of all rules, parts of the runs weighted, shape (draws, PARTS)."""
+    def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
+        """Return ratings of all events of a table, parts of the runs weighted, shape (draws, PARTS)."""
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
-        """Return what is promised by rules that were not chosen on these counts, and its standard error."""
+        """Return what events promise that were not chosen on these counts, and its standard error."""
 
     def rare(self, hits: float, runs: float) -> tuple[float, ...]:
         """Return the counts of an outcome that one database alone gives."""
 
-    def event(self, table: Table, rated: Rated, best: int, way: Way) -> Event:
-        """Return the event of a rule that was chosen in some way."""
+    def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
+        """Return the event at a place among the scores."""
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """A way to choose a rule on one table, and what it promises."""
+class Candidate:
+    """A selection rule on one table, and what the events that it chooses promise."""
 
     table: Table
-    way: Way
+    rule: SelectionRule
     promise: float
     error: float
 
-    def event(self, rating: Rating) -> Event:
+    def event(self, criterion: Criterion) -> Event:
         """Return the event that all of the runs choose."""
-        rated = rating.rated(self.table, ALL, self.way)
-        best = int(np.argmax(rated.rating[0]))
-        return (
-            rating.event(self.table, rated, best, self.way)
-            if np.isfinite(rated.rating[0, best])
-            else never(self.table.statistic)
-        )
+        scores = criterion.scores(self.table, ALL, self.rule)
+        best = int(np.argmax(scores.rating[0]))
+        if not np.isfinite(scores.rating[0, best]):
+            return empty_event(self.table.statistic)
+        return criterion.event(self.table, scores, best, self.rule)
 
 
-def never(statistic: Statistic) -> Event:
-    """Return the event that never guesses."""
+def empty_event(statistic: Statistic) -> Event:
+    """Return an event that matches no output."""
     return Event(statistic, ThresholdRule(-math.inf, math.inf))
 
 
-def proposals(tables: Sequence[Table], rating: Rating) -> list[Proposal]:
-    """Return every way to choose a rule on every table, with what it promises on runs that did not choose.
-
-    Three folds choose a rule and the fourth counts it. Ways of one table stand together, in the order of `WAYS`.
-    """
-    several = []
+def rate_candidates(tables: Sequence[Table], criterion: Criterion) -> list[Candidate]:
+    """Return every selection rule on every table, in the order of `SELECTION_RULES` each, with what it promises."""
+    candidates = []
     for table in tables:
-        counts = rating.rated(table, HELD, WAYS[0], by=FOLDS).counts
-        for way in WAYS:
-            best = rating.rated(table, FOLDS, way).rating
+        counts = criterion.scores(table, HELD, SELECTION_RULES[0], by=FOLDS).counts
+        for rule in SELECTION_RULES:
+            best = criterion.scores(table, FOLDS, rule).rating
             chosen = np.arange(len(best)), best.argmax(axis=1)
             finite = np.isfinite(best[chosen])
-            totals = tuple(float(of[chosen][finite].sum()) for of in counts)
-            several.append(Proposal(table, way, *rating.promised(totals, table, rare=way.rare)))
-    return several
+            totals = tuple(float(part[chosen][finite].sum()) for part in counts)
+            candidates.append(Candidate(table, rule, *criterion.promised(totals, table, rare=rule.rare)))
+    return candidates
 
 
-def select_events(candidates: Sequence[Proposal], rating: Rating) -> list[Event]:
+def select_events(candidates: Sequence[Candidate], criterion: Criterion) -> list[Event]:
     """Return the event that promises most, then the best rare one, and the most cautious one; none if no score varies.
 
     Among equals the first is taken.
     """
-    rare, usual = ([proposal for proposal in candidates if proposal.way.rare is which] for which in (True, False))
-    ways = (usual, rare, candidates[:: len(WAYS)])
-    best = [proposal for some in ways if (proposal := best_of(some)) is not None]
+    rare, usual = ([one for one in candidates if one.rule.rare is which] for which in (True, False))
+    groups = (usual, rare, candidates[:: len(SELECTION_RULES)])
+    best = [candidate for group in groups if (candidate := best_of(group)) is not None]
     if not best:
         return []
-    main, *others = [proposal.event(rating) for proposal in best]
-    main = replace(main, hits=_hits(best[1], [one.table for one in candidates], rating))
+    main, *others = [candidate.event(criterion) for candidate in best]
+    main = replace(main, hits=_hits(best[1], [one.table for one in candidates], criterion))
     if best[0].promise <= 0 < best[1].promise:  # the first will hardly prove anything
         others[0] = replace(others[0], share=LARGER)
     return distinct([main, *others])
@@ -125,11 +122,13 @@ def select_events(candidates: Sequence[Proposal], rating: Rating) -> list[Event]
 
 def distinct(events: Sequence[Event]) -> list[Event]:
     """Return events without those that say the same as one before them."""
-    names = [str(event) for event in events]
-    return [event for place, event in enumerate(events) if names[place] not in names[:place]]
+    first: dict[str, Event] = {}
+    for event in events:
+        first.setdefault(str(event), event)
+    return list(first.values())
 
 
-def _hits(rival: Proposal, tables: Sequence[Table], rating: Rating) -> int:
+def _hits(rival: Candidate, tables: Sequence[Table], criterion: Criterion) -> int:
     """Return the fewest runs of an outcome that one database alone gives which promise clearly more than a rival.
 
     Three of four folds have to choose it, whatever the rival's table is. Of an entry of many values it is one among
@@ -137,27 +136,25 @@ def _hits(rival: Proposal, tables: Sequence[Table], rating: Rating) -> int:
     """
     plain = max(tables, key=lambda table: table.runs)
     entries = [table.runs for table in tables if table.family == "cell" and table.statistic.entry is not None]
-    limit, runs = rival.promise + CLEARLY * rival.error, plain.runs
+    limit, runs, unstated = rival.promise + CLEARLY * rival.error, plain.runs, replace(plain, stated=None)
     for hits in np.unique(np.geomspace(LEAST_HITS, max(runs / 2, LEAST_HITS), 64).astype(int)).tolist():
-        if (
-            rating.promised(rating.rare(min(0.75 * hits, runs / 2), runs), replace(plain, stated=None), rare=True)[0]
-            > limit
-        ):
+        counts = criterion.rare(min(0.75 * hits, runs / 2), runs)
+        if criterion.promised(counts, unstated, rare=True)[0] > limit:
             break
     return math.ceil(int(hits) * math.sqrt(runs / min(entries, default=runs)))
 
 
-def best_of(candidates: Sequence[Proposal]) -> Proposal | None:
-    """Return the choice that promises most, where later and bolder ones must do so clearly; None if there is none.
+def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the candidate that promises most, where later and bolder ones must do so clearly; None if there is none.
 
-    Of rare events the surest is taken.
+    Among rare events, return the one with the highest bound.
     """
-    best: Proposal | None = None
-    for proposal in candidates:
-        if best is None or proposal.promise > 0 >= best.promise:
-            best = proposal
+    best: Candidate | None = None
+    for candidate in candidates:
+        if best is None or candidate.promise > 0 >= best.promise:
+            best = candidate
             continue
-        clearly = BOLDLY if proposal.way.caution < best.way.caution else 0.0 if proposal.way.rare else CLEARLY
-        if proposal.promise > best.promise + clearly * proposal.error:
-            best = proposal
+        clearly = BOLDLY if candidate.rule.caution < best.rule.caution else 0.0 if candidate.rule.rare else CLEARLY
+        if candidate.promise > best.promise + clearly * candidate.error:
+            best = candidate
     return best

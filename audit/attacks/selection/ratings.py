@@ -1,6 +1,6 @@
-"""Rules rated by what a bound would show: guesses by the log-odds of a right one, regions by a shift of normal laws.
+"""Events rated by what a bound would show: guesses by the log-odds of a right one, regions by a shift of normal laws.
 
-What chance takes is on the scale of arcsines, on which rates of all sizes stray alike (Anscombe, 1948).
+Margins are taken on the arcsine scale, where the variance of a rate does not depend on it (Anscombe, 1948).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from audit.attacks.selection.choice import Proposal, Rated, Way, best_of
+from audit.attacks.selection.choice import Candidate, Scores, SelectionRule, best_of
 from audit.attacks.selection.tables import ALL, PARTS, Table
 from audit.events import Event
 
@@ -41,37 +41,37 @@ class Guessing:
     confidence: float
     forgiven: float = 0.0
 
-    def rated(self, table: Table, weights: Floats, way: Way, *, by: Floats | None = None) -> Rated:
-        """Return ratings of all pairs of thresholds, those that name `y` above first; right guesses, guesses, runs.
+    def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
+        """Return ratings of all pairs of thresholds, those that name `y` above first; right and wrong guesses.
 
         A stated log-likelihood ratio is believed as far as the runs agree.
         """
         lower, upper = _pairs(table.values.size + 1)
-        beyond = table.beyond(weights, by=by)
+        beyond = table.tail_counts(weights, by=by)
         right = beyond.x_below[:, lower] + beyond.y_above[:, upper]
         guesses = right + beyond.y_below[:, lower] + beyond.x_above[:, upper]
         runs = sum(table.total(weights))
         angle = angle_of(right, guesses)
-        stray = way.caution / 2 / np.sqrt(guesses + 0.75)
+        stray = rule.caution / 2 / np.sqrt(guesses + 0.75)
         above_y = angle - stray
         if table.stated is not None:
-            says = table.beyond(weights, stated=True)
+            says = table.tail_counts(weights, stated=True)
             stated = says.x_below[:, lower] + says.y_above[:, upper]
             stated = np.arcsin(np.sqrt(np.clip(stated / np.maximum(guesses, 1e-9), 0.0, 1.0)))
             above_y = np.clip(stated, above_y, angle + stray)
             right = np.square(np.sin(np.clip(stated, angle - stray, angle + stray))) * guesses
         ways = above_y, np.pi / 2 - angle - stray
-        rating = np.hstack([self._odds(one, guesses, runs, way.rare) for one in ways])
+        rating = np.hstack([self._odds(one, guesses, runs, rule.rare) for one in ways])
         rating -= TIE * np.tile(lower - upper, 2)
         if table.cells is not None:  # which lean to `y` as they rise
             rating[:, lower.size :] = -np.inf
-        if way.sides == 1:
+        if rule.sides == 1:
             several = (lower > 0) & (upper < table.values.size)
             if isinstance(table.cells, np.ndarray):  # and of single values one: what chance adds to it is no better
                 several = lower + table.values.size - upper > 1
             rating[:, np.tile(several, 2)] = -np.inf
         every = np.hstack([guesses, guesses])
-        return Rated(rating, (np.hstack([right, guesses - right]), every))
+        return Scores(rating, (np.hstack([right, guesses - right]), every))
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
         """Return what rules promise that were right so often of so many guesses, and its standard error."""
@@ -87,17 +87,16 @@ class Guessing:
         """Return the counts of an outcome that one database alone gives."""
         return hits, hits
 
-    def event(self, table: Table, rated: Rated, best: int, way: Way) -> Event:
-        """Return the event of a rule, widened as far as it costs nothing: with every guess the bound tightens.
-
-        A rare one stays as sure as it is.
-        """
+    def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
+        """Return an event, widened as far as it costs nothing: each guess tightens the bound; a rare one stays sure."""
         lower, upper = _pairs(table.values.size + 1)
         named, place = divmod(best, lower.size)
-        rating, right, guesses = (part[0, named * lower.size :][: lower.size] for part in (rated.rating, *rated.counts))
+        rating, right, guesses = (
+            part[0, named * lower.size :][: lower.size] for part in (scores.rating, *scores.counts)
+        )
         finite = np.isfinite(rating)
         slacks = (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED)  # chance disturbs their order
-        for slack in () if way.rare else slacks:
+        for slack in () if rule.rare else slacks:
             around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & finite)
             accuracy, worth = right[around] / guesses[around], right[place] / guesses[place]
             if table.stated is None:
@@ -110,39 +109,36 @@ class Guessing:
             place = int(no_worse[np.argmax(guesses[no_worse] - TIE * (lower - upper)[no_worse])])
         return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if named else "y"))
 
-    def shortfalls(self, candidates: Sequence[Proposal]) -> tuple[float, ...]:
+    def shortfalls(self, candidates: Sequence[Candidate]) -> tuple[float, ...]:
         """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
 
-        Parts of the runs are drawn again, and rules are chosen on each draw; the bound to be expected of each is what
-        all of the runs promise of it. Empty where every choice is the same. Single values are no rivals of thresholds:
-        the same runs order and rate them, which makes them look better than they are.
+        Parts of the runs are drawn again, and events are chosen on each draw; the bound to be expected of each is what
+        all of the runs promise of it. Empty where every choice is the same. Cell events are left out beside
+        thresholds: they are ordered and scored on the same runs, which flatters them.
         """
         draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
         weights, every = np.vstack([ALL, draws]), np.tile(ALL, (RESAMPLES + 1, 1))
         best, promised = np.full(len(weights), -np.inf), np.zeros(len(weights))
-        main = best_of([proposal for proposal in candidates if not proposal.way.rare])
-        alike = () if main is None else (main.way, main.table.family)
-        alternatives = [proposal for proposal in candidates if (proposal.way, proposal.table.family) == alike]
+        main = best_of([candidate for candidate in candidates if not candidate.rule.rare])
+        alike = () if main is None else (main.rule, main.table.family)
+        alternatives = [candidate for candidate in candidates if (candidate.rule, candidate.table.family) == alike]
         least = 0.0
-        for proposal in sorted(alternatives, key=lambda proposal: -proposal.promise)[:RIVALS]:
-            rating, _ = self.rated(proposal.table, weights, proposal.way)
-            _, (right, guesses) = self.rated(proposal.table, every, proposal.way, by=weights)
+        for candidate in sorted(alternatives, key=lambda candidate: -candidate.promise)[:RIVALS]:
+            rating, _ = self.scores(candidate.table, weights, candidate.rule)
+            _, (right, guesses) = self.scores(candidate.table, every, candidate.rule, by=weights)
             if least == 0.0:  # of the best table: rules that guess far less seldom pass the test of other folds
                 least = RARER * guesses[0, rating[0].argmax()]
             rating = np.where(guesses < least, -np.inf, rating)
             chosen = np.arange(len(weights)), rating.argmax(axis=1)
             better = rating[chosen] > best
-            promise = self._odds(angle_of(right[chosen], guesses[chosen]), guesses[chosen], proposal.table.runs)
+            promise = self._odds(angle_of(right[chosen], guesses[chosen]), guesses[chosen], candidate.table.runs)
             best[better], promised[better] = rating[chosen][better], promise[better]
         promised = promised[np.isfinite(best)]  # few runs leave parts empty
         missing = np.maximum(np.quantile(promised, GOOD) - promised, 0.0) if promised.size else np.zeros(0)
         return tuple(missing.round(9).tolist()) if missing.any() else ()
 
     def _odds(self, angle: Floats, guesses: Floats, runs: Floats | float, rare: bool = False) -> Floats:
-        """Return the log-odds that a bound shows of a rate, given by its angle, beyond what is forgiven.
-
-        Of rare events it is the rate that counts, however seldom they come.
-        """
+        """Return the log-odds that a bound shows of a rate, given by its angle, beyond what is forgiven."""
         z = 0.0 if rare else max(float(special.ndtri(self.confidence)), 0.0)
         off = z / 2 * np.sqrt(np.maximum(runs / self.counting, LEAST_RATIO) / (guesses + 0.75))
         rate = np.square(np.sin(np.maximum(angle - off, 0.0)))
@@ -159,13 +155,13 @@ class Shifts:
     counting: int
     confidence: float
 
-    def rated(self, table: Table, weights: Floats, way: Way, *, by: Floats | None = None) -> Rated:
+    def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
         """Return ratings of regions above and below each threshold, for `y` and then for `x`; what meets them."""
-        beyond = table.beyond(weights, by=by)
+        beyond = table.tail_counts(weights, by=by)
         on_x, on_y = (np.hstack(sides) for sides in (beyond[1::-1], beyond[:1:-1]))
         runs_x, runs_y = table.total(weights)
         shift = [
-            self._shift(likely, many, rare, few, way.caution, way.rare)
+            self._shift(likely, many, rare, few, rule.caution, rule.rare)
             for likely, many, rare, few in ((on_y, runs_y, on_x, runs_x), (on_x, runs_x, on_y, runs_y))
         ]
         rating = np.where(np.hstack([on_x + on_y] * 2) > 0, np.hstack(shift), -np.inf)
@@ -173,7 +169,7 @@ class Shifts:
         if table.cells is not None:  # which lean to `y` as they rise
             rating[:, places : 3 * places] = -np.inf
         every = np.ones((1, 2 * places))
-        return Rated(
+        return Scores(
             rating,
             (
                 np.hstack([on_y, on_x]),
@@ -201,7 +197,7 @@ class Shifts:
         """Return the counts of an outcome that one database alone gives."""
         return hits, runs / 2, 0.0, runs / 2
 
-    def event(self, table: Table, rated: Rated, best: int, way: Way) -> Event:
+    def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
         """Return the event of a region."""
         places = table.values.size + 1
         named, place = divmod(best, 2 * places)

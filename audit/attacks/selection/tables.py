@@ -15,7 +15,7 @@ from scipy import special
 from audit.attacks.attack import Family
 from audit.events import CellRule, Side, Statistic, ThresholdRule
 
-__all__ = ["ALL", "FOLDS", "HELD", "PARTS", "Beyond", "Table", "tabulated"]
+__all__ = ["ALL", "FOLDS", "HELD", "PARTS", "Table", "TailCounts", "tabulated"]
 
 Floats = NDArray[np.float64]
 Rule = ThresholdRule | CellRule
@@ -34,7 +34,7 @@ FOLDS: Floats = 1 - np.repeat(np.eye(4), PARTS // 4, axis=1)  # and without one 
 HELD: Floats = 1.0 - FOLDS  # these folds alone
 
 
-class Beyond(NamedTuple):
+class TailCounts(NamedTuple):
     """Runs with scores up to each threshold and from each on, shape (draws, m + 1); no threshold stands for none."""
 
     x_below: Floats
@@ -45,22 +45,16 @@ class Beyond(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """One score of many runs.
-
-    `values` are thresholds, shape (m,); `x` and `y` count the runs of each part at and between them, shape
-    (PARTS, 2 m + 1). `stated` counts, where the score is a log-likelihood ratio, how many of these runs it says are on
-    `x`, and how many on `y`. `cells` are single values and their scores, where these are scored; or, of few values,
-    these alone: then they are counted, shape (PARTS, m), and put in the order in which they lean to `y`.
-    """
+    """One score of many runs, counted between thresholds; or few values of it, each counted by itself."""
 
     statistic: Statistic
     family: Family
-    values: Floats
-    x: Floats
+    values: Floats  # thresholds, shape (m,)
+    x: Floats  # runs of each part at and between them, shape (PARTS, 2 m + 1); of few values at them, (PARTS, m)
     y: Floats
-    stated: tuple[Floats, Floats] | None = None
-    cells: Cells = None
-    silent: tuple[Floats, Floats] | None = None  # runs of each part on `x` and on `y` that have no score
+    stated: tuple[Floats, Floats] | None = None  # how many of these runs a log-likelihood ratio says are on x, on y
+    cells: Cells = None  # few values, in the order in which they lean to y; or many, and scores by how they lean
+    unscored_runs: tuple[Floats, Floats] | None = None  # runs of each part on `x` and on `y` that have no score
 
     @property
     def runs(self) -> float:
@@ -70,18 +64,18 @@ class Table:
     def total(self, weights: Floats) -> list[Floats]:
         """Return how many runs there are on `x` and on `y` where parts count so often, shape (draws, 1)."""
         total = [side.sum(axis=1) for side in (self.x, self.y)]
-        if self.silent is not None:
-            total = [side + none for side, none in zip(total, self.silent, strict=True)]
+        if self.unscored_runs is not None:
+            total = [side + none for side, none in zip(total, self.unscored_runs, strict=True)]
         return [(weights @ side)[:, None] for side in total]
 
-    def beyond(self, weights: Floats, *, by: Floats | None = None, stated: bool = False) -> Beyond:
+    def tail_counts(self, weights: Floats, *, by: Floats | None = None, stated: bool = False) -> TailCounts:
         """Return what lies beyond each threshold where parts count so often, weights of shape (draws, PARTS).
 
         Single values are in the order that the parts give which are weighted `by` others, if that is given; of all runs
         in the order that the other folds give.
         """
         if weights is ALL and isinstance(self.cells, np.ndarray):
-            return Beyond(*(part.sum(axis=0, keepdims=True) for part in self.beyond(HELD, by=FOLDS)))
+            return TailCounts(*(part.sum(axis=0, keepdims=True) for part in self.tail_counts(HELD, by=FOLDS)))
         sums: list[Floats] = []
         sides = self.stated if stated and self.stated is not None else (self.x, self.y)
         order = self._order(weights if by is None else by) if isinstance(self.cells, np.ndarray) else None
@@ -93,7 +87,7 @@ class Table:
             np.cumsum(counts, axis=1, out=below[:, 1:])
             upto, before = (below, below) if order is not None else (below[:, ::2], below[:, 1::2])
             sums += [upto, below[:, -1:] - before]
-        return Beyond(*sums)
+        return TailCounts(*sums)
 
     def _order(self, weights: Floats) -> NDArray[np.intp]:
         lean = _lean(weights @ self.x, weights @ self.y, *self.total(weights))
@@ -173,7 +167,9 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
             _counted(np.searchsorted(values, side[which]), part[which], values.size)
             for side, part, which in zip((x, y), parts, in_values, strict=True)
         )
-        return Table(statistic, "cell", values, on_x, on_y, cells=values, silent=_silent(parts, in_values))
+        return Table(
+            statistic, "cell", values, on_x, on_y, cells=values, unscored_runs=_unscored_runs(parts, in_values)
+        )
     half_x, half_y = x.size // 2, y.size // 2
     values, times = np.unique(np.concatenate([x[:half_x], y[:half_y]]), return_counts=True)
     if values.size > VALUES:
@@ -197,7 +193,7 @@ def _lean(on_x: Floats, on_y: Floats, runs_x: NDArray[Any], runs_y: NDArray[Any]
     return np.asarray(np.sign(ratio) * np.maximum(np.abs(ratio) - np.sqrt(1 / (on_x + 0.5) + 1 / (on_y + 0.5)), 0.0))
 
 
-def _silent(parts: Sequence[NDArray[np.intp]], scored: Sequence[NDArray[np.bool_]]) -> tuple[Floats, Floats]:
+def _unscored_runs(parts: Sequence[NDArray[np.intp]], scored: Sequence[NDArray[np.bool_]]) -> tuple[Floats, Floats]:
     """Return how many runs of each part have no score."""
     x, y = (np.bincount(part[~which], minlength=PARTS) for part, which in zip(parts, scored, strict=True))
     return x.astype(float), y.astype(float)
@@ -220,10 +216,10 @@ def _counted(places: NDArray[np.intp], parts: NDArray[np.intp], width: int, weig
 def _of_scores(
     statistic: Statistic, family: Family, x: Floats, y: Floats, by: float = 0.0, cells: Cells = None
 ) -> Table:
-    parts, silent = [_parts(side) for side in (x, y)], None
+    parts, unscored_runs = [_parts(side) for side in (x, y)], None
     if cells is not None:
         scored = [~np.isnan(side) for side in (x, y)]
-        silent = _silent(parts, scored)
+        unscored_runs = _unscored_runs(parts, scored)
         x, y = x[scored[0]], y[scored[1]]
         parts = [part[which] for part, which in zip(parts, scored, strict=True)]
     values = grid(np.concatenate([x, y]), LEVELS)
@@ -236,7 +232,7 @@ def _of_scores(
     if by:
         at, both = (np.concatenate(places), np.concatenate(parts)), by * np.concatenate([x, y])
         stated = _counted(*at, width, special.expit(-both)), _counted(*at, width, special.expit(both))
-    return Table(statistic, family, values, on_x, on_y, stated, cells, silent)
+    return Table(statistic, family, values, on_x, on_y, stated, cells, unscored_runs)
 
 
 def grid(scores: Floats, most: int) -> Floats:
@@ -253,7 +249,7 @@ def grid(scores: Floats, most: int) -> Floats:
 def _beside_gap(thresholds: Floats, values: Floats) -> Floats:
     """Return thresholds with one in a gap among the largest values, if it is as wide as it is far from the middle.
 
-    What lies beyond it is apart from all others: none of the few thresholds before it are tried, which chance favors.
+    Thresholds just before the gap are skipped; they would win by chance.
     """
     outer, middle = values[-OUTER:], values[values.size // 2]
     with np.errstate(over="ignore"):

@@ -6,7 +6,7 @@ import numpy as np
 
 from audit.attacks.movement import Moments
 from audit.attacks.protocol import Exploration
-from audit.attacks.selection import Guessing, never, proposals, select_events, tabulated
+from audit.attacks.selection import Guessing, empty_event, rate_candidates, select_events, tabulated
 from audit.events import cell
 from tests.audit.sampling.cases import given_runs
 
@@ -21,8 +21,8 @@ def scored(statistics, x, y):
 
 def several(x, y, statistics=ENTRY, *, families=BOTH, counting=50_000, confidence=0.95, forgiven=0.0):
     game = Guessing(counting, confidence, forgiven)
-    found = proposals(tabulated(statistics, *scored(statistics, x, y), families), game)
-    return select_events(found, game) or [never(statistics[0])]
+    found = rate_candidates(tabulated(statistics, *scored(statistics, x, y), families), game)
+    return select_events(found, game) or [empty_event(statistics[0])]
 
 
 def select(x, y, statistics=ENTRY, **options):

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp, ndtri
 from scipy.stats import norm
 
-from audit.attacks.selection import Shifts, proposals, select_events, select_weights, tabulated
+from audit.attacks.selection import Shifts, rate_candidates, select_events, select_weights, tabulated
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import WeightRule, cell
@@ -19,7 +19,7 @@ from tests.helpers import geometric
 
 def region(x, y, *, families=BOTH, counting=50_000, confidence=0.95):
     shifts = Shifts(counting, confidence)
-    return select_events(proposals(tabulated(ENTRY, *scored(ENTRY, x, y), families), shifts), shifts)[0]
+    return select_events(rate_candidates(tabulated(ENTRY, *scored(ENTRY, x, y), families), shifts), shifts)[0]
 
 
 def weights(x, y, *, counting=50_000, confidence=0.95):

@@ -99,7 +99,10 @@ def test_a_weak_signal_is_not_lost_to_a_rule_that_is_rare_and_lucky():
 
 def test_without_caution_it_would_be(monkeypatch):
     """Negative control: the runs that choose a rule say what it is worth, and how cautious the choice should be."""
-    monkeypatch.setattr("audit.attacks.selection.choice.WAYS", [choice.Way(0.0), choice.Way(0.0), *choice.WAYS[2:]])
+    monkeypatch.setattr(
+        "audit.attacks.selection.choice.SELECTION_RULES",
+        [choice.SelectionRule(0.0), choice.SelectionRule(0.0), *choice.SELECTION_RULES[2:]],
+    )
     for folds in ("FOLDS", "HELD"):
         monkeypatch.setattr(f"audit.attacks.selection.choice.{folds}", np.ones((4, PARTS)))
     # Three of four rules are below 0.47: they guess 2% of the runs, right as often as wrong.
