@@ -16,8 +16,8 @@ from audit.events import Statistic
 __all__ = ["Digits", "comb", "parity", "readings", "search_combs", "search_readings", "search_sums"]
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Read = Callable[[NDArray[Any]], Whole]
+IntArray = NDArray[np.int64]
+Read = Callable[[NDArray[Any]], IntArray]
 
 MODULI = range(2, 11)
 VALUES = 64  # that a reading may have; entries that span fewer have single values that say as much
@@ -222,14 +222,14 @@ def _wide(explored: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:
     return wide
 
 
-def _counts(reading: Read, values: NDArray[Any]) -> Whole:
+def _counts(reading: Read, values: NDArray[Any]) -> IntArray:
     """Return how often each reading occurs, shape (entries, VALUES)."""
     entries = values.shape[1]
     flat = (reading(values) + VALUES * np.arange(entries))[is_number(values)]
     return np.bincount(flat, minlength=VALUES * entries).reshape(entries, VALUES)
 
 
-def _differing(x: Whole, y: Whole) -> Floats:
+def _differing(x: IntArray, y: IntArray) -> Floats:
     """Return how clearly rows of counts differ, shape (entries,): chi-squared as a normal deviate (Wilson-Hilferty)."""
     n, m = np.maximum(x.sum(axis=1, keepdims=True), 1), np.maximum(y.sum(axis=1, keepdims=True), 1)
     both = x + y
@@ -248,7 +248,7 @@ def _integers(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.dtype.kind in "iu" else np.floor(np.where(is_number(values), values, 0.0))
 
 
-def _zeros(values: NDArray[Any], base: int) -> Whole:
+def _zeros(values: NDArray[Any], base: int) -> IntArray:
     """Return how often each whole part can be divided by a base; 0 by none, though by every one."""
     quotient, zeros = _integers(values), np.zeros(values.shape, np.int64)
     divides = quotient != 0

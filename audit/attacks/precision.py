@@ -14,7 +14,7 @@ from audit.events import DECIMALS, Statistic
 
 __all__ = ["WAY_OUT", "Precision", "lowest_bit", "significant_bits"]
 
-Whole = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 
 WAY_OUT = (
     "The last bits of float noise tell the databases apart: release rounded or exact noise; "
@@ -74,14 +74,14 @@ def bits_of(index: tuple[int, ...]) -> tuple[Statistic, ...]:
     )
 
 
-def lowest_bit(values: NDArray[Any]) -> Whole:
+def lowest_bit(values: NDArray[Any]) -> IntArray:
     """Return the largest k for which each value is a multiple of 2**k; far above all for 0 and what is no number."""
     mantissa, exponent, numbers = _parts(values)
     lowest = np.frexp((mantissa & -mantissa).astype(np.float64))[1] - 1
     return np.where(numbers, np.where(mantissa == 0, ZERO, lowest + exponent), NO_NUMBER)
 
 
-def significant_bits(values: NDArray[Any]) -> Whole:
+def significant_bits(values: NDArray[Any]) -> IntArray:
     """Return how many bits each value has from its highest to its lowest set one; 0 for 0 and for what is no number."""
     mantissa, _, numbers = _parts(values)
     highest = np.frexp(np.abs(mantissa).astype(np.float64))[1]
@@ -89,7 +89,7 @@ def significant_bits(values: NDArray[Any]) -> Whole:
     return np.where(numbers & (mantissa != 0), highest - lowest + 1, 0).astype(np.int64)
 
 
-def _parts(values: NDArray[Any]) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+def _parts(values: NDArray[Any]) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """Return whole numbers and exponents whose products with powers of 2 are the values, and which are numbers."""
     floats = values.astype(np.float64)
     numbers = is_number(floats)

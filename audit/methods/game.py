@@ -18,7 +18,7 @@ from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event, Statistic
-from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, fewest, guesses, register_method
+from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, Method, fewest, guesses, register_method
 
 __all__ = [
     "AnytimeGame",
@@ -92,7 +92,7 @@ class Game(Method):
             needed(self.claim.group(self.distance), np.array(guessed), np.array(runs), self.confidence_at(basis))
         )
 
-    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+    def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often right guesses are too many, of a mechanism that has all of its loss in the event."""
         right, error = right_guesses(truth.group(self.distance), share), 1 - self.confidence
         confidence = 1 - (1 - Event.share) * error if np.any(choosing > 0) else self.confidence
@@ -114,9 +114,9 @@ class Game(Method):
         on_y = int(coins.binomial(tosses, 0.5))
         return [0, 0] if max(on_y, tosses - on_y) > least else [tosses - on_y, on_y]
 
-    def given_counting(self, each: Whole) -> Whole:
+    def given_counting(self, each: IntArray) -> IntArray:
         """Return how many tosses of fair coins so many given runs on either database suffice for."""
-        tosses: Whole = np.maximum(2 * each - 6 * np.sqrt(2 * each), 0).astype(np.int64)
+        tosses: IntArray = np.maximum(2 * each - 6 * np.sqrt(2 * each), 0).astype(np.int64)
         return tosses
 
     def _question(self, basis: Basis) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def sawtooth(claim: Claim, truth: Claim, distance: int) -> float:
     return 8 / max(right - promised, 1e-9)
 
 
-def right_side(choosing: Whole, right: float) -> Floats:
+def right_side(choosing: IntArray, right: float) -> Floats:
     """Return how often selection runs name the right side of an event: where most of them lie on it."""
     even = np.where(choosing % 2 == 0, scipy.stats.binom.pmf(choosing // 2, choosing, right) / 2, 0.0)
     return np.where(choosing == 0, 1.0, scipy.stats.binom.sf(choosing // 2, choosing, right) + even)
@@ -195,7 +195,7 @@ def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence
     return np.asarray(np.where((guessed > 0) & (limit < 1), most + 1, guessed + 1))
 
 
-def game_power(promise: Claim, right: float, counting: Whole, share: float, confidence: float) -> Floats:
+def game_power(promise: Claim, right: float, counting: IntArray, share: float, confidence: float) -> Floats:
     """Return how often right guesses are too many for the promise, for each number of runs that count."""
     if share == 1:
         return np.asarray(scipy.stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))

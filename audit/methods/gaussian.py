@@ -14,7 +14,7 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import clopper_pearson_upper
 from audit.claims import Claim, GaussianDP
 from audit.events import cell
-from audit.methods.method import Floats, Whole, register_method
+from audit.methods.method import Floats, IntArray, register_method
 from audit.methods.regions import NORMAL, SEED, RegionMethod, counting_ratio, nearby
 
 __all__ = ["Gaussian"]
@@ -43,7 +43,7 @@ class Gaussian(RegionMethod):
         """Return the mu of one step that a region proves."""
         return float(gaussian_lower(hits, runs, hits_other, runs_other, confidence=confidence)) / self.distance
 
-    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+    def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often one region shows that two normal laws lie farther apart than promised."""
         mu, shift = (claim.group(self.distance).shift for claim in (self.claim, truth))
         sizes = zip(choosing.tolist(), counting.tolist(), strict=True)

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often either was guessed or a bin was met
 Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
@@ -117,7 +117,7 @@ class Method(ABC):
         inflation = max(1.0, basis.get("inflation", 1.0))
         return confidence if inflation == 1 else max(confidence, 1 - max(LEAST_ERROR, (1 - confidence) ** inflation))
 
-    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+    def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often a mechanism is called violated that loses `truth` in one step, shape (m,).
 
         So many runs choose the event (none: the best one is registered) and so many count it, over both databases; it
@@ -147,7 +147,7 @@ class Method(ABC):
         """Return how many of the given runs on `x` and on `y` are counted."""
         return left
 
-    def given_counting(self, each: Whole) -> Whole:
+    def given_counting(self, each: IntArray) -> IntArray:
         """Return how many runs are counted, of so many given ones on either database."""
         return 2 * each
 

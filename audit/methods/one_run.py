@@ -15,7 +15,7 @@ from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.claims import Claim, PureDP
 from audit.events import Event, Statistic
 from audit.methods.game import detectable_epsilon, game_power, right_guesses, sawtooth
-from audit.methods.method import Basis, Counts, Floats, Method, Whole, fewest, guesses, register_method
+from audit.methods.method import Basis, Counts, Floats, IntArray, Method, fewest, guesses, register_method
 from audit.results import ONE_RUN
 
 __all__ = ["OneRun"]
@@ -81,7 +81,7 @@ class OneRun(Method):
         _, guessed, number = guesses(counts)
         return _detectable(self, guessed, number)
 
-    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+    def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often one run with so many canaries refutes the promise."""
         pair, powers = truth.group(self.distance), []
         for canaries in counting.tolist():

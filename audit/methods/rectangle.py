@@ -14,7 +14,7 @@ from audit.bounds.rectangle import rectangle
 from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event
 from audit.methods.game import right_guesses, right_side
-from audit.methods.method import POWER, Basis, Counts, Floats, Whole, register_method
+from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, register_method
 from audit.methods.regions import RegionMethod, regions
 
 __all__ = ["Rectangle"]
@@ -67,7 +67,7 @@ class Rectangle(RegionMethod):
             for likely, other, guess in regions(counts)
         )
 
-    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+    def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often either region refutes the promise, of a mechanism that has all of its loss in one."""
         right = right_guesses(truth.group(self.distance), share)
         powers = [self._power(right, runs // 2) for runs in counting.tolist()]

@@ -24,7 +24,7 @@ from audit.methods.method import (
     Basis,
     Counts,
     Floats,
-    Whole,
+    IntArray,
     apart,
     crossing,
     register_method,
@@ -109,7 +109,7 @@ class Renyi(RegionMethod):
         pair = detectable_divergence(promise, choosing, runs_x, runs_y, self.confidence_at(basis))
         return pair / self.distance**2
 
-    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+    def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often a likelihood ratio shows that two normal laws diverge more than promised."""
         promise, shift = self.claim.group(self.distance).budget, truth.group(self.distance).shift
         learning = [chose - min(chose, glancing_runs(chose)) for chose in choosing.tolist()]

@@ -14,7 +14,7 @@ from audit.bounds.game import excess_lower, variation_game_lower
 from audit.claims import ApproxDP, Claim
 from audit.events import Event, Statistic
 from audit.methods.game import Game, numbers_of_guesses, right_side
-from audit.methods.method import POWER, Basis, Counts, Floats, Method, Whole, guesses, register_method
+from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, Method, guesses, register_method
 
 __all__ = ["Variation"]
 
@@ -98,7 +98,7 @@ class Variation(Game):
             return math.inf
         return float(scipy.optimize.brentq(surplus, promised, 1.0)) / self.distance
 
-    def power(self, truth: Claim, choosing: Whole, counting: Whole, *, share: float = 1.0) -> Floats:
+    def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often guesses are right too often, of a mechanism whose event is seen in a share of runs."""
         delta, powers = min(truth.group(self.distance).budget, share), []
         right = (1 + delta / share) / 2

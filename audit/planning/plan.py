@@ -16,7 +16,7 @@ from audit.methods.one_run import OneRun
 __all__ = ["MOST", "MOST_CANARIES", "Design", "Plan"]
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 Design = Literal["coins", "outputs", "one_run"]
 MOST, MOST_CANARIES = 10**12, 10**6  # runs and canaries: beyond, nobody plans anything
 
@@ -64,7 +64,7 @@ class Plan:
         """Most runs, or canaries, that anyone plans."""
         return MOST_CANARIES if self.design == "one_run" else MOST
 
-    def split(self, sizes: Whole) -> tuple[Whole, Whole]:
+    def split(self, sizes: IntArray) -> tuple[IntArray, IntArray]:
         """Return how many runs choose, and how many are left over both databases."""
         if self.design == "one_run":
             return np.zeros_like(sizes), sizes
@@ -77,7 +77,7 @@ class Plan:
         """Return the probability of the verdict, of so many runs and a loss so many times the promise."""
         return _power(self, size, violation)
 
-    def powers(self, sizes: Whole, violation: float) -> Floats:
+    def powers(self, sizes: IntArray, violation: float) -> Floats:
         """Return the probability of the verdict at each of several sizes, shape (m,)."""
         truth = self.claim.at(violation * self.claim.budget)
         choosing, counting = self.split(sizes)
