@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from audit.attacks.aggregates import Aggregates
 from audit.attacks.attack import Attack, attack_names
 from audit.attacks.classifiers import Trained
 from audit.attacks.digits import Digits
@@ -13,7 +14,6 @@ from audit.attacks.paths import Paths
 from audit.attacks.precision import Precision
 from audit.attacks.protocol import Exploration, Look, register_attack
 from audit.attacks.rows import Rows
-from audit.attacks.whole import Whole
 from audit.attacks.words import Words
 
 __all__ = ["Attack", "Exploration", "Look", "attack_names", "register_attack"]
@@ -24,7 +24,7 @@ register_attack(Entries())
 register_attack(Words())
 register_attack(SpreadAndPairs())
 register_attack(Digits())
-register_attack(Whole())
+register_attack(Aggregates())
 register_attack(Rows())
 register_attack(Precision())
 register_attack(Trained())

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.attacks.aggregates.scales import search_scales
 from audit.attacks.movement import KNOWING, clearly, explore, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.attacks.reading import Reading
 from audit.attacks.statistics import added
-from audit.attacks.whole.scales import search_scales
 from audit.events import Statistic
 
-__all__ = ["Whole"]
+__all__ = ["Aggregates"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[NDArray[Any]], Floats]
@@ -30,7 +30,7 @@ MOST = 3  # values whose number in an output is counted
 SPREAD = 1 / 2  # largest share of one entry in a value's change: above, that entry tells as much
 
 
-class Whole:
+class Aggregates:
     """Sum, scale, extremes and different values of all entries, and how many of them have a certain value.
 
     Synthetic records come in random order: who is among them shows in no entry by itself. A few runs say which of these
