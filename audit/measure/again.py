@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,7 +24,7 @@ from audit.sampling.anew import runs_anew
 from audit.sampling.runs import GivenRuns
 from audit.values import raised
 
-__all__ = ["FIRST", "as_before", "check_again"]
+__all__ = ["FIRST", "as_before", "check_again", "import_anew"]
 
 FALSE = 1e-6  # probability with which a real leak is refused, at most
 RUNS = 50  # on either database in a new process, and no more than a quarter of those that counted if fewer do
@@ -36,6 +38,23 @@ GIVEN = f"The event tells the databases apart in every run. {KEPT}record outputs
 
 FIRST: ContextVar[bytes | None] = ContextVar("a mechanism before several audits; empty: none is tried", default=None)
 _seen: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms as they were before their first audit here
+_imported: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms that new processes import, too
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What is pickled as its place in a module."""
+
+    name: str
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        return resolve_name, (self.name,)
+
+
+def import_anew(mechanism: Mechanism, name: str) -> None:
+    """Let new processes import a mechanism that is as its module makes it, by module:object: what it holds is drawn."""
+    with suppress(TypeError):  # of which no list can be kept
+        _imported[mechanism] = packed(_Named(name))[1]
 
 
 def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
@@ -45,6 +64,9 @@ def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
     """
     if (first := FIRST.get()) is not None:
         return (first,) if first else ()
+    with suppress(TypeError):
+        if mechanism in _imported:
+            return (_imported[mechanism],)
     try:
         now = packed(mechanism)[1]
         return tuple(dict.fromkeys([now, _seen.setdefault(mechanism, now)]))

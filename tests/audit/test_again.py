@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from audit.claims import GaussianDP, PureDP
+from audit.cli.inputs.mechanisms import own_mechanism
 from audit.events import Event
-from audit.io.workers import packed
 from audit.measure import again
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.measure.search import search_loss
@@ -41,6 +41,7 @@ def formatted(data, size, rng):
     return [f"{data.sum() + rng.laplace():.{digits}f}" for _ in range(size)]
 
 salted = lambda data, size, rng: np.column_stack([np.full(size, salt), rng.laplace(size=size)])
+held = (lambda salt: lambda data, size, rng: np.column_stack([np.full(size, salt), rng.laplace(size=size)]))(salt)
 
 def set_up(data, size, rng):  # a constant, if the program has set something up
     return np.column_stack([np.full(size, float(data.sum())), scale * rng.laplace(size=size).round(6)])
@@ -111,11 +112,11 @@ def test_what_a_module_keeps_for_each_data_set_is_refused(imported, name):
 
 
 def test_new_processes_share_no_draw_of_a_module_and_no_order_of_words(imported, monkeypatch):
-    """Three processes, 1 s: a function without a name is sent with what it reads."""
+    """Three processes, 1 s: a function without a name is sent with what it reads; the command imports what it names."""
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     words = lambda data, size, rng: np.full(size, float(hash("word")))  # noqa: E731
-    for mechanism in (imported.salted, words):
-        answers = runs_anew(packed(mechanism)[1], ((PAIR.x, PAIR.y), Kind(None)), 2, np.random.SeedSequence(1), 3, 60)
+    for mechanism in map(again.as_before, (imported.salted, words, own_mechanism("mechanisms_of_a_user:held"))):
+        answers = runs_anew(mechanism[0], ((PAIR.x, PAIR.y), Kind(None)), 2, np.random.SeedSequence(1), 3, 60)
         assert len({side[0].split(",")[0] for one in answers for side in one[:1]}) == 3
 
 

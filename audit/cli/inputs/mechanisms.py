@@ -15,6 +15,7 @@ from typing import Any
 from audit.cli.exits import words_of
 from audit.cli.inputs.options import suggestion
 from audit.io.files import recorded
+from audit.measure.again import import_anew
 from audit.mechanism import in_this_process
 
 __all__ = ["blaming", "described", "own_mechanism", "source_of"]
@@ -44,6 +45,7 @@ def own_mechanism(name: str) -> Any:
         value = getattr(value, part)
     if not callable(value) or isinstance(value, type):
         raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(value).__name__}")
+    import_anew(value, name)
     return value
 
 
