@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from pydoc import locate
 
-from experiments.experiment import NAMES, QUESTIONS, by_subject, load_numbers
+from experiments.experiment import NAMES, by_subject, load_numbers
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "figures"
@@ -34,9 +34,6 @@ SITE = {
     "figures/README.md": "generated/findings/index",
     "README.md": "index",
 }
-
-# The page of each finding, by the name of an experiment or of a part of one.
-PAGES = {part: name for name in NAMES for part in (name, *QUESTIONS[name]["parts"])}
 
 # The names of `audit` in the order in which they are needed.
 EVERYDAY = {
@@ -87,7 +84,7 @@ def relinked(text: str, page: str) -> str:
         target = posixpath.normpath(posixpath.join(folder, path))
         if target == "figures/README.md":
             name = place.lstrip("#") or words
-            return f"[{words}](/generated/findings/{PAGES.get(name, 'index')}.md)"
+            return f"[{words}](/generated/findings/{name if name in NAMES else 'index'}.md)"
         if target in SITE:
             return f"[{words}](/{SITE[target]}.md{place})"
         if target.startswith("docs/"):
@@ -124,27 +121,23 @@ def write_project(folder: Path) -> None:
 
 
 def write_findings(folder: Path) -> None:
-    """One page an experiment: each part's answer, figure, numbers and expectation, and how to have it again."""
+    """One page an experiment: its answer, figure, numbers and expectation, and how to have it again."""
     (folder / "findings").mkdir(parents=True, exist_ok=True)
     cards, lists = [], []
     for subject, experiments in by_subject(NAMES).items():
         lines = []
         for experiment in experiments:
-            name, numbered = experiment.name, list(experiment.of_parts(load_numbers(experiment.name, FIGURES)))
+            name, numbers = experiment.name, load_numbers(experiment.name, FIGURES)
+            title = experiment.figure_title(numbers)
+            lines.append(f"- [{experiment.title}]({name}.md): {title}")
             parts = [f"# {name}", f"**{experiment.question}**"]
-            for part, numbers in numbered:
-                figure, title = experiment.figure_name(part), part.figure_title(numbers)
-                lines.append(f"- [{part.title}]({name}.md): {title}")
-                below = "##" if len(numbered) == 1 else "###"
-                parts += [f"## {part.title}"] if below == "###" else []
-                parts += [part.finding(numbers), f"![{title}]({figure}.svg)"]
-                parts += [f"{below} The numbers", str(part.table(numbers))]
-                parts += [f"{below} What was expected", part.expectation]
-                shutil.copy(FIGURES / f"{figure}.svg", folder / "findings")
-                if part.first:
-                    options = f":link: {name}\n:link-type: doc\n:img-top: {figure}.svg\n:img-alt: {title}"
-                    card = f":::{{grid-item-card}} {part.title}\n{options}\n\n{title}\n:::"
-                    cards.append(card)
+            parts += [experiment.finding(numbers), f"![{title}]({name}.svg)"]
+            parts += ["## The numbers", str(experiment.table(numbers))]
+            parts += ["## What was expected", experiment.expectation]
+            shutil.copy(FIGURES / f"{name}.svg", folder / "findings")
+            if experiment.first:
+                options = f":link: {name}\n:link-type: doc\n:img-top: {name}.svg\n:img-alt: {title}"
+                cards.append(f":::{{grid-item-card}} {experiment.title}\n{options}\n\n{title}\n:::")
             commands = f"python -m experiments run {name}\npython -m experiments check {name}"
             parts += ["## Run it again", f"```\n{commands}\n```", f"All numbers are in {{download}}`{name}.json`."]
             _write(folder / "findings" / f"{name}.md", *parts)

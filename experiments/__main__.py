@@ -16,7 +16,7 @@ from audit.io.files import Kind, check_replaceable, write_atomically
 from audit.results.files import kind_of
 from audit.results.plots import FIGURES as DRAWN
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, by_subject, find, find_part, load_numbers, load_part, run_experiment
+from experiments.experiment import NAMES, by_subject, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
@@ -98,8 +98,7 @@ def run(
                 interrupt.add_note(f"{number} of {len(selected)} experiments finished before that, saved in {folder}")
             raise
         _report(name, folder)
-        for part, numbers in find(name).of_parts(load_numbers(name, folder)):
-            print(f"  {part.finding(numbers)}")
+        print(f"  {find(name).finding(load_numbers(name, folder))}")
     _write_page(folder)
     print(f"Saved in {folder}/: numbers, figures and the page of findings.")
     return HOLDS
@@ -111,8 +110,7 @@ def draw(names: Annotated[list[str], typer.Argument(help="Names from the list, o
     selected = _known(names)
     _check_drawn(selected, out or FIGURES)
     for name in selected:
-        for path in _draw(name, out or FIGURES):
-            print(path)
+        print(_draw(name, out or FIGURES))
     _write_page(out or FIGURES)
     return HOLDS
 
@@ -153,19 +151,16 @@ def _known(names: list[str]) -> list[str]:
 
 def _check_drawn(names: list[str], folder: Path) -> None:
     """Refuse, before the work, a folder in which figures or the page of findings would replace what is none."""
-    for experiment in map(find, names):
-        for part in experiment.parts:
-            check_replaceable(folder / f"{experiment.figure_name(part)}.svg", DRAWN[".svg"])
+    for name in names:
+        check_replaceable(folder / f"{name}.svg", DRAWN[".svg"])
     check_replaceable(folder / "README.md", PAGE)
 
 
-def _draw(name: str, folder: Path) -> list[Path]:
-    paths = []
+def _draw(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.svg"
     with house_style():
-        for figure_name, figure in find(name).figures(load_numbers(name, folder)):
-            paths.append(folder / f"{figure_name}.svg")
-            save_figure(figure, paths[-1])
-    return paths
+        save_figure(find(name).figure(load_numbers(name, folder)), path)
+    return path
 
 
 def _write_page(folder: Path) -> None:
@@ -175,16 +170,12 @@ def _write_page(folder: Path) -> None:
     for subject, experiments in by_subject(name for name in NAMES if (folder / f"{name}.json").exists()).items():
         rest.append(f"## {subject}")
         for experiment in experiments:
-            names = [experiment.name]  # places that links lead to
-            for part, numbers in experiment.of_parts(load_numbers(experiment.name, folder)):
-                if part.first:
-                    first.append(f"- **[{part.title}](#{part.name})**: {part.figure_title(numbers)}")
-                rest.append("".join(f'<a id="{name}"></a>' for name in dict.fromkeys([*names, part.name])))
-                rest += [f"### {part.title}", part.finding(numbers)]  # which says what the figure shows
-                rest += [f"![{part.title}]({experiment.figure_name(part)}.svg)", str(part.table(numbers))]
-                rest.append(f"Expected: {part.expectation}")
-                names = []
-            rest[-1] += f" Numbers: [{experiment.name}.json]({experiment.name}.json)."
+            name, title, numbers = experiment.name, experiment.title, load_numbers(experiment.name, folder)
+            if experiment.first:
+                first.append(f"- **[{title}](#{name})**: {experiment.figure_title(numbers)}")
+            rest += [f'<a id="{name}"></a>', f"### {title}", experiment.finding(numbers)]  # what the figure shows
+            rest += [f"![{title}]({name}.svg)", str(experiment.table(numbers))]
+            rest.append(f"Expected: {experiment.expectation} Numbers: [{name}.json]({name}.json).")
     lines = ["<!-- python -m experiments draw all writes this page: edits are lost -->", "# What was found"]
     lines.append(
         "Each finding has an answer, a figure, a table, and what was expected before the run. "
@@ -195,8 +186,8 @@ def _write_page(folder: Path) -> None:
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
         from experiments.systems import all_systems  # it imports every system
 
-        numbers = load_part("all_systems", folder)
-        for page, table in ((README, all_systems.short_table), (SYSTEMS, find_part("all_systems").table)):
+        numbers = load_numbers("all_systems", folder)
+        for page, table in ((README, all_systems.short_table), (SYSTEMS, find("all_systems").table)):
             before, _, text = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
             _, _, after = text.partition(TABLE_ENDS)
             write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}", WITH_TABLE)

@@ -107,7 +107,7 @@ def worded(template: str, named: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class Experiment:
     """A question, what was expected, and a module of four functions, of which only `run` sees more than its numbers."""
 
     name: str
@@ -157,64 +157,29 @@ class Part:
         others = {name: one.replace(default=own.get(name, one.default)) for name, one in self.settings.items()}
         return described({name: one for name, one in others.items() if one != self.settings[name]})
 
-    def _named(self, numbers: Numbers) -> dict[str, Any]:
-        return {**vars(self.functions), "numbers": numbers, **self.functions.facts(numbers)}
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A question that one part answers, or several; every part is run as if it were alone."""
-
-    name: str
-    question: str
-    parts: tuple[Part, ...]
-
-    @property
-    def settings(self) -> dict[str, Parameter]:
-        """The settings of all parts."""
-        return {name: one for part in self.parts for name, one in part.settings.items()}
-
-    def run(self, *, settings: Mapping[str, Any], **options: Any) -> Numbers:
-        """Return the numbers: of several parts by their names. Each takes the settings that it has."""
-        numbers = {}
-        for part in self.parts:
-            own = {name: value for name, value in settings.items() if name in part.settings}
-            numbers[part.name] = part.functions.run(**options, **own)
-        return numbers if len(numbers) > 1 else numbers[self.name]
-
-    def of_parts(self, numbers: Numbers) -> Iterator[tuple[Part, Numbers]]:
-        for part in self.parts:
-            yield part, numbers[part.name] if len(self.parts) > 1 else numbers
-
     def check(self, numbers: Numbers) -> Checks:
-        for part, own in self.of_parts(numbers):
-            if not part.changed(own):
-                yield from part.functions.check(own)
+        """Yield every expectation with its outcome, where the settings are those that it is for."""
+        if not self.changed(numbers):
+            yield from self.functions.check(numbers)
 
-    def figures(self, numbers: Numbers) -> Iterator[tuple[str, Figure]]:
-        for part, own in self.of_parts(numbers):
-            figure = part.functions.draw(own)
-            entitle(figure, part.figure_title(own))
-            yield self.figure_name(part), figure
+    def figure(self, numbers: Numbers) -> Figure:
+        figure: Figure = self.functions.draw(numbers)
+        entitle(figure, self.figure_title(numbers))
+        return figure
 
     @property
     def subject(self) -> str:
         """What the experiment is of: the heading that the page of findings has it below."""
-        return SUBJECTS[next(key for key in SUBJECTS if self.parts[0].module.startswith(key))]
+        return SUBJECTS[next(key for key in SUBJECTS if self.module.startswith(key))]
 
-    def figure_name(self, part: Part) -> str:
-        return f"{self.name}-{part.name}" if len(self.parts) > 1 else self.name
+    def _named(self, numbers: Numbers) -> dict[str, Any]:
+        return {**vars(self.functions), "numbers": numbers, **self.functions.facts(numbers)}
 
 
 def find(name: str) -> Experiment:
     if name not in QUESTIONS:
         raise ValueError(f"no experiment is called {name!r}; there are {', '.join(NAMES)}")
-    parts = tuple(Part(part, **values) for part, values in QUESTIONS[name]["parts"].items())
-    return Experiment(name, QUESTIONS[name].get("question", parts[0].question), parts)
-
-
-def experiment_of(part: str) -> Experiment:
-    return find(next(name for name in NAMES if part in QUESTIONS[name]["parts"]))
+    return Experiment(name, **QUESTIONS[name])
 
 
 def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
@@ -222,16 +187,6 @@ def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
     for experiment in map(find, names):
         found[experiment.subject].append(experiment)
     return {subject: experiments for subject, experiments in found.items() if experiments}
-
-
-def find_part(name: str) -> Part:
-    return next(part for part in experiment_of(name).parts if part.name == name)
-
-
-def load_part(name: str, folder: Path) -> Numbers:
-    experiment = experiment_of(name)
-    numbers = load_numbers(experiment.name, folder)
-    return next(own for part, own in experiment.of_parts(numbers) if part.name == name)
 
 
 def published(name: str) -> Any:
@@ -242,10 +197,9 @@ def published(name: str) -> Any:
 def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int, **settings: Any) -> Path:
     """Run an experiment with settings of one's own, if any, and save its numbers; return the file."""
     experiment, begun = find(name), time.perf_counter()
-    numbers = experiment.run(settings=settings, quick=quick, seed=seed, jobs=jobs)
+    numbers = experiment.functions.run(quick=quick, seed=seed, jobs=jobs, **settings)
     path = folder / f"{name}.json"
-    saved = {"kind": "experiment", "name": name, "question": experiment.question}
-    saved["expectation"] = " ".join(part.expectation for part in experiment.parts)
+    saved = {"kind": "experiment", "name": name, "question": experiment.question, "expectation": experiment.expectation}
     about = {"seconds": time.perf_counter() - begun, "provenance": provenance(quick=quick, seed=seed, **settings)}
     write_json(path, {**saved, "numbers": numbers, **about})
     return path
@@ -260,9 +214,7 @@ def load_numbers(name: str, folder: Path) -> Numbers:
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{path} must hold the experiment {name}, got {saved.get('name')!r}")
     numbers, parameters = dict(saved["numbers"]), saved["provenance"]["parameters"]
-    for part, own in find(name).of_parts(numbers):
-        own["settings"] = {key: parameters.get(key, one.default) for key, one in part.settings.items()}
-    return numbers
+    return numbers | {"settings": {key: parameters.get(key, one.default) for key, one in find(name).settings.items()}}
 
 
 def near(what: str, value: float, target: float, tolerance: float) -> Check:

@@ -20,7 +20,7 @@ def statuses(parts: dict[str, Any]) -> dict[str, str]:
     conditions = {
         "same": _flaxman(parts) | _phsafe(parts) | _ons(parts) | _others(parts),
         "close": {
-            "GDPC in figure 1": abs(np.median(parts["flaxman_figure1"]["medians"]["GDPC"]) - 0.025) <= 0.002,
+            "GDPC in figure 1": abs(np.median(parts["flaxman_residuals"]["medians"]["GDPC"]) - 0.025) <= 0.002,
             "table 7": printed.misfits(parts["ons_regions"]["printed"])[7] <= 0.1,
         },
         "direction": _directions(parts["ons_utility"]["kinds"]),
@@ -43,7 +43,7 @@ def _flaxman(n: dict[str, Any]) -> dict[str, bool]:
 def _phsafe(n: dict[str, Any]) -> dict[str, bool]:
     def ordered(key: str) -> bool:
         """Tell whether no more is proved than the pair spends, and no more is spent than promised."""
-        row = n["phsafe_audit"]["rows"][key]
+        row = n["phsafe_audits"]["rows"][key]
         audit = opened(row["audit"])
         return bool(audit.measured.budget <= float(row["spent"]) <= audit.claim.budget)
 
@@ -94,7 +94,7 @@ def _others(n: dict[str, Any]) -> dict[str, bool]:
     cut = n["nist_cut"]["rows"]["0.3"]
     without, default = cut["0"], cut["2.303"]
     return {
-        "groups compose": abs(n["nist_synthesis"]["composed"]["laplace"] - 1) < 1e-6,
+        "groups compose": abs(n["nist_rows"]["composed"]["laplace"] - 1) < 1e-6,
         "cut": without["left"] > 2 * default["left"] and without["widest"] > 1.2 * n["nist_cut"]["records"],
-        "rows": n["nist_synthesis"]["rows"] == 800_000,
+        "rows": n["nist_rows"]["rows"] == 800_000,
     }

@@ -11,7 +11,7 @@ import numpy as np
 from algorithms.bugs.budget import NotebookGDPC
 from algorithms.ons.deaths import PLAUSIBLE
 from experiments.audits import opened, share
-from experiments.experiment import NAMES, Numbers, down, find, violations
+from experiments.experiment import NAMES, Numbers, down, violations
 from experiments.flaxman import audit, direct, equation
 from experiments.ons import printed, shares
 from experiments.papers.statuses import statuses
@@ -21,7 +21,7 @@ Saved = Callable[[str], Numbers]  # name of an experiment -> its saved numbers
 
 
 def values(saved: Saved) -> dict[str, Any]:
-    named: dict[str, Any] = {part.name: own for name in NAMES for part, own in find(name).of_parts(saved(name))}
+    named: dict[str, Any] = {name: saved(name) for name in NAMES}
     named["how"] = statuses(named)
     for of_paper in (_flaxman, _phsafe, _ons, _bottom_up, _nist):
         named |= of_paper(named)
@@ -57,7 +57,7 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
 
 
 def _phsafe(n: Numbers) -> dict[str, Any]:
-    audits = {key: (opened(row["audit"]), float(row["spent"])) for key, row in n["phsafe_audit"]["rows"].items()}
+    audits = {key: (opened(row["audit"]), float(row["spent"])) for key, row in n["phsafe_audits"]["rows"].items()}
     shares = [row["published"]["mu"] / row["spent"] for row in n["phsafe_published"]["rows"]]
     table10 = n["phsafe_table10"]
     joint, ledger = n["phsafe_spent"]["joint"], table10["ledgers"]["us"]
@@ -147,7 +147,7 @@ def _bottom_up(n: Numbers) -> dict[str, Any]:
 
 
 def _nist(n: Numbers) -> dict[str, Any]:
-    numbers, rows = n["nist_synthesis"], n["nist_cut"]["rows"]["0.3"]
+    numbers, rows = n["nist_rows"], n["nist_cut"]["rows"]["0.3"]
     return {
         "distances": ", ".join(
             f"{np.mean(own):.3f} at {epsilon}" for epsilon, own in numbers["distance"]["grouped"].items()

@@ -19,7 +19,7 @@ from audit.estimates.residuals import residual_loss
 from audit.report.limits import LIMITS
 from audit.report.page import build_report
 from experiments import __main__
-from experiments.experiment import NAMES, find_part, load_part
+from experiments.experiment import NAMES, find, load_numbers
 from experiments.systems import all_systems
 from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
@@ -135,6 +135,6 @@ def test_the_page_of_a_system_has_every_option_of_its_release(name: str) -> None
 
 def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:
     begins, ends = __main__.TABLE_BEGINS, __main__.TABLE_ENDS
-    for page, table in ((__main__.README, all_systems.short_table), (__main__.SYSTEMS, find_part("all_systems").table)):
+    for page, table in ((__main__.README, all_systems.short_table), (__main__.SYSTEMS, find("all_systems").table)):
         shown = page.read_text(encoding="utf-8").partition(begins)[2].partition(ends)[0].strip()
-        assert shown == str(table(load_part("all_systems", ROOT / "figures")))
+        assert shown == str(table(load_numbers("all_systems", ROOT / "figures")))

@@ -16,12 +16,11 @@ from audit.claims import ApproxDP
 from audit.results.files import read_json, write_json
 from experiments import experiment
 from experiments.__main__ import FIGURES, main
-from experiments.experiment import NAMES, QUESTIONS, find, find_part, load_numbers, load_part
+from experiments.experiment import NAMES, find, load_numbers
 from experiments.others import libraries
 
 SHORT = ("neighbor_relation", "phsafe_table10")  # the quick forms of the others take seconds
 QUICK = [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
-PARTS = [part for name in NAMES for part in QUESTIONS[name]["parts"]]
 ANSWER, EXPECTED, ROWS, COLUMNS = 60, 95, 10, 5  # the most words of an answer and an expectation; of a table
 LINES = 2  # the most of a figure's title
 TABLES_ARE_THE_POINT = {"all_systems"}  # a row a system
@@ -46,16 +45,16 @@ def quick(tmp_path_factory):
     return once
 
 
-def finding_is_short(part, numbers):
+def finding_is_short(name, numbers):
     """Hold a finding to one page: a short answer, a small table whose cells are whole, few words below it."""
-    answer, table = find_part(part).finding(numbers), find_part(part).table(numbers)
+    answer, table = find(name).finding(numbers), find(name).table(numbers)
     assert len(answer.split()) <= ANSWER
-    assert len(find_part(part).expectation.split()) <= EXPECTED
-    assert len(wrap(find_part(part).figure_title(numbers), 80)) <= LINES
+    assert len(find(name).expectation.split()) <= EXPECTED
+    assert len(wrap(find(name).figure_title(numbers), 80)) <= LINES
     assert "\n" not in answer
     assert {len(row) for row in table.rows} == {len(table.heads)}
     assert not any("|" in cell or "\n" in cell for row in (table.heads, *table.rows) for cell in row)
-    if part not in TABLES_ARE_THE_POINT:
+    if name not in TABLES_ARE_THE_POINT:
         assert len(table.rows) <= ROWS
         assert len(table.heads) <= COLUMNS
         assert len(table.note.split()) <= ANSWER
@@ -63,18 +62,17 @@ def finding_is_short(part, numbers):
 
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(quick, name):
-    folder, parts = quick(name), find(name).parts
+    folder = quick(name)
     assert command("check", name, "--out", str(folder)) == 0
     saved = read_json(folder / f"{name}.json")
-    assert (saved["question"], saved["expectation"]) == (find(name).question, " ".join(p.expectation for p in parts))
+    assert (saved["question"], saved["expectation"]) == (find(name).question, find(name).expectation)
     assert saved["provenance"]["parameters"] == {"quick": True, "seed": 1}
-    paths = [folder / f"{find(name).figure_name(part)}.svg" for part in parts]
-    drawn = [path.read_bytes() for path in paths]
-    assert all(b"<svg" in figure for figure in drawn)
+    figure = folder / f"{name}.svg"
+    drawn = figure.read_bytes()
+    assert b"<svg" in drawn
     assert command("draw", name, "--out", str(folder)) == 0
-    assert [path.read_bytes() for path in paths] == drawn
-    for part, numbers in find(name).of_parts(load_numbers(name, folder)):
-        finding_is_short(part.name, numbers)
+    assert figure.read_bytes() == drawn
+    finding_is_short(name, load_numbers(name, folder))
 
 
 def test_settings_of_ones_own_are_saved_beside_and_not_compared_with_what_was_expected(tmp_path, capsys):
@@ -107,20 +105,17 @@ SETTINGS = {
 def test_settings_of_ones_own_are_drawn(name, tmp_path):
     words = [word for setting in SETTINGS[name].split() for word in ("--set", setting)]
     assert command("run", name, *words, "--quick", "--jobs", "1", "--out", str(tmp_path)) == 0
-    assert len(list(tmp_path.glob("*.svg"))) == len(find(name).parts)
-    changed = [part.changed(numbers) for part, numbers in find(name).of_parts(load_numbers(name, tmp_path))]
-    assert {setting.partition("=")[0] for setting in SETTINGS[name].split()} <= set(
-        re.findall(r"\w+(?==)", str(changed))
-    )
+    changed = find(name).changed(load_numbers(name, tmp_path))
+    assert {setting.partition("=")[0] for setting in SETTINGS[name].split()} == set(re.findall(r"\w+(?==)", changed))
 
 
 def first(rows, **wanted):
     return next(row for row in rows if wanted.items() <= row.items())
 
 
-# Numbers that an expectation does not allow, by part.
+# Numbers that an expectation does not allow.
 SPOILED = {
-    "flaxman_figure1": lambda n: n["medians"].update(GDPC=[0.05] * 20),
+    "flaxman_residuals": lambda n: n["medians"].update(GDPC=[0.05] * 20),
     "flaxman_direct": lambda n: n["paper"]["GDPC"]["equal"].update(largest=[0.1] * 20),
     "flaxman_sweep": lambda n: first(n["rows"], range="parts")["estimates"].update({"ADPC, kde": [0.5, 1.0]}),
     "flaxman_equation": lambda n: n["curves"]["GDPC"]["equation"].__setitem__(0, 0.999),
@@ -130,13 +125,13 @@ SPOILED = {
     "one_run": lambda n: n["rows"][3].update(one_run=[0.101] * 10),
     "claims_compared": lambda n: n["rho"].update(converted=[0.49] * 20),
     "known_bugs": lambda n: n["rows"][0]["audits"][0].update(verdict="not refuted"),
-    "coverage": lambda n: n["rows"][0].update(misses=78),
+    "bounds": lambda n: n["rows"][0].update(misses=78),
     "phsafe_table10": lambda n: n["rows"][0].update(unbounded="0.002604"),
     "phsafe_spent": lambda n: n["joint"]["DER replace_one"].update(rho=1.001 * n["joint"]["DER replace_one"]["rho"]),
     "phsafe_intervals": lambda n: n["rows"][0].update(published=[0.9, 0.001]),
-    "phsafe_audit": lambda n: n["rows"]["twice"].update(spent=n["rows"]["twice"]["spent"] / 2),
+    "phsafe_audits": lambda n: n["rows"]["twice"].update(spent=n["rows"]["twice"]["spent"] / 2),
     "phsafe_published": lambda n: n["rows"][0]["published"].update(mu=0.4 * n["rows"][0]["counts"]["mu"]),
-    "topdown_audit": lambda n: n["shares"][1].update(lower_bound=[0.0] * 20),
+    "topdown_loss": lambda n: n["shares"][1].update(lower_bound=[0.0] * 20),
     "topdown_errors": lambda n: n["rows"]["2"].update(additive=False),
     "invariants": lambda n: first(n["rows"], loss="inf")["audits"][0].update(witness=None),
     "cell_keys": lambda n: n["rows"][3].update(proof=1.1 * n["rows"][3]["proof"]),
@@ -145,7 +140,7 @@ SPOILED = {
     "ons_regions": lambda n: n["printed"]["zeros perturbed"]["10"]["regions"].update(NA=900),
     "ons_zeros": lambda n: n["deaths"][1].update(true=0.9999),
     "bottom_up_curve": lambda n: n["inverse"][0].update(reach=1 + n["inverse"][0]["reach"]),
-    "nist_synthesis": lambda n: first(n["audits"], what="domain from the data").update(verdict="not refuted"),
+    "nist_rows": lambda n: first(n["audits"], what="domain from the data").update(verdict="not refuted"),
     "nist_cut": lambda n: n["rows"]["0.3"]["0"].update(widest=n["records"]),
     "runs": lambda n: n["rows"][0].update(seen=0),
     "published_tables": lambda n: [row.update(lower_bound=1.1 * row["epsilon"]) for row in n["audits"]],
@@ -155,12 +150,12 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_committed_numbers_meet_their_expectation_and_others_do_not(part):
-    numbers, check = load_part(part, FIGURES), find_part(part).functions.check
-    finding_is_short(part, numbers)
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_numbers_meet_their_expectation_and_others_do_not(name):
+    numbers, check = load_numbers(name, FIGURES), find(name).functions.check
+    finding_is_short(name, numbers)
     assert [outcome.words for outcome in check(numbers) if not outcome.holds] == []
-    SPOILED[part](numbers)
+    SPOILED[name](numbers)
     assert not all(outcome.holds for outcome in check(numbers))
 
 

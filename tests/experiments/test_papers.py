@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from experiments.__main__ import FIGURES, PAPERS, main
-from experiments.experiment import find_part, load_numbers
+from experiments.experiment import find, load_numbers
 from experiments.papers.index import Item, Paper, load_papers, page
 from experiments.papers.values import values
 
@@ -57,7 +57,7 @@ def test_what_a_paper_numbers_is_there(title, wanted):
 
 def test_values_are_those_of_the_saved_numbers():
     other = copy.deepcopy(saved("flaxman_residuals"))
-    other["flaxman_figure1"]["medians"]["GDPC"] = [0.0262] * 20
+    other["medians"]["GDPC"] = [0.0262] * 20
     changed = page(FIVE, lambda name: other if name == "flaxman_residuals" else saved(name))
     shown = PAPERS.read_text().splitlines()
     (line,) = [line for line in changed.splitlines() if line not in shown]
@@ -67,7 +67,7 @@ def test_values_are_those_of_the_saved_numbers():
 def test_what_does_not_hold_differs():
     """A status is that of the saved numbers: others change it, and every condition decides one item."""
     other = copy.deepcopy(saved("nist_rows"))
-    other["nist_synthesis"]["rows"] = 799_999
+    other["rows"] = 799_999
     changed = values(lambda name: other if name == "nist_rows" else saved(name))["how"]
     assert named()["how"]["rows"] == "same"
     assert changed == named()["how"] | {"rows": "differs"}
@@ -84,7 +84,7 @@ def test_what_is_not_so_as_printed_differs(says):
 
 
 def test_the_headline_on_phsafe_names_both_models_and_both_neighbors():
-    assert find_part("phsafe_spent").headline.count("share[") == 4
+    assert find("phsafe_spent").headline.count("share[") == 4
 
 
 def test_what_differs_stands_first():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.__main__ import FIGURES
-from experiments.experiment import load_part
+from experiments.experiment import load_numbers
 from experiments.others import auditors, peers_bounds
 from tests.helpers import refuses
 
@@ -52,7 +52,7 @@ def test_a_folder_without_question_or_outputs_is_refused_in_one_line(tmp_path):
     refuses(SystemExit, f"peers: error: {tmp_path} must hold outputs: run `make peers`", peers_bounds.answers, tmp_path)
 
 
-@pytest.mark.parametrize("row", load_part("other_auditors", FIGURES)["rows"], ids=lambda row: row["name"])
+@pytest.mark.parametrize("row", load_numbers("other_auditors", FIGURES)["rows"], ids=lambda row: row["name"])
 def test_those_who_were_asked_are_asked_again(row):
     kinds = {name: entry["kind"] for name, entry in row["auditors"].items() if name != auditors.OURS}
     asked = peers_bounds.auditors(row["parameter"], row["one_run"])

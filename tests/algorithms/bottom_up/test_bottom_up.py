@@ -350,10 +350,10 @@ def test_curves_rise_to_one_and_tell_the_smallest_epsilon_from_which_on_a_target
 def test_the_experiment_says_which_target_no_epsilon_reached():
     from experiments import bottom_up_curve
     from experiments.__main__ import FIGURES
-    from experiments.experiment import find_part, load_part
+    from experiments.experiment import find, load_numbers
 
-    numbers = load_part("bottom_up_curve", FIGURES)
-    finding = find_part("bottom_up_curve").finding
+    numbers = load_numbers("bottom_up_curve", FIGURES)
+    finding = find("bottom_up_curve").finding
     drawn = numbers["chosen"][bottom_up_curve.DRAWN]
     assert f"L1 accuracy reaches 99% at epsilon {drawn['l1']:g}, L2 accuracy at" in finding(numbers)
     drawn["l1"] = None

@@ -63,7 +63,7 @@ def test_groups_from_the_data_flip_with_one_record():
 @pytest.mark.slow  # the modules that it loads are
 def test_the_experiment_notices_what_it_says_it_checks():
     from experiments.__main__ import FIGURES
-    from experiments.experiment import load_part
+    from experiments.experiment import load_numbers
     from experiments.nist import synthesis as nist_synthesis
 
     def noiseless(numbers):  # worse than with noise, by more than sampling of rows explains
@@ -76,7 +76,7 @@ def test_the_experiment_notices_what_it_says_it_checks():
         next(audit for audit in numbers["audits"] if audit["what"] == "synthetic rows")["verdict"] = "violated"
 
     for spoil in (None, noiseless, distance, verdict):
-        numbers = load_part("nist_synthesis", FIGURES)
+        numbers = load_numbers("nist_rows", FIGURES)
         if spoil:
             spoil(numbers)
         assert all(check.holds for check in nist_synthesis.check(numbers)) == (spoil is None)
