@@ -38,7 +38,6 @@ RUNS, REPETITIONS = 500, 20  # the paper's runs on each of two databases; here a
 SIZES = {"GDPC": 4_000_000, "RDPC": 1_200_000, "ADPC": 4_000_000}
 GROUPS = {"GDPC": 20, "RDPC": 80, "ADPC": 47}  # people moved at once: about two standard deviations of the error
 STYLES = styles(("GDPC", "RDPC", "ADPC"), markersize=3, linewidth=0.7)
-EVENT_CLASS = "thresholds on the count of one area"
 
 
 def run(
@@ -91,7 +90,7 @@ def run(
             audited(mechanism, pair, mechanism.claim, size=1000, confidence=0.95, rng=other, **options)
             for other in others
         ]
-    return {"paper": paper, "paper_seconds": seconds, "one_person": one, "groups": groups, "event_class": EVENT_CLASS}
+    return {"paper": paper, "paper_seconds": seconds, "one_person": one, "groups": groups}
 
 
 def check(numbers: Numbers) -> Checks:

@@ -57,7 +57,6 @@ class Case:
     claim: Claim
     outputs: Outputs
     runs: int = RUNS
-    lines: int = 1
     seconds: float = 0.0  # of runs that were made elsewhere
 
 
@@ -82,7 +81,6 @@ def _row(case: Case, quick: bool, stream: np.random.SeedSequence) -> dict[str, A
         "version": case.version,
         "mechanism": case.mechanism,
         "promise": case.claim.to_dict(),
-        "lines": case.lines,
         "runs": len(x) + len(y),
         "seconds": float(f"{case.seconds + time.perf_counter() - begun:.2g}"),
         "audits": audits,
@@ -104,8 +102,8 @@ def _of_files() -> list[Case]:
                 pair = saved[f"x{number}"], saved[f"y{number}"]
                 library = "opendp 0.3.0" if header["library"] == "opendp" else header["library"]
                 claim = parse_claim(row["promise"], row["relation"])
-                about = {"lines": row["lines"], "seconds": row["seconds"]}
-                cases.append(Case(library, header["version"], row["mechanism"], claim, _saved(pair), **about))
+                seconds = row["seconds"]
+                cases.append(Case(library, header["version"], row["mechanism"], claim, _saved(pair), seconds=seconds))
     return cases
 
 
@@ -203,7 +201,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append((library, str(len(own)), *names))
     of_one = [row for row in bits if row["promise"].get("epsilon") == 1]
     most = max((float(row["audits"]["everything"]["lower_bound"]) for row in of_one), default=0.0)
-    lines, seconds = ([row[what] for row in numbers["rows"]] for what in ("lines", "seconds"))
+    seconds = [row["seconds"] for row in numbers["rows"]]
     libraries = {row["library"].split()[0] for row in numbers["rows"]} - {"textbook"}
     return locals()
 

@@ -6,7 +6,6 @@ Those of ``libraries_torch.txt`` are run where they are installed.
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 import time
@@ -189,12 +188,6 @@ LIBRARIES: dict[str, Callable[[], list[Case]]] = {
 }
 
 
-def glue(run: Any) -> int:
-    """Return how many lines of Python stand between a library and an audit; one where they are its own call."""
-    function = run.func if isinstance(run, partial) else run
-    return len(inspect.getsource(function).strip().splitlines()) if inspect.isfunction(function) else 1
-
-
 def save(folder: Path) -> None:
     """Run every case on either database, and save the outputs of each library."""
     for library, cases in LIBRARIES.items():
@@ -209,7 +202,7 @@ def save(folder: Path) -> None:
             for name, data in (("x", case.x), ("y", case.y)):
                 arrays[f"{name}{number}"] = np.array([case.run(data) for _ in range(case.runs // 2)], float)
             row = {"mechanism": case.mechanism, "promise": case.promise, "relation": case.relation}
-            rows.append({**row, "seconds": time.perf_counter() - begun, "lines": glue(case.run)})
+            rows.append({**row, "seconds": time.perf_counter() - begun})
             print(f"{library} {case.mechanism}: {case.runs} runs in {rows[-1]['seconds']:.1f} s", flush=True)
         text = json.dumps({"library": library, "version": version(library), "rows": rows})
         np.savez_compressed(folder / f"{library}.npz", told=np.array(text), **arrays)
