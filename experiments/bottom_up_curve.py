@@ -157,7 +157,11 @@ def check(numbers: Numbers) -> Checks:
             words = f"{name}, {norm}: accuracy {'rises to' if drawn else 'ends at'} {accuracies[-1]:.6f}, expected 1"
             rises = accuracies == sorted(accuracies) or not drawn  # where noise exceeds a state, raking multiplies it
             yield Check(words, accuracies[-1] > 0.999 and rises)
-            scores = [_score(row[norm], numbers["replicates"]) for row in rows if row[norm]["expected"] is not None]
+            known, root = (
+                [row[norm] for row in rows if row[norm]["expected"] is not None],
+                np.sqrt(numbers["replicates"]),
+            )
+            scores = [root * abs(one["accuracy"] - one["expected"]) / one["deviation"] for one in known]
             if scores:  # 114 scores in all, near normal: beyond 5 by chance in fewer than one run of 10,000
                 yield between(f"{name}, {norm}: largest deviation from theory", max(scores), 0, 5)
     for words in (DRAWN, SAMPLE):
@@ -185,10 +189,6 @@ def _factor(numbers: Numbers) -> float:
     full, sample = (numbers["curves"][f"{FINEST}, {words}"] for words in (DRAWN, SAMPLE))
     missing = [np.array([1 - row["l1"]["accuracy"] for row in rows]) for rows in (sample, full)]
     return float(np.median(np.divide(*missing)))
-
-
-def _score(norm: dict[str, Any], replicates: int) -> float:
-    return float(abs(norm["accuracy"] - norm["expected"]) / (norm["deviation"] / np.sqrt(replicates)))
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.ons.deaths import Deaths
 from algorithms.ons.tables import Table
 from algorithms.ons.top_down import PILOT_SHARES
 from algorithms.ons.utility import CLASSES, transition_matrix
@@ -33,10 +33,6 @@ def factors() -> dict[int, float]:
     """Return by what section 4's rule multiplies the noisy rows of Table 12, for each of the two totals printed."""
     noisy = sum(TABLE_12["post-noise"])
     return {int(total): total / noisy for total in (sum(TABLE_12["count"]), sum(TABLE_12["final"]))}
-
-
-def all_deaths(quick: bool) -> Deaths:
-    return merged(synthetic_deaths(0)) if quick else synthetic_deaths(0)
 
 
 def merged(deaths: Deaths, kept_areas: Container[str] = frozenset(AREAS[WITH])) -> Deaths:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
-from experiments.experiment import NAMES, MarkdownTable, load_data, worded
+from experiments.experiment import MarkdownTable, load_data, worded
 from experiments.papers.values import Saved, values
 
 STATUSES = {
@@ -33,28 +31,6 @@ class Item:
     ours: str = ""  # a template for `values`, as is the next
     printed: str = ""
     why: str = ""
-
-    def check(self) -> None:
-        """Refuse an item without a status or a place here, and names that do not exist."""
-        if "{" not in self.how and self.how not in STATUSES:
-            raise ValueError(f"how must be one of {', '.join(STATUSES)}, got {self.how!r} of {self.place}")
-        if self.how == "not available" and not self.why:
-            raise ValueError(f"what is not available must say why, got nothing of {self.place}")
-        if self.how != "not available" and not self.where:
-            raise ValueError(f"an item must be somewhere, got nothing of {self.place}")
-        experiments = [name for name in self.where if ":" not in name]
-        if self.how in ("close", "direction") or (experiments and self.how == "same"):
-            raise ValueError(f"how must be computed from saved numbers, got {self.how!r} of {self.place}")
-        if self.how == "same" and self.why:
-            raise ValueError(f"what is the same must have no condition, got {self.why!r} of {self.place}")
-        if experiments and "{" not in self.ours and self.how not in ("shown", "not available"):
-            raise ValueError(f"numbers of an experiment must come from its file, got a text of {self.place}")
-        for name in self.where:
-            if ":" not in name and name not in NAMES:
-                raise ValueError(f"experiments must be among those of `list`, got {name!r} of {self.place}")
-            if ":" in name:
-                module, _, inside = name.partition(":")
-                attrgetter(inside)(importlib.import_module(module))
 
     def status(self, named: dict[str, Any]) -> str:
         return worded(self.how, named)

@@ -142,7 +142,8 @@ def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
 def check(numbers: Numbers) -> Checks:
     least = 0.3 if numbers["quick"] else 0.9
     for share in numbers["shares"]:
-        what = f"{share['law']}, {share['relation']}, {_words(share['where'])}"
+        level, query = share["where"].split()
+        what = f"{share['law']}, {share['relation']}, {AREAS[int(level)]}, {query}"
         if share["exact"]:
             yield near(f"{what}: exact loss / own share", share["exact"] / share["own"], 1.0, 1e-6)
             bound, top = float(np.median(share["lower_bound"])) / share["own"], 1.3 if numbers["quick"] else 1.0
@@ -159,11 +160,6 @@ def check(numbers: Numbers) -> Checks:
         yield between(f"{what} measurements / promise", bounds["measurements"], 0.2, joint["all"])
         for stage in sorted(bounds.keys() - {"measurements"}):
             yield between(f"{what} {stage} / from measurements", bounds[stage] / bounds["measurements"], 0, 1)
-
-
-def _words(where: str) -> str:
-    level, query = where.split()
-    return f"{AREAS[int(level)]}, {query}"
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:

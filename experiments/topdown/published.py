@@ -99,11 +99,6 @@ def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
     return {size // part: shares(numbers, **setting, size=size // part) for size in SIZES}
 
 
-def by_budget(numbers: Numbers, leaves: int) -> list[float]:
-    setting = {"leaves": leaves, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
-    return [shares(numbers, **setting, epsilon=epsilon)[0] for epsilon in EPSILONS]
-
-
 def in_groups(numbers: Numbers, leaves: int) -> list[float]:
     setting = {"leaves": leaves, "epsilon": 1.0, "size": GROUPED // PARTS[numbers["quick"]]}
     return [float(np.median(shares(numbers, **setting, people=people))) for people in GROUPS]
@@ -145,7 +140,8 @@ def draw(numbers: Numbers) -> Figure:
     for leaves, look in STYLES.items():
         if not shares(numbers, leaves=leaves):
             continue
-        by_epsilon.plot(EPSILONS, by_budget(numbers, leaves), **look)
+        setting = {"leaves": leaves, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
+        by_epsilon.plot(EPSILONS, [shares(numbers, **setting, epsilon=epsilon)[0] for epsilon in EPSILONS], **look)
         if leaves in GROWING:
             growth = grown(numbers, leaves)
             by_runs.plot(list(growth), [np.median(each) for each in growth.values()], **look)
