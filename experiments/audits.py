@@ -93,13 +93,11 @@ def median(audits: Iterable[dict[str, Any]]) -> float:
 
 
 def all_or_none(what: str, audits: Sequence[dict[str, Any]], *, violated: bool) -> Check:
-    """Expect that every audit reports a violation, or that none does."""
     times, expected = violations(audits), len(audits) if violated else 0
     return Check(f"{what}: {times} of {len(audits)} audits report a violation, expected {expected}", times == expected)
 
 
 def none_above(what: str, audits: Iterable[dict[str, Any]], loss: float) -> Check:
-    """Expect that no lower bound exceeds the true loss."""
     largest = max(bounds(audits), default=0.0)
     words = f"{what}: largest lower bound {down(largest, 4)}, expected no more than the true loss of {loss:.4g}"
     return Check(words, largest <= loss)

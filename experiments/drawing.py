@@ -56,7 +56,6 @@ def _grid(ax: Axes) -> GridSpecBase:
 
 
 def entitle(figure: Figure, words: str) -> None:
-    """Say above all panels what the figure shows, in lines that it gets the room for."""
     most = len(wrap(words, 80))
     lines = next(lines for width in range(len(words) // most, 81) if len(lines := wrap(words, width)) == most)
     figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * len(lines))
@@ -167,7 +166,6 @@ def styles(names: Iterable[Any], **more: Any) -> dict[Any, dict[str, Any]]:
 
 
 def keys(**labels: str) -> list[Any]:
-    """Return entries of a legend, by what they show in all figures."""
     looks: dict[str, Callable[[str], Any]] = {
         "bound": bar_key,
         "pale": partial(bar_key, color=PALE),

@@ -195,7 +195,6 @@ def published(name: str) -> Any:
 
 
 def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int, **settings: Any) -> Path:
-    """Run an experiment with settings of one's own, if any, and save its numbers; return the file."""
     experiment, begun = find(name), time.perf_counter()
     numbers = experiment.functions.run(quick=quick, seed=seed, jobs=jobs, **settings)
     path = folder / f"{name}.json"
@@ -232,7 +231,6 @@ def most_misses(audits: int, confidence: float) -> int:
 
 
 def few_misses(what: str, misses: int, audits: int, confidence: float) -> Check:
-    """Expect no more lower bounds above the true loss than their confidence allows."""
     most = most_misses(audits, confidence)
     words = f"{what}: {misses} of {audits} lower bounds above the true loss, expected at most {most}"
     return Check(words, misses <= most)

@@ -63,7 +63,6 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return all cases, those of TopDown last."""
     result = []
     for name, bug in known_bugs().items():
         if bug.found != "replay":
@@ -137,7 +136,6 @@ def audited(case: Case, streams: list[np.random.SeedSequence]) -> dict[str, Any]
 
 
 def _audit(case: Case, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return what one audit says; a refusal is told in its own words."""
     options: dict[str, Any] = {"attack": case.attack} if case.event is None else {"event": case.event}
     options |= {"size": case.size, "confidence": CONFIDENCE, "rng": stream}
     try:

@@ -37,7 +37,6 @@ def run(*, quick: bool, seed: int, jobs: int, times: int = 1, losses: Sequence[f
 
 
 def _rows(place: int, share: float, audits: int, stream: np.random.SeedSequence) -> list[dict[str, Any]]:
-    """Count how many of the bounds of one case are above the promise, at each level."""
     case, rows = CASES[place], []
     bounds = case.draw(share, audits, np.random.default_rng(stream))
     for confidence in (*LEVELS, *((STRICT,) if case.group == OTHERS else ())):

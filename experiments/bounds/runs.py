@@ -180,7 +180,6 @@ def _fewest(enough: Callable[[int], bool], guess: int) -> int:
 
 
 def _early(audits: int, most: int, root: np.random.SeedSequence, parallel: Parallel) -> list[dict[str, Any]]:
-    """Return the runs that audits make which may stop early, and those of a fixed number planned for the violation."""
 
     def detected(factor: float, runs: int) -> bool:
         counts = {"x": {"runs": 0, "guessed_x": 0, "guessed_y": 0}}
@@ -204,7 +203,6 @@ def _stopped(factor: float, most: int, rng: np.random.SeedSequence) -> tuple[int
 
 
 def _simulated(cases: tuple[Case, ...], root: np.random.SeedSequence, parallel: Parallel) -> list[dict[str, Any]]:
-    """Return how often audits of the planned size detect each case, beside what was planned."""
     rows = []
     for case, stream in zip(cases, root.spawn(len(cases)), strict=True):
         sound = case.violation == 1

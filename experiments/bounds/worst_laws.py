@@ -129,7 +129,6 @@ def curve(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence:
 
 
 def coin(epsilon: float) -> tuple[float, float]:
-    """Return the probabilities of randomized response, which geometric noise on a count comes down to."""
     return float(special.expit(epsilon)), float(special.expit(-epsilon))
 
 
@@ -230,7 +229,6 @@ def canaries_audited(confidence: float, seed: int) -> float:
 
 
 def leaky_counts(counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-    """Release geometric counts, and with probability 0.01 the true ones, marked."""
     released = GDPC(1.0)(counts, size, rng)
     return np.where(rng.random((size, 1)) < 0.01, np.asarray(counts) + FAR, released)
 

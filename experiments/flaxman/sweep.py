@@ -69,7 +69,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _estimated(setting: Setting, stream: np.random.SeedSequence) -> dict[str, list[float]]:
-    """Return median and largest |loss| over epsilon, by algorithm and method, from one release of one population."""
     rng = np.random.default_rng(stream)
     tree, counts = uniform_population(setting.people, setting.levels, setting.a_leaf, rng)
     epsilon = setting.epsilon

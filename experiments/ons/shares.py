@@ -93,7 +93,6 @@ def _rows(
 
 
 def _named(deaths: Deaths, level: int, numbers: NDArray[Any], names: Container[str] = NAMES) -> dict[str, Any]:
-    """Return the numbers of a level's areas by their codes, of those that are wanted."""
     codes = (deaths.tree.codes(node)[-1] for node in range(*deaths.tree.level(level).indices(deaths.tree.n_nodes)))
     return {code: number for code, number in zip(codes, numbers.tolist(), strict=True) if code in names}
 

@@ -99,7 +99,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _about(task: Task) -> dict[str, Any]:
-    """Return what is known of an audit before any run: also the exact loss of a person, where it is known."""
     pair = NeighborPair.add_people(FEW.histogram, task.cell, task.people)
     law = task.mechanism.exact_loss(pair) if hasattr(task.mechanism, "exact_loss") else None
     exact = None if law is None else plain_number(max(law.maximum, law.reverse().maximum) / task.people)

@@ -139,7 +139,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return what every auditor says of a case: ours first, then the peers on the files that it leaves."""
     case = CASES[number]
     ours: dict[str, Any] = {"kind": BOUND, "values": [], "seconds": []}
     with TemporaryDirectory() as scratch:

@@ -89,7 +89,6 @@ def python_dp() -> list[Case]:
 
 
 def pipeline_dp() -> list[Case]:
-    """Return what PipelineDP aggregates, of one known partition and of one that it has to select."""
     import pipeline_dp as p
 
     def aggregate(metric: Any, public: list[int] | None, delta: float, values: list[float]) -> float:
@@ -131,7 +130,6 @@ def multi_freq_ldpy() -> list[Case]:
 
 
 def opendp() -> list[Case]:
-    """Return float noise of OpenDP 0.3.0, of which its issue 414 says that it leaks."""
     from opendp.meas import make_base_gaussian, make_base_laplace
     from opendp.mod import enable_features
 
@@ -189,7 +187,6 @@ LIBRARIES: dict[str, Callable[[], list[Case]]] = {
 
 
 def save(folder: Path) -> None:
-    """Run every case on either database, and save the outputs of each library."""
     for library, cases in LIBRARIES.items():
         if library == "opacus" and find_spec(library) is None:  # not asked of everybody: torch is large
             continue

@@ -45,12 +45,10 @@ class Item:
         return f"- **{self.place}** ({self.status(named)}): {words}. {self._links}".rstrip()
 
     def _there(self, named: dict[str, Any]) -> str:
-        """Return what the paper says, with the number that it prints unless it is the same here."""
         printed = worded(self.printed, named)
         return f"{self.says}: {printed}" if printed and self.status(named) != "same" else self.says
 
     def _here(self, named: dict[str, Any]) -> list[str]:
-        """Return what comes out here, if that is said, and the condition or reason, if there is one."""
         return [words for words in (worded(self.ours, named), self.why) if words]
 
     @property
@@ -59,7 +57,6 @@ class Item:
 
 
 def _link(name: str) -> str:
-    """Return an experiment with its finding, a test by its file, anything else by its name."""
     module, _, inside = name.partition(":")
     if not inside:
         return f"[{name}](../figures/README.md#{name})"

@@ -45,7 +45,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _audited(name: str, runs: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return the lower bounds on mu of the noisy counts and of the published table, and the verdict on rho."""
     us, only = read_config("us"), [(query, LEVEL) for query in TABLES[name]]
     raised = {table: {**levels, LEVEL: RHO} for table, levels in us.privacy_budget.items()}
     config = replace(us, privacy_budget=raised)

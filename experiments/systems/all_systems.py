@@ -83,7 +83,6 @@ def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, An
 
 
 def _estimated(subject: Subject, method: str, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return an estimate with its interval, or why there is none."""
     mechanism, pair = subject.errors or subject.mechanism, subject.where or subject.pair
     options: dict[str, Any] = {"confidence": LEVEL, "rng": stream}
     if method == "direct":  # which needs many runs, and of the areas that differ alone
@@ -98,7 +97,6 @@ def _estimated(subject: Subject, method: str, stream: np.random.SeedSequence) ->
 
 
 def _calibrated(rho: float, integers: bool, simulations: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Return slopes of Gaussian noise of a known rho, and how many intervals hold it."""
     law = (DiscreteGaussian if integers else Gaussian)(math.sqrt(0.5 / rho))
     made = []
     for own in stream.spawn(simulations):

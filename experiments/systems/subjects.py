@@ -93,14 +93,12 @@ def topdown_published() -> Subject:
 
 
 def phsafe() -> Subject:
-    """Return PHSafe's noisy counts: audited on one household, estimated on the bundled ones."""
     config, homes = read_config("us"), load_households()
     counted = tabulation(homes.persons, homes.units, homes.geo, config=config)
     return Subject(PHSafe(config), tabulated(joint_pair("DER"), config), data=counted)
 
 
 def ons_tables() -> Subject:
-    """Return the pilot's fourteen tables: audited on one area, estimated on all deaths."""
     deaths, tree, here, all_ = died()
     one, complete = (IndependentNoise(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
     return Subject(one, here, errors=complete, where=all_)
@@ -112,7 +110,6 @@ def ons_levels() -> Subject:
 
 
 def ons_people() -> Subject:
-    """Return the pilot's synthetic people: audited in one area, estimated on all deaths."""
     deaths, tree, here, everywhere = died()
     one, complete = (OnsTopDown(where, deaths.schema, EPSILON) for where in (tree, deaths.tree))
     return Subject(one, here, 20_000, measured=one.stage("measurements"), errors=complete, where=everywhere)

@@ -153,7 +153,6 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _extremes(numbers: Numbers) -> dict[str, list[str]]:
-    """Return the least and the most of the paper's levels, in percent with its digits."""
     paper = numbers["paper"]
     shares = {
         "unused": [1 - row["exact"][1] / row["conversions"]["simple"] for row in paper],

@@ -50,7 +50,6 @@ class Task:
 
 
 def release(promise: PureDP | ZCDP, relation: Relation) -> TopDown:
-    """Return the algorithm, three levels and three queries with unequal shares, under a promise for a relation."""
     budget = Budget(type(promise)(promise.budget, relation), LEVELS, [QUERIES] * len(LEVELS))
     return TopDown(SCHEMA, TREE, budget, solver="batched")
 
@@ -100,7 +99,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _share(law: str, relation: Relation, key: tuple[int, str]) -> dict[str, Any]:
-    """Return the share of a query, and what of it the pair spends by the exact law: nothing, if it cannot change."""
     stage = release(PROMISES[law], relation).stage("measurements", only=[key])
     where, exact = f"{key[0]} {key[1]}", _loss(stage, law, relation)
     return {"law": law, "relation": relation, "where": where, "own": stage.claim.budget, "exact": exact}

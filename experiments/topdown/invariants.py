@@ -95,7 +95,6 @@ def _about(case: str, level: int) -> dict[str, Any]:
 
 
 def _audit(case: str, level: int, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Audit the measurements if all exact totals are kept, and otherwise the published tables with a few runs."""
     tables, pair = release(level), two_databases(case)
     options: dict[str, Any] = {"size": size, "confidence": CONFIDENCE, "rng": stream}
     mechanism: Any = tables.topdown.stage("measurements")

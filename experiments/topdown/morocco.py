@@ -40,7 +40,6 @@ def census() -> tuple[Hierarchy, NDArray[np.int64]]:
 
 
 def topdown(tree: Hierarchy, epsilon: float) -> TopDown:
-    """Return the release: equal shares of the levels, the nation's total invariant."""
     levels = [f"1/{tree.depth + 1}"] * (tree.depth + 1)
     budget = Budget(PureDP(epsilon, "replace_one"), levels, [QUERIES] * len(levels))
     return TopDown(SCHEMA, tree, budget, invariants=[Invariant("total", 0)], solver="batched")

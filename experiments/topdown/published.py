@@ -45,7 +45,6 @@ class Task:
 
 
 def topdown(leaves: int, epsilon: float, people: int = 1) -> tuple[TopDown, NeighborPair]:
-    """Return TopDown on a tree of so many leaves, and people who move from its first cell to its last."""
     before = np.random.default_rng(leaves).poisson(PEOPLE, (leaves, 4))
     pair = NeighborPair.move_people(before, (0, 0), (leaves - 1, 3), people)
     return preset("micro", TREES[leaves], epsilon=epsilon), pair
@@ -93,7 +92,6 @@ def shares(numbers: Numbers, **setting: Any) -> list[float]:
 
 
 def grown(numbers: Numbers, leaves: int) -> dict[int, list[float]]:
-    """Return the shares that one person shows in tables at epsilon 1, by the number of runs."""
     part = SIZES[0] // min(row["size"] for row in numbers["audits"] if row["leaves"] == leaves)
     setting: dict[str, Any] = {"leaves": leaves, "epsilon": 1.0, "people": 1}
     return {size // part: shares(numbers, **setting, size=size // part) for size in SIZES}
