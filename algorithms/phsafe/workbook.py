@@ -158,17 +158,13 @@ FORMATS = {
 }
 STYLES: dict[str, dict[str, Any]] = {
     "title": {"bold": True, "font_size": 15},
-    "heading": {"bold": True, "font_color": "#1b4f8a"},
-    "head": {"bold": True, "text_wrap": True, "align": "right", "valign": "bottom", "bottom": 1},
+    "head": {"bold": True, "text_wrap": True, "valign": "bottom"},
     "label": {"valign": "top"},
     "note": {"text_wrap": True, "font_color": "#555555", "valign": "top"},
-    "warning": {"bold": True, "font_color": "#a40000", "text_wrap": True},
-    "input": {"bg_color": "#fff4cc", "border": 1, "border_color": "#b08900", "align": "right", "valign": "top"},
+    "input": {"bg_color": "#fff4cc", "border": 1, "align": "right", "valign": "top"},
 }
-WIDTHS = (32, 42, *[16] * 12)  # of columns, in characters
-LAST = 7  # column up to which notes run
+WIDTHS, LAST = (32, 42, *[16] * 12), 7  # of columns, in characters; the column up to which notes run
 EPOCH = datetime(2024, 1, 1)  # the same settings give the same bytes
-SETTINGS = ("phsafe/all/all/privacy", "phsafe/all/all/delta")
 
 
 def build_workbook(explored: Explored, words: Mapping[str, str]) -> bytes:
@@ -206,27 +202,23 @@ class _Page:
             self.page.set_column(column, column, width)
 
     def text(self, column: int, style: str, text: str) -> None:
-        """Write a text; notes and warnings run over several columns."""
-        if style not in ("note", "warning"):
+        if style != "note":
             self.page.write_string(self.row, column, text, self.styles[style])
         elif text:
             self.page.merge_range(self.row, column, self.row, LAST, text, self.styles[style])
-            room = sum(WIDTHS[column : LAST + 1])
-            self.page.set_row(self.row, 15 * math.ceil(1.3 * len(text) / room))  # other fonts may be wider
+            lines = math.ceil(1.3 * len(text) / sum(WIDTHS[column : LAST + 1]))  # other fonts may be wider
+            self.page.set_row(self.row, 15 * lines)
 
     def line(self, style: str, text: str) -> None:
-        """Write a text into a new line."""
         self.row += 1
         self.text(0, style, text)
 
     def number(self, column: int, key: str, shown: str) -> None:
-        """Write the formula of a result."""
         value, name = self.results[key], self._name(name_of(key), column)
         formula = f"={self.formulas.pop(name)}"
         self.page.write_formula(self.row, column, formula, self.styles[shown], "" if value is None else value)
 
     def entry(self, column: int, setting: Input) -> None:
-        """Write an input, which takes what the page takes."""
         self._name(f"in_{name_of(setting.key)}", column)
         value = self.values[setting.key]
         value = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
@@ -244,20 +236,18 @@ class _Page:
         return name
 
     def write_settings(self) -> None:
-        """Write what the workbook is, the settings of all levels, and the totals."""
         words = self.words
         self.line("title", words[self.sheet.title])
-        if self.sheet.confidential:
-            self.line("warning", words["page.confidential"])
-        for about in (*self.sheet.about, *(f"workbook.{place}" for place in range(1, 4))):
+        confidential = ("page.confidential",) * self.sheet.confidential
+        for about in (*confidential, *self.sheet.about, *(f"workbook.{place}" for place in range(1, 4))):
             self.line("note", words[about])
-        self.line("heading", words["page.settings"])
-        for key in SETTINGS:
-            label = self.inputs[key].label
-            self.line("label", words[label])
-            self.entry(2, self.inputs[key])
-            self.text(3, "note", words[f"{label}.help"])
-        self.line("heading", words["page.totals"])
+        self.line("head", words["page.settings"])
+        for name in ("privacy", "delta"):
+            setting = self.inputs[f"phsafe/all/all/{name}"]
+            self.line("label", words[setting.label])
+            self.entry(2, setting)
+            self.text(3, "note", words[f"{setting.label}.help"])
+        self.line("head", words["page.totals"])
         for total in self.sheet.totals:
             self.line("label", words[total.label])
             self.number(2, total.key, total.shown)
@@ -267,15 +257,14 @@ class _Page:
         """Write each query with its threshold and share, and below it its levels: inputs first, then numbers."""
         words = self.words
         entries = [column for column in table.columns if column.entry]
-        budgets = [column for column in entries if column.quantity in ("rho", "epsilon")]  # computed where none is set
-        numbers = [*budgets, *(column for column in table.columns if not column.entry)]
-        self.line("heading", words[table.label])
+        numbers = [column for column in table.columns if not column.entry or column.quantity in ("rho", "epsilon")]
+        self.line("head", words[table.label])
         self.line("head", words[table.names])
         self.text(1, "head", words[table.rows])
         for at, column in enumerate((*entries, *numbers), 2):
             self.text(at, "head", words[column.label] + f" ({words['workbook.set']})" * (at < 2 + len(entries)))
         for group in table.groups:
-            self.line("heading", words[group.label])
+            self.line("head", words[group.label])
             for key in group.inputs:
                 self.text(1, "label", words[self.inputs[key].label])
                 self.entry(2, self.inputs[key])

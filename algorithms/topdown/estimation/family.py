@@ -81,11 +81,6 @@ class Family:
     margin: Groups | None = None  # query on which parts add up to it, coarser only in the failsafe; None: every cell
     slack: float | None = None  # with a margin: what |parent - sum of the parts| may add up to over all cells
 
-    def objective(self, tables: Real) -> float:
-        """Return the weighted sum of squares of tables, shape (parts, cells)."""
-        squares = (fit.weights @ np.sum((answer(fit.groups, tables) - fit.answers) ** 2, axis=1) for fit in self.fits)
-        return float(sum(squares))
-
 
 @dataclass(frozen=True)
 class Solution:
