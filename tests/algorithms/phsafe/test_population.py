@@ -27,22 +27,12 @@ def bundled():
     return load_households(sex=True)
 
 
-@pytest.fixture(scope="module")
-def synthetic():
-    return synthetic_households(30_000, 20, sex=True)
-
-
 def source_rows():
     return list(csv.DictReader(io.StringIO(gzip.decompress((DATA / "pseudopeople.csv.gz").read_bytes()).decode())))
 
 
-# Both kinds are valid
-
-
-@pytest.mark.parametrize("name", ["bundled", "synthetic"])
-def test_households_are_valid_in_the_production_layout(name, request):
-    households = request.getfixturevalue(name)
-    _, units, geo = frames = households.persons, households.units, households.geo
+def test_households_are_valid_in_the_production_layout(bundled):
+    _, units, geo = frames = bundled.persons, bundled.units, bundled.geo
     assert [frame.columns for frame in frames] == [(*PERSONS, "QSEX"), tuple(UNITS), tuple(GEO)]
     assert {frame["MAFID"].dtype for frame in frames} == {np.dtype(np.int64)}
     assert len(tabulate(*frames, "PH1_denom", validation="full")) > 0  # every rule of the checks holds
@@ -55,9 +45,8 @@ def test_households_are_valid_in_the_production_layout(name, request):
     assert {row[2:] for row in vacant.rows()} == {(0, 0, 0, "00", "0", "0", "00", "0")}
 
 
-@pytest.mark.parametrize("name", ["bundled", "synthetic"])
-def test_partners_are_of_the_sex_that_their_relationship_says(name, request):
-    persons = list(request.getfixturevalue(name).persons.rows())
+def test_partners_are_of_the_sex_that_their_relationship_says(bundled):
+    persons = list(bundled.persons.rows())
     heads = {mafid: sex for _, mafid, _, _, _, relationship, sex in persons if relationship == "20"}
     for _, mafid, _, _, _, relationship, sex in persons:
         assert relationship not in TWINS or (sex == heads[mafid]) == (relationship in ("23", "24"))
@@ -122,11 +111,12 @@ def test_loading_is_deterministic_and_sex_only_a_column():
         assert list(getattr(plain, frame).rows()) == list(getattr(again, frame).rows())
 
 
-def test_states_lie_in_the_divisions_and_regions_of_the_census(synthetic):
-    assert set(population.DIVISION) == set(STATES) == set(synthetic.geo["TABBLKST"])
-    places = dict(zip(synthetic.geo["TABBLKST"], synthetic.geo["DIVISIONCE"], strict=True))
+def test_states_lie_in_the_divisions_and_regions_of_the_census():
+    geo = synthetic_households(1_100, 20).geo
+    assert set(population.DIVISION) == set(STATES) == set(geo["TABBLKST"])
+    places = dict(zip(geo["TABBLKST"], geo["DIVISIONCE"], strict=True))
     assert [places[state] for state in ("09", "36", "17", "27", "10", "01", "48", "56", "06")] == list("123456789")
-    regions = dict(zip(synthetic.geo["DIVISIONCE"], synthetic.geo["REGIONCE"], strict=True))
+    regions = dict(zip(geo["DIVISIONCE"], geo["REGIONCE"], strict=True))
     assert "".join(regions[division] for division in "123456789") == "112233344"
 
 
