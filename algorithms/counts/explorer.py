@@ -102,31 +102,6 @@ def compute(state: State) -> dict[str, Result]:
 @cache
 def sheet() -> Sheet:
     """Return the sheet; its published state has an epsilon of 1, and the pilot's fourteen tables."""
-    whole = Group(label="counts.whole", rows=_rows("counts/{}/all"))
-    pilot = Group(
-        label="counts.ons",
-        rows=_rows("counts/ons/{}"),
-        inputs=(f"{ONS}/tables", f"{ONS}/delta"),
-        results=tuple(Total(key=f"{ONS}/{name}", label=f"counts.ons.{name}") for name in ("epsilon", "kept_delta")),
-    )
-    printed = Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED))))
-    chosen = Row(place="counts/sum/all", label="counts.sum.asked")
-    numbers = (chosen, *_numbered("counts/sum/cells_{}", CELLS))
-    sums = Group(label="counts.sum.rows", rows=numbers, inputs=(f"{ALL}/cells",))
-    row = Row(place=BOTTOM_UP, label="counts.bottom_up.row")
-    drawn = Group(label="counts.bottom_up.rows", rows=(row,), inputs=(f"{BOTTOM_UP}/bits",))
-    shares, errors = (_columns("counts", dict.fromkeys(LAWS, shown)) for shown in SHOWN)
-    tables = (
-        Table(label="counts.one", rows="counts.law", columns=_columns("counts", NOISE), groups=(whole, pilot)),
-        Table(label="counts.pilot", rows="counts.epsilon", columns=shares, groups=(printed,)),
-        Table(label="counts.sum", rows="counts.cells", columns=errors, groups=(sums,)),
-        Table(
-            label="counts.bottom_up",
-            rows="counts.bottom_up.of",
-            columns=_columns("counts.bottom_up", BITS),
-            groups=(drawn,),
-        ),
-    )
     return Sheet(
         name="counts",
         title="counts.title",
@@ -145,7 +120,7 @@ def sheet() -> Sheet:
         compute=compute,
         script=("algorithms.counts", "explorer.js"),
         settings=(f"{ALL}/epsilon", f"{ALL}/confidence", f"{ALL}/delta"),
-        tables=tables,
+        tables=_tables(),
         charts=tuple(
             Chart(
                 kind="curve",
@@ -170,6 +145,34 @@ def sheet() -> Sheet:
             "published": PUBLISHED,
             "pilot_delta": PILOT_DELTA,
         },
+    )
+
+
+def _tables() -> tuple[Table, ...]:
+    whole = Group(label="counts.whole", rows=_rows("counts/{}/all"))
+    pilot = Group(
+        label="counts.ons",
+        rows=_rows("counts/ons/{}"),
+        inputs=(f"{ONS}/tables", f"{ONS}/delta"),
+        results=tuple(Total(key=f"{ONS}/{name}", label=f"counts.ons.{name}") for name in ("epsilon", "kept_delta")),
+    )
+    printed = Group(label="counts.pilot.rows", rows=_numbered("counts/pilot/epsilon_{}", range(len(PUBLISHED))))
+    chosen = Row(place="counts/sum/all", label="counts.sum.asked")
+    numbers = (chosen, *_numbered("counts/sum/cells_{}", CELLS))
+    sums = Group(label="counts.sum.rows", rows=numbers, inputs=(f"{ALL}/cells",))
+    row = Row(place=BOTTOM_UP, label="counts.bottom_up.row")
+    drawn = Group(label="counts.bottom_up.rows", rows=(row,), inputs=(f"{BOTTOM_UP}/bits",))
+    shares, errors = (_columns("counts", dict.fromkeys(LAWS, shown)) for shown in SHOWN)
+    return (
+        Table(label="counts.one", rows="counts.law", columns=_columns("counts", NOISE), groups=(whole, pilot)),
+        Table(label="counts.pilot", rows="counts.epsilon", columns=shares, groups=(printed,)),
+        Table(label="counts.sum", rows="counts.cells", columns=errors, groups=(sums,)),
+        Table(
+            label="counts.bottom_up",
+            rows="counts.bottom_up.of",
+            columns=_columns("counts.bottom_up", BITS),
+            groups=(drawn,),
+        ),
     )
 
 

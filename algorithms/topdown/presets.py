@@ -228,19 +228,7 @@ def preset(
         raise TypeError(
             f"override must be epsilon, rho, relation, levels, facilities, inside or of the plan, got {unknown[0]}"
         )
-    if epsilon is not None and rho is not None:
-        raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
-    promise: PureDP | ZCDP | None = None
-    if epsilon is not None:
-        promise = PureDP(epsilon, relation)
-    elif rho is not None:
-        promise = ZCDP(rho, relation)
-    elif published.promise is not None:
-        promise = type(published.promise)(published.promise.budget, relation)
-    elif "budget" not in overrides:
-        raise ValueError(f"a budget is needed, --epsilon or --rho: {published.name} has no promise")
-    if "budget" in overrides and (epsilon is not None or rho is not None):
-        raise ValueError("a budget must be given once: as epsilon, as rho, or as a Budget")
+    promise = _chosen_promise(published, epsilon, rho, relation, given="budget" in overrides)
     names = kept_levels(published, tree, levels)
     parts = published.levels or dict.fromkeys(names, Fraction(1, len(names)))
     scale = sum((parts[level] for level in names), Fraction())
@@ -278,6 +266,25 @@ def preset(
         "solver": published.solver,
     }
     return TopDown(**{**settings, **overrides})
+
+
+def _chosen_promise(
+    published: Preset, epsilon: float | None, rho: float | None, relation: Relation, *, given: bool
+) -> PureDP | ZCDP | None:
+    """Return the promise of epsilon, rho or the settings; None where a `Budget` is given instead."""
+    if epsilon is not None and rho is not None:
+        raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
+    if given and (epsilon is not None or rho is not None):
+        raise ValueError("a budget must be given once: as epsilon, as rho, or as a Budget")
+    if epsilon is not None:
+        return PureDP(epsilon, relation)
+    if rho is not None:
+        return ZCDP(rho, relation)
+    if published.promise is not None:
+        return type(published.promise)(published.promise.budget, relation)
+    if not given:
+        raise ValueError(f"a budget is needed, --epsilon or --rho: {published.name} has no promise")
+    return None
 
 
 def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
