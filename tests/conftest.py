@@ -50,7 +50,7 @@ def good_files(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled(request):
-    """TopDown's loops, compiled once a machine before the first test: no test reads what is said of it, or waits."""
+    """TopDown's loops, compiled before the first test: no test reads what is said of it, or waits."""
     files = {item.path for item in request.session.items}
     if find_spec("numba") and any("topdown" in file.read_text("utf-8") for file in files):
         import numpy as np

@@ -56,11 +56,12 @@ LEAST_VARIANCE = 1e-10  # stands for none at all
 LARGEST = 2**53  # whole numbers that float64 holds
 DEPTH = 37.0  # nats below the mode at which a law on whole numbers is cut off: 1e-16 of it
 SUPPORT = 2**16  # whole numbers that a law may have before they are thinned out
+LEVEL = 0.9  # posterior probability of a published interval
 Z_MARGIN = 1.645  # standard deviations that 90% of the noise is within
 
 
 def postprocess(
-    tables: Mapping[str, Frame], *, level: float = 0.9, cap: Mapping[str, float] | float = 10
+    tables: Mapping[str, Frame], *, level: float = LEVEL, cap: Mapping[str, float] | float = 10
 ) -> dict[str, Frame]:
     """Turn the noisy tables of a release into PH1 to PH8, with intervals of posterior probability `level`.
 
@@ -159,12 +160,12 @@ def _ends(law: Law, tail: float) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1024)
-def interval_coverage(truth: int, variance: float, level: float = 0.9) -> float:
+def interval_coverage(truth: int, variance: float) -> float:
     """Return how often the published interval of a cell holds a true count, exactly, over discrete Gaussian noise.
 
     Both ends grow with the noisy count, so that all noise between two limits leaves the truth in the interval.
     """
-    law, tail = DiscreteGaussian(math.sqrt(variance)), (1 - level) / 2
+    law, tail = DiscreteGaussian(math.sqrt(variance)), (1 - LEVEL) / 2
     reach = math.ceil(12 * law.scale)
     noise = range(-reach, reach + 1)
 

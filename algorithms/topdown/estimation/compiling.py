@@ -58,7 +58,7 @@ def _compile(kernel: Any, types: tuple[Any, ...]) -> None:
 
 @cache
 def _say() -> None:
-    print("compiling TopDown's solver: a minute or so, once on this machine", file=sys.stderr, flush=True)
+    print("compiling TopDown's solver: a minute or so, once for this installation", file=sys.stderr, flush=True)
 
 
 @contextmanager

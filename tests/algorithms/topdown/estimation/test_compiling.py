@@ -28,7 +28,7 @@ def inner(x):
 def outer(x):
     return inner(x) + 1
 """
-LINE = "compiling TopDown's solver: a minute or so, once on this machine\n"
+LINE = "compiling TopDown's solver: a minute or so, once for this installation\n"
 
 
 @pytest.fixture
