@@ -115,10 +115,10 @@ def _engines() -> Iterator[tuple[str, str]]:
 
 
 def _noise() -> Iterator[tuple[str, str]]:
-    from audit.installed import offered
+    from audit.installed import plugin
 
     try:
-        yield "tested now", offered("systems").secure_noise()
+        yield "tested now", plugin("systems").secure_noise()
     except (ImportError, ValueError) as error:
         yield "none", str(error)
 
@@ -132,18 +132,18 @@ def _settings() -> Iterator[tuple[str, str]]:
 
 
 def _refused() -> Iterator[tuple[str, str]]:
-    from audit.installed import offered
+    from audit.installed import plugin
 
     reasons: dict[str, list[str]] = {}
-    for name, system in offered("systems").systems().items():
+    for name, system in plugin("systems").systems().items():
         try:
             system.check_installed()
         except ImportError as error:
             reasons.setdefault(str(error).partition(" needs ")[2], []).append(name)
     for needed, names in reasons.items():
         yield ", ".join(names), f"needs {needed}"
-    (plugin,) = metadata.entry_points(group="pytest11", name="plaudit")
-    if foreign := plugin.load().foreign_package([os.getcwd()]):
+    (ours,) = metadata.entry_points(group="pytest11", name="plaudit")
+    if foreign := ours.load().foreign_package([os.getcwd()]):
         yield "the pytest plugin", f"off, because {foreign} has the name of one of its packages"
     if not reasons and not foreign:
         yield "nothing", "every system can be audited here"

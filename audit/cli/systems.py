@@ -26,10 +26,10 @@ def list_systems(
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:
     """List the names that `plaudit audit` takes: systems, benchmarks of the literature and known bugs."""
-    from audit.installed import offered
+    from audit.installed import plugin
     from audit.io.terminal import console
 
-    known = offered("systems").systems()
+    known = plugin("systems").systems()
     rows = {name: _described(system) for name, system in known.items()}
     if word:
         begins = re.compile(rf"(?<!\w){re.escape(word.strip())}", re.IGNORECASE)
@@ -81,6 +81,6 @@ def _described(system: Any) -> dict[str, Any]:
 
 def run_system(context: typer.Context) -> int:
     """Run a command of the systems, which read its options."""
-    from audit.installed import offered
+    from audit.installed import plugin
 
-    return int(offered("systems").run(context.info_name, context.args))
+    return int(plugin("systems").run(context.info_name, context.args))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from audit.installed import offered
+from audit.installed import plugin
 
 __all__ = [
     "Chart",
@@ -192,13 +192,13 @@ class Sheet:
 
     def command(self) -> Callable[..., int]:
         """Return what ``plaudit explore NAME`` runs, with typed options, for a sheet that has no command of its own."""
-        command: Callable[..., int] = offered("explorer").command(self)
+        command: Callable[..., int] = plugin("explorer").command(self)
         return command
 
 
 def check_files(html: Path | None, xlsx: Path | None) -> None:
     """Refuse, before any work, files that a page or a workbook may not replace."""
-    offered("explorer").check_files(html, xlsx)
+    plugin("explorer").check_files(html, xlsx)
 
 
 @dataclass(frozen=True)
@@ -220,11 +220,11 @@ class Explored:
 
     def to_html(self, path: str | Path) -> None:
         """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only."""
-        offered("explorer").write_page(self, Path(path))
+        plugin("explorer").write_page(self, Path(path))
 
     def to_xlsx(self, path: str | Path) -> None:
         """Write the workbook of this sheet at this state, whole or not at all, where nothing is."""
-        offered("explorer").write_workbook(self, Path(path))
+        plugin("explorer").write_workbook(self, Path(path))
 
     def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:
         """Do what a command was asked for: write the page, and open it, and the workbook; or else print the tables."""
@@ -232,7 +232,7 @@ class Explored:
             raise ValueError("--open goes with --html FILE")
         check_files(html, xlsx)
         if html is None and xlsx is None:
-            offered("explorer").print_tables(self)
+            plugin("explorer").print_tables(self)
         if html is not None:
             self.to_html(html)
             print(f"Wrote {html}.")

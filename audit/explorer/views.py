@@ -13,7 +13,7 @@ import typer
 from audit.explorer.page import PAGE, build_page
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, Input, Sheet, State, Value
-from audit.installed import offered
+from audit.installed import plugin
 from audit.io.files import check_replaceable, creating, make_folder, replacing
 from audit.io.terminal import console
 
@@ -50,7 +50,7 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
     >>> round(explore("phsafe").results["phsafe/total/all/rho"], 6), round(half.results["phsafe/total/all/rho"], 6)
     (1.257281, 3.246209)
     """
-    sheets = {sheet.name: sheet for sheet in offered("systems").sheets()}
+    sheets = {sheet.name: sheet for sheet in plugin("systems").sheets()}
     if name not in sheets:
         raise ValueError(f"sheet must be one of {', '.join(sheets)}, got {name!r}")
     return Explored(sheets[name], sheets[name].checked(state))
@@ -73,7 +73,7 @@ def check_files(html: Path | None = None, xlsx: Path | None = None) -> None:
 def write_page(explored: Explored, path: Path) -> None:
     """Write the page, whole or not at all, over nothing but a page of the explorer."""
     check_files(html=path)
-    sheets = offered("systems").sheets()
+    sheets = plugin("systems").sheets()
     page = build_page(explored, [explored.sheet if sheet.name == explored.sheet.name else sheet for sheet in sheets])
     make_folder(path.parent)
     with replacing(path, kind=PAGE, private=explored.sheet.confidential) as file:

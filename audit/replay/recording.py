@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.installed import offered
+from audit.installed import plugin
 from audit.io.text import printable
 from audit.mechanism import in_this_process
 
@@ -173,7 +173,7 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
 @functools.cache
 def systems_noise() -> Any:
     """Return what the installed systems tell of their noise: see `algorithms.noise.losses`."""
-    return offered("noise")
+    return plugin("noise")
 
 
 def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from audit.installed import offered
+from audit.installed import plugin
 from audit.io.files import write_atomically
 from audit.io.html import as_facts, as_table
 from audit.results.formatting import COLUMNS, WARNING, row
@@ -67,7 +67,7 @@ class Reported(ABC):
         if path.suffix.lower() != ".html":
             raise ValueError(f"path must end in .html, got {str(path)!r}")
         title, results = self._reported()
-        views = offered("report")
+        views = plugin("report")
         page = views.build_report(**{"audits": [], **results}, title=title)
         private = any(one.confidential for some in results.values() for _, one in some)
         write_atomically(path, page, views.REPORT, private=private)

@@ -16,7 +16,7 @@ from audit.cli.inputs.options import DatabaseOptions, TargetOptions, suggestion
 from audit.cli.inputs.records import column_of, read_records
 from audit.cli.inputs.rows import Row, read_rows
 from audit.cli.inputs.tables import read_counts
-from audit.installed import offered
+from audit.installed import plugin
 from audit.io.text import SUMS, quoted
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import check_counts
@@ -49,7 +49,7 @@ class Population(NamedTuple):
 
 def bundled() -> set[str]:
     """Return the names of the data that come with the systems: bundled, or drawn."""
-    return {*offered("systems").EXTRACTS, *offered("systems").DRAWN}
+    return {*plugin("systems").EXTRACTS, *plugin("systems").DRAWN}
 
 
 def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Population | None) -> list[Named]:
@@ -126,7 +126,7 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
 
 def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Population:
     """Return the requested counts, simulated with `parameters` if need be, and their tree."""
-    data, systems = options.data or BUNDLED, offered("systems")
+    data, systems = options.data or BUNDLED, plugin("systems")
     if options.areas is not None:
         tree, counts = _of_areas(Path(data), options.areas, options.count)
     elif data in bundled():
@@ -162,4 +162,4 @@ def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[A
     for *codes, number in zip(*columns, numbers.tolist(), strict=True):
         area = tuple(map(str, codes))
         people[area] = people.get(area, 0) + number
-    return offered("systems").Hierarchy.from_codes(*zip(*people, strict=True)), np.array(list(people.values()))
+    return plugin("systems").Hierarchy.from_codes(*zip(*people, strict=True)), np.array(list(people.values()))

@@ -88,9 +88,9 @@ def _for_typer(name: str, hint: Any) -> Any:
 
 def known_names(beginning: str) -> list[str]:
     """Return the names of `plaudit list` that begin so."""
-    from audit.installed import offered
+    from audit.installed import plugin
 
-    return [name for name in offered("systems").systems() if name.startswith(beginning)]
+    return [name for name in plugin("systems").systems() if name.startswith(beginning)]
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -26,7 +26,7 @@ from audit.cli.inputs.options import (
     suggestion,
 )
 from audit.cli.inputs.parameters import read_parameters, writable
-from audit.installed import offered
+from audit.installed import plugin
 
 __all__ = ["Target", "promise_of", "select_targets"]
 
@@ -83,7 +83,7 @@ def select_targets(
         refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list NAME` names them")
     for system in systems.values():
         _check_budgets(system, options.budgets)
-    draw = offered("systems").DRAWN.get(options.data)
+    draw = plugin("systems").DRAWN.get(options.data)
     of_data = {} if draw is None else writable(signature(draw, eval_str=True).parameters)
     values = {name: _parameters(name, systems.get(name), options, of_data) for name in names}
     counted = [name for name in names if name not in systems or systems[name].of_counts]
@@ -156,7 +156,7 @@ def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[st
 
 def _system(name: str, preset: str) -> Any:
     """Return a registered system with a preset, or refuse the name with a suggestion."""
-    known = offered("systems").systems()
+    known = plugin("systems").systems()
     if name not in known:
         raise ValueError(f"no system is called {name!r}{suggestion(name, known, ': see `plaudit list`')}")
     return known[name].preset(preset) if preset else known[name]

@@ -55,12 +55,12 @@ def report(
 
 def _names_of_systems() -> set[str]:
     """Return the names, in results, of the algorithms of plaudit: they disclose nothing."""
-    from audit.installed import offered
+    from audit.installed import plugin
     from audit.mechanism import mechanism_name
 
     names: set[str] = set()
     with suppress(ValueError):  # not installed
-        for system in offered("systems").systems().values():
+        for system in plugin("systems").systems().values():
             with suppress(ImportError):  # nor what it needs
                 names |= {mechanism_name(system.mechanism(stage=stage)) for stage in ("", *system.stages)}
     return names

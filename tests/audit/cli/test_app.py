@@ -18,7 +18,7 @@ from audit.cli.app import EXAMPLES, FUNCTIONS
 from audit.cli.app import _commands as commands
 from audit.cli.exits import words_of
 from audit.cli.inputs.options import TargetOptions, known_names
-from audit.installed import offered
+from audit.installed import plugin
 from audit.results.files import write_json
 from tests.audit.cli.desk import INTERRUPTED, USAGE, WITHIN, Command, refused, strict
 from tests.helpers import audited
@@ -155,7 +155,7 @@ def test_shells_are_told_what_a_word_may_become(plaudit: Command, monkeypatch: p
 
 
 def test_systems_that_are_not_installed(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    offered.cache_clear()
+    plugin.cache_clear()
     monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
     assert refused(plaudit("list"), "the reference implementations must be installed: run `pip install .`")
 
@@ -241,7 +241,7 @@ def test_no_error_of_any_kind_is_a_verdict(
     def raising(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("audit.installed.offered", raising)
+    monkeypatch.setattr("audit.installed.plugin", raising)
     outcome = plaudit("list")
     assert refused(outcome, words)
     assert outcome.err == f"{words}\n"
@@ -264,7 +264,7 @@ def test_an_interrupt_is_one_even_behind_another_error_and_while_one_says_what_i
         def __str__(self) -> str:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("audit.installed.offered", raising)
+    monkeypatch.setattr("audit.installed.plugin", raising)
     assert plaudit("list") == (INTERRUPTED, "", "plaudit: interrupted\n")
     with pytest.raises(KeyboardInterrupt):
         words_of(SlowError())

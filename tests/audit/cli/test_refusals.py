@@ -170,6 +170,6 @@ def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
         raise error
 
     theirs = SimpleNamespace(name="theirs", of_counts=True, settings={}, below=math.inf, mechanism=mechanism)
-    offered = SimpleNamespace(systems=lambda: {"theirs": theirs}, DRAWN={})
-    monkeypatch.setattr(targets, "offered", lambda _: offered)
+    installed = SimpleNamespace(systems=lambda: {"theirs": theirs}, DRAWN={})
+    monkeypatch.setattr(targets, "plugin", lambda _: installed)
     assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)

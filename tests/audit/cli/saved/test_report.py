@@ -90,7 +90,7 @@ def test_a_folder_without_systems_names_no_mechanism(plaudit, folder, monkeypatc
     def missing(name):
         raise ValueError("the reference implementations must be installed")
 
-    monkeypatch.setattr("audit.installed.offered", missing)
+    monkeypatch.setattr("audit.installed.plugin", missing)
     audited(mechanism="GDPC").to_json(folder / "gdpc.json")
     plaudit("report", folder, "--public")
     assert "GDPC" not in (folder / "report.html").read_text("utf-8")
