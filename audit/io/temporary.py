@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
-OWNER = "(?P<machine>[0-9a-f]{8})-(?P<process>[1-9][0-9]{0,9})-[0-9a-f]{16}"
+OWNER = "(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]{1,10})-(?P<began>[0-9]{1,20})-[0-9a-f]{16}"
 FILE, FOLDER = re.compile(rf"\.{OWNER}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)}){OWNER}")
 SPARE = 6  # file descriptors: to remove a folder takes two, and one more for each folder below
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -117,7 +117,7 @@ def in_bytes(size: float) -> str:
 
 
 def _owner() -> str:
-    return f"{_machine()}-{os.getpid()}-{secrets.token_hex(8)}"
+    return f"{_machine()}-{os.getpid()}-{_began(os.getpid())}-{secrets.token_hex(8)}"
 
 
 @cache
@@ -139,20 +139,22 @@ def _leftovers(folder: Path, *, here: bool = True) -> list[Path]:
             if (owner := is_folder or FILE.fullmatch(entry.name)) and (owner["machine"] == _machine()) == here:
                 status = entry.stat(follow_symlinks=False)
                 is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
-                alive = here and _alive(int(owner["process"]))
+                alive = here and _began(int(owner["process"])) == owner["began"]
                 if status.st_uid == os.geteuid() and is_kind(status.st_mode) and not alive:
                     found.append(Path(folder, entry.name))
     return found
 
 
-def _alive(process: int) -> bool:
+def _began(process: int) -> str:
+    """Return when a process began, in ticks since the start of the machine; empty if it ended. Numbers come again."""
     try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # somebody else's
-        pass
-    return True
+        if not Path("/proc/self").exists():  # not Linux
+            os.kill(process, 0)
+            return "0"
+        state, *others = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except (OSError, OverflowError):
+        return ""
+    return "" if state == b"Z" else others[18].decode()
 
 
 def _sizes(path: Path) -> list[int]:

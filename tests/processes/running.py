@@ -32,7 +32,7 @@ PATIENCE = 300.0  # seconds, for a machine under load: a command that takes long
 PROGRAMS = {"plaudit": cli.main, "experiments": experiments.main}
 HELD = 20.0  # seconds: longer than a process that is asked to end may wait before it does
 MOST_WORDS = 2**20  # bytes that a command may print before anybody reads
-KILLED = re.compile(r"(?:^|/)(?:\.[0-9a-f]{8}-\d+-[0-9a-f]{16}\.part$|\.plaudit-staged-)")
+KILLED = re.compile(r"(?:^|/)(?:\.[0-9a-f]{8}-\d+-\d+-[0-9a-f]{16}\.part$|\.plaudit-staged-)")
 """What a process that is killed cannot take along: names that no reader takes for a result."""
 TIMELESS = ("seconds", "created", "sha256")  # of JSON: what two runs of the same command do not share
 CHANGES = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import shutil
 from collections import Counter, defaultdict
@@ -52,6 +53,7 @@ def put(tree: Tree, folder: Path) -> None:
         elif not path.is_symlink():
             path.unlink()
     for path, content in tree.items():  # links are there, and no command of these changes one
+        path = path.replace(f"-{os.getpid()}-", "-4194305-")  # this process recorded the run, and is still there
         if content is None:
             (folder / path).mkdir()
         elif not (folder / path).is_symlink():

@@ -97,7 +97,7 @@ def test_a_release_that_nobody_reads_of_is_told(release, monkeypatch):
 
 
 def test_what_killed_runs_have_left_is_named(release, desk):
-    owner = f"{_machine()}-{2**22 + 1}"  # the number of no process
+    owner = f"{_machine()}-{2**22 + 1}-7"  # the number of no process
     places = (Path(tempfile.gettempdir(), f"{SPILLED}{owner}-{1:016x}"), desk / f"{STAGED}{owner}-{2:016x}")
     for folder in places:
         folder.mkdir()

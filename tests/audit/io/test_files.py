@@ -117,7 +117,9 @@ def test_a_private_file_is_private_from_its_first_byte(tmp_path, way, private, p
         with way(tmp_path / "a", private=private) as file:
             (part,) = tmp_path.iterdir()
             assert mode(part) == permissions
-            assert re.fullmatch(r"\.[0-9a-f]{8}-\d+-[0-9a-f]{16}\.part", part.name)  # 64 bits that nobody can foresee
+            assert re.fullmatch(
+                r"\.[0-9a-f]{8}-\d+-\d+-[0-9a-f]{16}\.part", part.name
+            )  # 64 bits that nobody can foresee
             file.write(b"text")
     finally:
         os.umask(former)

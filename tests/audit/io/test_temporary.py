@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from audit.io.files import Kind, creating, write_atomically
-from audit.io.temporary import SPILLED, STAGED, _machine, cleaned, find_leftovers, left_elsewhere, pop_leftovers
+from audit.io.temporary import SPILLED, STAGED, _began, _machine, cleaned, find_leftovers, left_elsewhere, pop_leftovers
 
 NOBODY = 2**22 + 1  # the number of no process: Linux has smaller ones
-HEX = f"{_machine()}-{NOBODY}-{'0a' * 8}"
+HEX = f"{_machine()}-{NOBODY}-7-{'0a' * 8}"
+ALIVE = f"{_machine()}-{os.getpid()}-{_began(os.getpid())}-{'0a' * 8}"
 PART = f".{HEX}.part"
 
 
@@ -41,8 +42,7 @@ ELSES = (  # what merely looks like it, and what belongs to a living process or 
     f"{SPILLED}1",
     f"{SPILLED}{HEX}.csv",
     f".{SPILLED}{HEX}",
-    f".{HEX.replace(str(NOBODY), str(os.getpid()))}.part",
-    f".{HEX.replace(str(NOBODY), '1')}.part",
+    f".{ALIVE}.part",
     f".{HEX.replace(_machine(), '0' * 8)}.part",
 )
 
@@ -129,6 +129,12 @@ def test_what_is_somebody_elses_stays(tmp_path):
     find_leftovers(tmp_path)
     assert pop_leftovers() == []
     assert all(path.exists() for path in paths)
+
+
+def test_a_process_that_has_the_number_of_another_is_not_that(tmp_path):
+    """After the machine was started again, say."""
+    (tmp_path / f".{HEX.replace(str(NOBODY), str(os.getpid()))}.part").touch()
+    assert len(list(cleaned(tmp_path))) == 1
 
 
 def test_a_folder_that_is_gone_or_hidden_holds_nothing(tmp_path):

@@ -85,7 +85,7 @@ def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.Monke
 
 
 def test_doctor_removes_what_killed_runs_have_left(plaudit: Command) -> None:
-    owner = f"{_machine()}-{2**22 + 1}-{'0a' * 8}"  # the number of no process
+    owner = f"{_machine()}-{2**22 + 1}-7-{'0a' * 8}"  # the number of no process
     part, temporary = f".{owner}.part", Path(tempfile.gettempdir(), f"plaudit-spilled-{owner}")
     for folder in ("out", "kept/deep"):
         Path(folder).mkdir(parents=True)
