@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 from scipy.special import log_softmax
 
-from algorithms.benchmarks.queries import check_generator, check_pair
+from algorithms.benchmarks.benchmark import check_generator, check_pair
 from algorithms.noise.counts import Pair, leaf_counts, log_likelihood_of_cells
 from audit.arguments import real_number, whole_number
 from audit.claims import PureDP

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import check_answers, check_generator, check_pair
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_generator, check_pair
 from algorithms.noise.counts import Pair
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs

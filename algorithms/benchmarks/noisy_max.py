@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import check_answers, check_pair
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_pair
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf

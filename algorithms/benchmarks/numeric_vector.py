@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import check_answers, unique_rows
+from algorithms.benchmarks.benchmark import Promising, check_answers, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair, chunks

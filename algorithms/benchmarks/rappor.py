@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.queries import check_answers, check_generator
+from algorithms.benchmarks.benchmark import check_answers, check_generator
 from algorithms.noise.counts import Pair, chunks
 from audit.arguments import whole_number
 from audit.claims import PureDP

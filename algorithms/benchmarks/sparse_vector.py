@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.benchmark import Promising
-from algorithms.benchmarks.queries import check_answers, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_pair, unique_rows
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf

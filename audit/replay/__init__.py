@@ -17,8 +17,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from audit.replay.primitives import primitive
-from audit.replay.recording import Sensitivity
+from audit.replay.recording import Sensitivity, primitive
 from audit.replay.replaying import replay
 from audit.replay.result import Query, Replay
 from audit.replay.violations import Violation

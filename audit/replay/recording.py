@@ -1,10 +1,11 @@
-"""Runs whose noise is recorded, or answered from a recording: what `audit.replay` compares."""
+"""Runs whose noise is recorded, or answered from a recording, and functions of one's own that are recorded too."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
 import functools
+import inspect
 import math
 import re
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,11 @@ from audit.installed import plugin
 from audit.io.text import printable
 from audit.mechanism import in_this_process
 
-__all__ = ["Call", "Declared", "MisusedError", "Recorder", "Sensitivity", "Trace", "current", "run", "systems_noise"]
+__all__ = ["Call", "MisusedError", "Recorder", "Sensitivity", "Trace", "primitive", "run", "systems_noise"]
 
 Declared = float | tuple[float | None, float | None] | None
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in the message of an error: another one in every run
 
 
@@ -142,11 +145,6 @@ class Recorder:
 _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
-def current() -> Recorder | None:
-    """Return who watches this run; None outside of a replay."""
-    return _recorder.get()
-
-
 def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequence[Call] | None = None) -> Trace:
     """Run a mechanism once, with its noise recorded or given."""
     rng = np.random.default_rng(seed)
@@ -205,3 +203,79 @@ def _kept(law: Any) -> Any:
     """Return a law that stays as it is: mechanisms may go on to work in its arrays."""
     parts = [getattr(law, field.name) for field in dataclasses.fields(law)] if dataclasses.is_dataclass(law) else [law]
     return copy.deepcopy(law) if any(isinstance(part, np.ndarray | list | dict) for part in parts) else law
+
+
+def primitive(
+    value: str,
+    *,
+    law: str | Callable[..., Any] | None = None,
+    sensitivity: str | Declared = None,
+    query: str | None = None,
+) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+    """Register your own function as a noise primitive: what it returns may be published, its input may not.
+
+    Parameters
+    ----------
+    value : str
+        Name of the argument with the exact numbers.
+    law : str or callable, optional
+        Name of the argument that is the law or the scale of the noise; or a function of some of the arguments that
+        returns it. The exact loss is known for the laws of `algorithms.noise`. Without a law, replay does not notice a
+        scale that depends on the data.
+    sensitivity : str, float or (float, float), optional
+        Name of an argument; or the most that one step between neighbors changes the numbers: in L1 (and so in L2), or a
+        pair for L1 and L2, one of which may be None.
+    query : str, optional
+        Name of the argument that says what the numbers are. Default: the name of the function.
+
+    Returns
+    -------
+    callable
+        A decorator. Outside of `audit.replay` the function stays as it is. Its exceptions count as answers.
+
+    Raises
+    ------
+    ValueError
+        If the function has no argument of such a name.
+
+    Examples
+    --------
+    >>> from audit import replay
+    >>> @replay.primitive("exact", law="scale", sensitivity=1)
+    ... def noisy(exact, scale, rng):
+    ...     return exact + rng.laplace(scale=scale)
+    >>> round(noisy(3.0, 1e-9, np.random.default_rng(0)), 3)
+    3.0
+    """
+
+    def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
+        signature = inspect.signature(function)
+        of_law = list(inspect.signature(law).parameters) if callable(law) else []
+        for name in [*(name for name in (value, query, law, sensitivity) if isinstance(name, str)), *of_law]:
+            if name not in signature.parameters:
+                has = ", ".join(signature.parameters) or "none"
+                raise ValueError(f"{function.__name__} has no argument {name!r}, it has {has}")
+
+        @functools.wraps(function)
+        def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
+            recorder = _recorder.get()
+            if recorder is None:
+                return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            values = bound.arguments
+            exact = np.asarray(values[value])
+            answer: Answer = recorder(
+                lambda: function(*args, **kwargs),
+                law=law(**{name: values[name] for name in of_law}) if callable(law) else values[law] if law else None,
+                shape=exact.shape,
+                rng=next((part for part in values.values() if isinstance(part, np.random.Generator)), None),
+                value=exact,
+                query=str(values[query]) if query else function.__name__,
+                sensitivity=values[sensitivity] if isinstance(sensitivity, str) else sensitivity,
+            )
+            return answer
+
+        return watched
+
+    return decorate

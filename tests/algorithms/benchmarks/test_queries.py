@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from algorithms.benchmarks.queries import check_answers, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import check_answers, check_pair, unique_rows
 from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.neighbors import NeighborPair
