@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import losses_of_whole
+from algorithms.noise.counts import integer_losses
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, loss_from_logs
 
@@ -131,7 +131,7 @@ class InverseCdf:
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
-        return losses_of_whole(
+        return integer_losses(
             shifts, lambda whole: [self.exact_loss(shift) for shift in whole] if self.tabulated else None
         )
 

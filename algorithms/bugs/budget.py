@@ -80,13 +80,9 @@ class PublishedTwice(CountsBug):
     **True loss.** ``2 * epsilon``, by composition.
     """
 
-    def measured(self, data: ArrayLike) -> Integers:
-        """Return the counts to which noise is added, both tables side by side."""
-        return np.tile(leaf_counts(data), 2)
-
     def exact(self, data: ArrayLike) -> Integers:
         """Return what a release would be without noise, shape (2, cells)."""
-        return self.measured(data).reshape(2, -1)
+        return np.stack([leaf_counts(data)] * 2)
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release the counts `size` times over, one table after the other: shape (size, 2, cells)."""
@@ -117,7 +113,7 @@ class SquareRootShares(CountsBug):
         """Budget in nats that each level really spends."""
         return self.epsilon / math.sqrt(self.tree.depth + 1)
 
-    def measured(self, data: ArrayLike) -> Integers:
+    def exact(self, data: ArrayLike) -> Integers:
         """Return the counts of all areas, from those of the leaves."""
         return self.tree.totals(self.tree.check_counts(data)).astype(np.int64, copy=False)
 

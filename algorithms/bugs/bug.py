@@ -65,22 +65,18 @@ class CountsBug(Bug):
         """Budget in nats that each unit of the counts really spends."""
         return self.epsilon / self.sensitivity
 
-    def measured(self, data: ArrayLike) -> Integers:
-        """Return the counts to which noise is added, shape (cells,), or a total, shape ()."""
-        return leaf_counts(data)
-
     def exact(self, data: ArrayLike) -> Integers:
-        """Return what a release would be without noise."""
-        return self.measured(data)
+        """Return what a release would be without noise: counts, shape (cells,), or a total, shape ()."""
+        return leaf_counts(data)
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release the counts of `data` `size` times over: shape (size, cells), or (size,) for a total."""
         law = TwoTailedGeometric(self.spent)
-        return add_noise(self.measured(data), law, size, rng, query="counts", sensitivity=self.sensitivity)
+        return add_noise(self.exact(data), law, size, rng, query="counts", sensitivity=self.sensitivity)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`."""
-        return loss_of_counts(self.spent, self.measured(pair.x), self.measured(pair.y))
+        return loss_of_counts(self.spent, self.exact(pair.x), self.exact(pair.y))
 
 
 class TableBug(Bug, ABC):

@@ -51,7 +51,7 @@ class RawDataSummed(CountsBug):
         """What one person is taken to change."""
         return self.bound
 
-    def measured(self, data: ArrayLike) -> Integers:
+    def exact(self, data: ArrayLike) -> Integers:
         """Return the sum of whole numbers, shape (people,): shape ()."""
         return np.asarray(_whole_values(data).sum())
 
@@ -129,7 +129,7 @@ class ReorderedSum(CountsBug):
     float32 it takes 2**13 times as many.
     """
 
-    def measured(self, data: ArrayLike) -> Integers:
+    def exact(self, data: ArrayLike) -> Integers:
         """Return the whole part of the sum of shares, shape (people,), clipped and added up in order: shape ()."""
         shares = _values(data)
         if np.isnan(shares).any():
@@ -145,7 +145,7 @@ class OverflowingTotal(CountsBug):
     **True loss.** ``65,535 * epsilon``, between a full area and one more person.
     """
 
-    def measured(self, data: ArrayLike) -> Integers:
+    def exact(self, data: ArrayLike) -> Integers:
         """Return the total of counts, shape (cells,), in 16 bits: shape ()."""
         return np.asarray(int(leaf_counts(data).astype(np.int16).sum(dtype=np.int16)))
 
@@ -160,7 +160,7 @@ class RoundedFirst(CountsBug):
 
     base: int = int_field(5, least=2)
 
-    def measured(self, data: ArrayLike) -> Integers:
+    def exact(self, data: ArrayLike) -> Integers:
         """Return the rounded counts, shape (cells,)."""
         return (leaf_counts(data) + self.base // 2) // self.base * self.base
 

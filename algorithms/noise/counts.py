@@ -21,9 +21,9 @@ __all__ = [
     "PureBudget",
     "changes",
     "chunks",
+    "integer_losses",
     "leaf_counts",
     "log_likelihood_of_cells",
-    "losses_of_whole",
 ]
 
 CHUNK = 2**17  # cells worked on at a time: what fits the processor's cache
@@ -81,10 +81,10 @@ def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
     return [int(people) for people in differences[differences > 0]]
 
 
-def losses_of_whole(
+def integer_losses(
     shifts: NDArray[np.float64], losses: Callable[[list[int]], list[LossDistribution] | None]
 ) -> list[LossDistribution] | None:
-    """Return the losses of values with whole noise: those that differ by a fraction have nothing in common."""
+    """Return the losses of values with integer noise: those that differ by a fraction have nothing in common."""
     if (shifts != np.rint(shifts)).any():
         return [DISJOINT]
     return losses([int(shift) for shift in shifts]) if shifts.max() < EXACT else None

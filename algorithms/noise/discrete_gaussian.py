@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from algorithms.noise import secure
-from algorithms.noise.counts import ATOMS, CELLS, losses_of_whole
+from algorithms.noise.counts import ATOMS, CELLS, integer_losses
 from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, draw, signs
 from algorithms.noise.gaussian import Gaussian
 from algorithms.noise.geometric import geometric_magnitudes
@@ -88,7 +88,7 @@ class DiscreteGaussian(OnIntegers):
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
-        return losses_of_whole(shifts, lambda integers: losses_of_shifts(self, integers))
+        return integer_losses(shifts, lambda integers: losses_of_shifts(self, integers))
 
     def _tail(self, m: Floats) -> Floats:
         end = 40 * math.ceil(self.scale)  # float64 knows no probability this small

@@ -1,4 +1,4 @@
-"""How noise is drawn: by chunks from a seeded generator or the operating system, and seen by whoever watches."""
+"""How noise is drawn: in chunks, from a seeded generator or the operating system, through a watcher if there is one."""
 
 from __future__ import annotations
 
@@ -146,10 +146,7 @@ def _sampled(law: Law, shape: tuple[int, ...], rng: Rng, n_jobs: int) -> NDArray
 
 
 def draws_at_a_time(rng: Rng, n_jobs: int) -> int:
-    """Return how many draws are made at a time: a seeded generator gives pieces of `CHUNK` as it gives the whole.
-
-    Of secure draws each worker gets a few blocks, so that none waits long for the last.
-    """
+    """Return how many draws are made at a time: `CHUNK` of a seeded generator, a few secure blocks a worker."""
     from joblib import effective_n_jobs  # not at the top, as above
 
     workers = 1 if isinstance(rng, np.random.Generator) else int(effective_n_jobs(n_jobs))
@@ -198,7 +195,7 @@ def draw(
     *,
     exact: Callable[[], Callable[[NDArray[Drawn]], None]] | None = None,
 ) -> NDArray[Drawn]:
-    """Draw from a law, or ask who watches."""
+    """Draw from a law, through the watcher if there is one."""
     shape, watcher = _shape(size), _watcher.get()
 
     def drawn() -> NDArray[Drawn]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.noise import secure
-from algorithms.noise.counts import ATOMS, losses_of_whole
+from algorithms.noise.counts import ATOMS, integer_losses
 from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, draw, signs
 from algorithms.noise.precision import OnIntegers, on_integers, parameter
 from algorithms.noise.table import Table
@@ -89,7 +89,7 @@ class TwoTailedGeometric(OnIntegers):
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the loss of values that differ by `shifts`; see `algorithms.noise.losses`."""
-        return losses_of_whole(
+        return integer_losses(
             shifts, lambda integers: None if (loss := geometric_loss(self.epsilon, integers)) is None else [loss]
         )
 

@@ -1,4 +1,4 @@
-"""What noise lets out of the values that it is added to: the loss of a change, as the law of the noise has it.
+"""The privacy loss of values with noise that differ between two databases, from the law of the noise.
 
 A law that is known here has a method ``losses_of(shifts)``; it may have ``tabulated_exactly``, by default True. The
 instrument finds this module by entry point, for `audit.replay`: `watched` shows it the draws, `losses_of_change` what
@@ -38,5 +38,5 @@ def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] |
 
 
 def tabulated_exactly(law: Law) -> bool:
-    """Tell whether all of a loss that is given here is exact, not its maximum alone: not of Laplace noise."""
+    """Tell whether the loss of a law is exact as a whole, and not in its maximum alone, as that of Laplace noise."""
     return bool(getattr(law, "tabulated_exactly", True))

@@ -47,7 +47,7 @@ class Panels:
         self.points, self.log_weights = points.ravel(), log_weights.ravel()
 
     def log_integrals(self, logs: Floats, *choices: tuple[Floats, Floats]) -> Floats:
-        """Return log integrals of products of factors, of which each row chooses its own."""
+        """Return log integrals of products of factors; each row has its own choice of them."""
         rows, shared = len(choices[0][0]), logs + self.log_weights
         integrals = np.empty(rows)
         step = max(1, BLOCK // self.points.size)

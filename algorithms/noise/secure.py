@@ -1,12 +1,12 @@
-"""Noise of a release: exact samplers on operating-system entropy, through OpenDP, and the record that all came so.
+"""Noise of a release: exact samplers on operating-system entropy, through OpenDP, and where all draws came from.
 
 The samplers of :mod:`algorithms.noise` are fast and seeded, which an audit needs and a release must not have: whoever
 learns the seed can subtract the noise. The draws here come from OpenDP's exact-arithmetic samplers, fed by OpenSSL's
 generator, which the operating system seeds. There is no fallback: without OpenDP these functions fail.
 
-Draws are counted where they are made: whether noise is secure is known from them, and from nothing else. Every law is
-tested when it is first drawn from securely, and in every block that a worker draws, so that a broken sampler is told
-before noise is added.
+Draws are counted where they are made: whether noise is secure is known from these counts alone. Every law is tested
+when it is first drawn from securely, and in every block that a worker draws, so that a broken sampler is found before
+noise is added.
 
 References
 ----------
@@ -31,7 +31,7 @@ from algorithms.noise.margins import Tail, beyond, least_margin
 __all__ = [
     "ALARM",
     "Draws",
-    "Whole",
+    "IntegerLaw",
     "block",
     "check_law",
     "count",
@@ -80,8 +80,8 @@ def _filler(measurement: Any) -> Fill:
     return fill
 
 
-class Whole(Tail, Protocol):
-    """A law on the integers, symmetric about 0, as far as its test asks."""
+class IntegerLaw(Tail, Protocol):
+    """A law on the integers that is symmetric about 0: what its test needs."""
 
     def logpmf(self, k: ArrayLike, /) -> NDArray[np.float64]:
         """Return the log probability."""
@@ -120,7 +120,7 @@ class Draws:
         self._secure += values
 
     def _share(self) -> float:
-        """Return the alarm of one more test, or of all those of one more block: over any number they add up to ours."""
+        """Return the alarm of one more test, or block of tests: over any number they add up to that of the release."""
         self._shares += 1
         return self._alarm / (self._shares * (self._shares + 1))
 
@@ -157,13 +157,13 @@ def counted() -> Iterator[Draws]:
 
 
 def count(values: int, law: Any, fill: Callable[[NDArray[Any]], None] | None) -> None:
-    """Tell whoever counts of values that are about to be drawn, by a secure `fill` or by a seeded one, None."""
+    """Add values that are about to be drawn to all counts: by a secure `fill`, or by a seeded one, None."""
     for draws in _counting.get():
         draws._add(values, law, fill)
 
 
 def block(law: Any, task: tuple[int, float]) -> tuple[NDArray[Any], Draws]:
-    """Draw so many values on a worker, and say what they are; its tests have that alarm together."""
+    """Draw so many values on a worker, and count them; its tests share the alarm, the second number of the task."""
     size, alarm = task
     with counted() as draws:
         draws._alarm = alarm
@@ -171,7 +171,7 @@ def block(law: Any, task: tuple[int, float]) -> tuple[NDArray[Any], Draws]:
 
 
 def drawn_by(finished: Finished, sizes: Sequence[int]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield the place and the values of each `block` that workers draw, and count them here as what they were there."""
+    """Yield the place and the values of each `block` that workers draw, and add their counts to those made here."""
     counting = _counting.get()
     tasks = [(size, min((draws._share() for draws in counting), default=ALARM)) for size in sizes]
     for place, (values, there) in finished(tasks):
@@ -181,14 +181,13 @@ def drawn_by(finished: Finished, sizes: Sequence[int]) -> Iterator[tuple[int, ND
         yield place, values
 
 
-def check_law(law: Whole, fill: Callable[[NDArray[np.int64]], None], *, alarm: float) -> None:
-    """Refuse a sampler whose draws are hardly those of its law, or come twice.
+def check_law(law: IntegerLaw, fill: Callable[[NDArray[np.int64]], None], *, alarm: float) -> None:
+    """Refuse a sampler whose draws hardly follow its law, or come twice; `fill` overwrites an array with draws.
 
     How many of a thousand draws are 0, above 0, and beyond the magnitudes of which a half and a tenth are, is binomial
     with known probabilities: two-sided exact tests, which see a scale that is half or twice what it should be. Two
-    halves agree in a place at most as often as a draw is 0. Each of the five tests has a fifth of `alarm`. They see
-    little of a law that is nearly always 0. `fill` overwrites an array with draws; `alarm` is the probability at most
-    of refusing a sampler that is right.
+    halves agree in a place at most as often as a draw is 0. Each of the five tests has a fifth of `alarm`, the largest
+    probability of refusing a sampler that is right. They see little of a law that is nearly always 0.
     """
     halves = np.empty((2, TESTED // 2), np.int64)
     for half in halves:

@@ -18,7 +18,7 @@ from scipy.special import log_ndtr
 
 from algorithms import noise
 from algorithms.noise import Rng
-from algorithms.noise.counts import losses_of_whole
+from algorithms.noise.counts import integer_losses
 from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
 from algorithms.noise.quadrature import laplace_log_cdf
@@ -200,7 +200,7 @@ class CountNoise:
             return law.losses_of(shifts)
         if (shifts != np.rint(shifts)).any():
             return None
-        return losses_of_whole(shifts, lambda integers: None if (loss := self.exact_loss(integers)) is None else [loss])
+        return integer_losses(shifts, lambda integers: None if (loss := self.exact_loss(integers)) is None else [loss])
 
     def _laplace_loss(self, shift: int) -> LossDistribution:
         """Loss of a count with rounded Laplace noise: all errors below 0 lose the same, and all above `shift`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.bottom_up import PublishedTotals
-from algorithms.bugs.system import NOTES
+from algorithms.bugs.system import register_bug
 from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
 from algorithms.bugs.systems.households import SharedNoise, TwoTauStability, UnitCountedTwice
 from algorithms.bugs.systems.nist import DomainFromData
@@ -25,7 +24,7 @@ from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.pairs import Model
 from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.population import halves, load_income
-from algorithms.registry import REGISTERED, RUNS, System, register
+from algorithms.registry import REGISTERED, RUNS
 from algorithms.topdown import TopDown
 from audit.neighbors import NeighborPair
 
@@ -42,14 +41,6 @@ RHO = 0.5  # of a household query by itself: at its production budget a million 
 PH1, PH8 = ("PH1_num", "state_A-G"), ("PH8_denom", "state_A-G")
 LEVELS = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
 OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data
-
-
-def _register(
-    name: str, kind: type, build: Callable[..., Any], pair: Callable[[], NeighborPair], extra: str = "", **more: Any
-) -> None:
-    about = (kind.__doc__ or "").partition("\n")[0]
-    options: dict[str, Any] = {"about": about, "extra": extra, "group": "known bugs", **more}
-    register(System(name=f"bug-{name}", build=build, pairs={"shown": pair}, pair_notes=NOTES, **options))
 
 
 def _topdown(kind: type[TopDown], *, epsilon: float = 1.0) -> TopDown:
@@ -106,35 +97,35 @@ for label, bug, shown, runs in (
     ("topdown-silent-totals", SilentTotals, _moved, FEW),
 ):
     stages = ("measurements", "estimate", "rounded", "microdata")
-    _register(label, bug, partial(_topdown, bug), shown, extra="census", stages=stages, runs=runs)
+    register_bug(label, bug, partial(_topdown, bug), shown, extra="census", stages=stages, runs=runs)
 
 
 def _register_households(name: str, kind: type[PHSafe], query: tuple[str, str], model: Model, queries: Queries) -> None:
     def pair() -> NeighborPair:
         return tabulated(worst_pair(*query, model), _config(), queries)
 
-    _register(name, kind, lambda: kind(_config(), queries), pair, extra="census")
+    register_bug(name, kind, lambda: kind(_config(), queries), pair, extra="census")
 
 
 _register_households("phsafe-two-tau", TwoTauStability, PH1, "API", (PH1,))
 _register_households("phsafe-units-twice", UnitCountedTwice, PH8, "DER", (PH8,))
 _register_households("phsafe-shared-noise", SharedNoise, LEVELS[1], "VAL", LEVELS)
 
-_register("ons-classical-gaussian", ClassicalGaussian, _classical, PAIRS["among"])
-_register(
+register_bug("ons-classical-gaussian", ClassicalGaussian, _classical, PAIRS["among"])
+register_bug(
     "bottom-up-weights",
     WeightsIgnored,
     partial(WeightsIgnored, 1.0, HEAVIEST, (3,)),
     partial(NeighborPair.add_record, SAMPLE, [1, HEAVIEST], label="a record of the largest weight added"),
 )
-_register(
+register_bug(
     "bottom-up-fractions",
     FractionalCounts,
     partial(FractionalCounts, 1.0, HEAVIEST, (3,)),
     partial(NeighborPair.add_record, SAMPLE, [1, 4.25], label="a record of weight 4.25 added"),
 )
-_register("bottom-up-undeclared-totals", UndeclaredTotals, _undeclared, _of_published)
-_register(
+register_bug("bottom-up-undeclared-totals", UndeclaredTotals, _undeclared, _of_published)
+register_bug(
     "nist-domain",
     DomainFromData,
     lambda: DomainFromData(REGISTERED["nist"].mechanism(), OBSERVED),

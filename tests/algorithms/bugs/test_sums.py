@@ -30,7 +30,7 @@ def test_the_worst_pairs_of_a_base_and_of_sixteen_bits():
 
 
 def test_no_people_have_a_sum():
-    assert ReorderedSum(1.0).measured([]) == 0
+    assert ReorderedSum(1.0).exact([]) == 0
     assert BoundsFromData(1.0)([], 2, np.random.default_rng(1)).shape == (2,)
 
 
