@@ -150,10 +150,11 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
     rng = np.random.default_rng(seed)
     recorder = Recorder(rng, recording)
     output, error, stopped = None, None, False
+    watching = systems_noise().watched(recorder)  # what it raises is none of the mechanism's exceptions
     token = _recorder.set(recorder)
     begun = time.perf_counter_ns()
     try:
-        with systems_noise().watched(recorder), in_this_process():
+        with watching, in_this_process():
             output = mechanism(data, 1, rng)
     except _Stopped:
         stopped = True
