@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
-from importlib import import_module
 from inspect import Parameter, Signature, signature
 from types import MappingProxyType
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.population import EXTRACTS, load
 from audit.neighbors import NeighborPair
 
-__all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "named", "register"]
+__all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "register"]
 
 Group = Literal["reference implementations", "benchmarks", "known bugs"]
 USUAL = "morocco"  # whose tree a mechanism gets where none is given
@@ -61,12 +60,10 @@ class System:
     own : callable, optional
         Returns the same system on the user's own persons, from a file and keywords as ``plaudit release`` takes them
         (areas, spec, geo, count, public, groups, units, config, derive, recode); `on` calls it.
-    commands : mapping of str to str
-        The functions that ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options, written
-        ``"module:function"``.
-    sheet : str
-        The function that returns what ``plaudit explore NAME`` shows, a `audit.explorer.sheet.Sheet`, written like a
-        command. Empty: the system has no sheet.
+    commands : mapping of str to callable
+        The functions that ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options.
+    sheet : callable, optional
+        Returns what ``plaudit explore NAME`` shows, a `audit.explorer.sheet.Sheet`.
     extra : str
         The extra of plaudit that everything of the system needs, but for ``plaudit explore``.
     group : {"reference implementations", "benchmarks", "known bugs"}
@@ -86,8 +83,8 @@ class System:
     no_budget: str = ""
     cell_name: Callable[..., str] | None = None
     own: Callable[..., System] | None = None
-    commands: Mapping[str, str] = field(default_factory=dict)
-    sheet: str = ""
+    commands: Mapping[str, Callable[..., int]] = field(default_factory=dict)
+    sheet: Callable[[], Any] | None = None
     extra: str = ""
     group: Group = "reference implementations"
 
@@ -176,11 +173,6 @@ class System:
         sizes = [np.size(system.pair().x) for system in (self, described)]
         return replace(described, runs=min(described.runs, max(FEWEST, described.runs * sizes[0] // sizes[1])))
 
-    def command(self, name: str) -> Callable[..., int]:
-        """Return the function of a command, imported now."""
-        function: Callable[..., int] = named(self.commands[name])
-        return function
-
     def check_installed(self) -> None:
         """Refuse, with an ImportError of one line, to run without the extra that it needs."""
         if self.extra:
@@ -189,17 +181,6 @@ class System:
 
 REGISTERED: dict[str, System] = {}
 """By name, in the order of registration; `algorithms.systems.systems` completes it."""
-
-
-def named(place: str) -> Any:
-    """Return the object that ``"module:name"`` names, imported now.
-
-    Returns
-    -------
-    object
-    """
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
 
 
 def register(system: System) -> None:
@@ -224,7 +205,7 @@ def counting(
     kind: Callable[..., Any],
     *,
     below: float = math.inf,
-    commands: Mapping[str, str] = MappingProxyType({}),
+    commands: Mapping[str, Callable[..., int]] = MappingProxyType({}),
     group: Group = "reference implementations",
     **settings: Any,
 ) -> System:

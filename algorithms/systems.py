@@ -7,7 +7,7 @@ system is a function in the group ``plaudit.sheets``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module, metadata
 from types import MappingProxyType
@@ -18,7 +18,7 @@ import typer
 from algorithms.hierarchy import Hierarchy as Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, counted
 from algorithms.population import EXTRACTS, load, uniform_population
-from algorithms.registry import REGISTERED, System, counting, named, register
+from algorithms.registry import REGISTERED, System, counting, register
 from audit.explorer.sheet import Sheet
 
 __all__ = ["DRAWN", "EXTRACTS", "System", "counting", "load", "register", "run", "secure_noise", "sheets", "systems"]
@@ -69,7 +69,7 @@ def sheets() -> list[Sheet]:
     ['topdown', 'counts']
     """
     points = sorted(metadata.entry_points(group="plaudit.sheets"), key=lambda point: point.name)
-    own = [named(system.sheet)() for system in systems().values() if system.sheet]
+    own = [system.sheet() for system in systems().values() if system.sheet is not None]
     return [*own, *(point.load()() for point in points)]
 
 
@@ -79,12 +79,11 @@ def run(command: str, arguments: list[str]) -> int:
     app.callback()(lambda: None)
     offered = {name: system for name, system in systems().items() if command in system.commands}
     chosen = next(iter(arguments), "")
-    commands: dict[str, Callable[[], Callable[..., int]]]  # made when they are needed: options take long enough to read
-    commands = {name: partial(system.command, command) for name, system in offered.items()}
+    commands = {name: system.commands[command] for name, system in offered.items()}
     if command == "explore":
-        commands |= {sheet.name: sheet.command for sheet in sheets() if sheet.name not in offered}
+        commands |= {sheet.name: sheet.command() for sheet in sheets() if sheet.name not in offered}
     for name in [chosen] if chosen in commands else sorted(commands):
-        app.command(name)(commands[name]())
+        app.command(name)(commands[name])
     try:
         if chosen in offered and command == "release" and "--help" not in arguments:
             offered[chosen].check_installed()

@@ -10,7 +10,7 @@ import numpy as np
 
 from algorithms.phsafe.population import HISPANIC, NOT_HISPANIC, Households, People, assembled, draw, scrambled
 from algorithms.phsafe.schema import FRAMES, STATES
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 
 CHUNK = 500_000  # people drawn, and written, at a time
 SIZES = np.array([28, 34.5, 15, 13, 5.8, 2.2, 0.8, 0.35, 0.15, 0.08, 0.05, 0.03])  # of households, from 1 on

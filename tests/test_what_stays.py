@@ -98,7 +98,7 @@ def test_a_figure_of_others_in_a_folder_of_results_stays_and_the_result_is_saved
 def test_every_option_that_writes_is_in_the_table():
     commands = {name: [one.name for one in each.params] for name, each in typer.main.get_command(app).commands.items()}
     for system in systems().values():
-        commands |= {f"{verb} {system.name}": signature(system.command(verb)).parameters for verb in system.commands}
+        commands |= {f"{verb} {system.name}": signature(system.commands[verb]).parameters for verb in system.commands}
     commands |= {words: ["html", *["xlsx"] * (words == "explore phsafe")] for words in SHEETS.values()}
     options = {(name, option) for name, known in commands.items() for option in OPTIONS.intersection(known)}
     tried = {(" ".join(words[: 1 + (words[0] == "explore")]), word.removeprefix("--"))

@@ -4,52 +4,35 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.bottom_up.calibration import PublishedTotals
+from algorithms.bottom_up.release import check_size
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.duck import GIVEN, open_source
+from algorithms.release.expressions import Column, Count
+from algorithms.release.intake import MEMORY, lost_zeros, read_histogram
+from algorithms.release.recoding import in_sql
 from algorithms.schema import Schema
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.intake import MEMORY, lost_zeros, read_histogram
-from algorithms.tables.intake.expressions import Column, Count
-from algorithms.tables.opening import GIVEN, in_sql, reading
 
-__all__ = ["count_areas", "read_published", "read_units"]
-
-
-def count_areas(source: Any, areas: Sequence[str], *, what: str = "data", memory: str = MEMORY) -> int:
-    """Count the different codes of the finest areas, so that too large a histogram is refused before it is made."""
-    with _columns(what, source, areas, memory=memory) as (database, quoted, _):
-        columns = ", ".join(quoted.values())
-        return int(database.fetch(f"select count(*) as n from (select distinct {columns} from {GIVEN})")["n"][0])
+__all__ = ["read_published", "read_units"]
 
 
 def read_units(
-    source: Any,
-    schema: Schema,
-    areas: Sequence[str],
-    *,
-    weight: str,
-    largest: float,
-    places: Any = None,
-    memory: str = MEMORY,
+    source: Any, schema: Schema, areas: Sequence[str], *, weight: str, largest: float, **options: Any
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
 
-    Arguments are those of `algorithms.tables.intake.read_histogram`, one row a person, with the column of weights in
+    Arguments are those of `algorithms.release.intake.read_histogram`, one row a person, with the column of weights in
     people and the largest that is allowed. Each weight is rounded by itself to units of 2**-20 people; see
     `round_units`.
     """
     check_largest_weight(largest)
-    names = [*areas, *schema.attributes, weight]
-    if len({name.upper() for name in names}) < len(names):
-        raise ValueError(f"columns of data must be different, got {', '.join(names)}")
 
     def units(column: Column) -> str:
         number = f"try_cast({column.given} as double)"
@@ -58,7 +41,7 @@ def read_units(
 
     rule = f"{weight} must be a number above 0 and at most the largest weight {largest:g}"
     count = Count(weight, units, rule, MOST, (f": {weight} must add up to", ""), UNITS)
-    return read_histogram(source, schema, areas, count=count, places=places, memory=memory)
+    return read_histogram(source, schema, areas, count=count, check=check_size, **options)
 
 
 def read_published(
@@ -68,13 +51,15 @@ def read_published(
 
     The level is that of the last column of areas, the root without any; areas without a row have no published total.
     """
-    with _columns("totals", source, [count], optional=areas) as (database, quoted, names):
+    with open_source("totals", source, [count], memory=MEMORY) as (database, types):
+        known = {name.upper(): name for name in types}
+        quoted = {name: in_sql(known[name.upper()]) for name in (count, *areas) if name.upper() in known}
         present = [name in quoted for name in areas]
         level = sum(present)
-        if not level and len(names) > 1:
+        if not level and len(types) > 1:
             raise ValueError(
                 f"totals must have columns of areas ({', '.join(areas)}), or {count} alone for all together, "
-                f"got {reprlib.repr(names)}"
+                f"got {reprlib.repr(list(types))}"
             )
         if not all(present[:level]):
             raise ValueError(
@@ -101,16 +86,3 @@ def read_published(
     if not rows:
         raise ValueError("totals must have one row at least, got none")
     return PublishedTotals(level, totals, tolerance)
-
-
-@contextmanager
-def _columns(
-    what: str, source: Any, names: Sequence[str], optional: Sequence[str] = (), memory: str = MEMORY
-) -> Iterator[tuple[DuckDB, dict[str, str], list[str]]]:
-    """Open a source and find its columns: how SQL calls them; and list all it has."""
-    with reading(what, source, names, memory=memory) as (database, types):
-        known = {name.upper(): name for name in types}
-        present = [name for name in (*names, *optional) if name.upper() in known]
-        if len({name.upper() for name in present}) < len(present):
-            raise ValueError(f"columns of {what} must be different, got {', '.join(present)}")
-        yield database, {name: in_sql(known[name.upper()]) for name in present}, list(types)

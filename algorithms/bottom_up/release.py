@@ -1,4 +1,4 @@
-"""A bottom-up release: noise once, all tables by adding up, and one folder with what is published, or nothing.
+"""What a bottom-up release publishes: noisy cells, and all tables by adding them up.
 
 The folder holds ``level_0.csv``, ``level_1.csv``, ... with every area of the level (0 is the root), and a column for
 each level of areas down to it. Noisy counts may be negative.
@@ -11,7 +11,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -24,12 +23,14 @@ from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
+from algorithms.release.columns import COUNT, Table, attribute_columns, check_distinct, code_columns
+from algorithms.release.engine import Release as Published
+from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
+from algorithms.release.frames import Frame
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from algorithms.tables.columns import COUNT, Columns, attribute_columns, code_columns
-from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published, check_distinct, described, level_names, margins, published, tell_rare
+from audit.claims import PureDP
 
-__all__ = ["LARGEST_RELEASE", "Release", "check_schema", "release"]
+__all__ = ["LARGEST_RELEASE", "Release", "check_size", "release"]
 
 LARGEST_RELEASE = 50_000_000
 """Most rows that are written: a few gigabytes."""
@@ -59,15 +60,27 @@ class Release(Published):
         return tables
 
     @property
-    def columns(self) -> Columns:
-        """Those of the areas down to the level, then the same at every level."""
+    def files(self) -> dict[str, Table]:
+        """Areas down to the level, and the same columns at every level."""
         weighted = isinstance(self.mechanism, WeightedBottomUp)
         count = replace(COUNT, meaning="weighted number of people, with noise", unit="people") if weighted else COUNT
         attributes = attribute_columns(self.schema, more="; empty where all levels are added up")
-        totals, levels = self.mechanism.published, range(self.tree.depth + 1)
         kept = replace(count, meaning=f"{count.meaning}; of all levels of all attributes, as published before")
-        counts = [count if totals is None or level > totals.level else kept for level in levels]
-        return {f"level_{j}.csv": (*code_columns(self.areas[:j]), *attributes, counts[j]) for j in levels}
+        totals, files = self.mechanism.published, {}
+        for level, table in enumerate(self.tables):
+            last = count if totals is None or level > totals.level else kept
+            files[f"level_{level}.csv"] = Table((*code_columns(self.areas[:level]), *attributes, last), table.rows())
+        return files
+
+    @property
+    def claim(self) -> PureDP:
+        """That of the mechanism."""
+        return self.mechanism.claim
+
+    @property
+    def summary(self) -> str:
+        """Rows and levels."""
+        return f"\n{sum(map(len, self.tables)):,} rows in {len(self.tables)} levels"
 
     @property
     def ledger(self) -> str:
@@ -122,29 +135,22 @@ class Release(Published):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What made the release."""
+        """Sampler, sensitivity, and what is published besides."""
         mechanism, totals = self.mechanism, self.mechanism.published
         relative = {} if totals is None else {"relative_to": "published totals"}
         return {
-            "noise": self.noise,
-            "sampler": mechanism.noise,
             "promise": mechanism.claim.to_dict() | relative,
+            "sampler": mechanism.noise,
             "sensitivity": mechanism.sensitivity,
             "noise_epsilon": mechanism.of_counts.law.epsilon,
             "largest_weight": None if isinstance(mechanism, BottomUp) else float(mechanism.largest_weight),
             "published_totals": None if totals is None else {"level": totals.level, "tolerance": totals.tolerance},
-            "areas": self.areas_from,
-            **described(self.tree, ("root", *self.areas), self.schema),
+            **described(self.tree, ("root", *self.areas), self.schema, listed=self.listed),
         }
 
-    def write_tables(self, staged: Path) -> None:
-        """Write one file a level."""
-        for level, table in enumerate(self.tables):
-            table.to_csv(staged / f"level_{level}.csv")
 
-
-def check_schema(schema: Schema, areas: int = 1) -> None:
-    """Refuse attributes of which no release can be made, as soon as they are known."""
+def check_size(areas: int, schema: Schema) -> None:
+    """Refuse attributes, and so many areas, of which no release can be made, as soon as they are known."""
     if reserved := [name for name in schema.attributes if name.upper() == "COUNT"]:
         raise ValueError(f"attributes must not be called COUNT, as a column of the tables is, got {reserved[0]!r}")
     if (number := len(schema.shape)) > MOST_ATTRIBUTES:
@@ -153,7 +159,6 @@ def check_schema(schema: Schema, areas: int = 1) -> None:
         raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} rows, got {rows:,} or more")
 
 
-@published
 def release(
     mechanism: BottomUp | WeightedBottomUp,
     counts: ArrayLike,
@@ -173,7 +178,7 @@ def release(
     if schema is None or tree is None:
         raise ValueError("a release needs a tree and a schema, so that its tables have names")
     names = level_names(areas, tree)
-    check_schema(schema, tree.n_nodes)
+    check_size(tree.n_nodes, schema)
     check_distinct((*names, *schema.attributes, "COUNT"))
     if isinstance(rng, str) and mechanism.noise != "exact":
         raise ValueError(f'a secure release needs noise="exact", got {mechanism.noise!r}: its noise ends')
@@ -181,14 +186,14 @@ def release(
     exact = of_counts.counts(counts)
     if (totals := of_counts.published) is not None:
         check_totals(totals, tree, exact)
-    cells = of_counts(exact, 1, rng)[0]
-    if totals is not None:
-        chance = np.random.default_rng() if isinstance(rng, str) else rng  # noise is drawn: any will do
-        cells = whole_cells(cells, totals, agreement(totals, tree, exact), chance)
-        tell_rare(schema, margins(schema, exact.sum(axis=0)), margins(schema, cells.sum(axis=0)), "in the tables")
-    return Release(
-        mechanism=mechanism, schema=schema, tree=tree, cells=cells, areas=names, listed=listed, reading=reading
-    )
+    with publishing(out) as publish:
+        cells = of_counts(exact, 1, rng)[0]
+        if totals is not None:
+            chance = np.random.default_rng() if isinstance(rng, str) else rng  # noise is drawn: any will do
+            cells = whole_cells(cells, totals, agreement(totals, tree, exact), chance)
+            tell_rare(schema, margins(schema, exact.sum(axis=0)), margins(schema, cells.sum(axis=0)), "in the tables")
+        about: dict[str, Any] = {"listed": listed, "reading": reading}
+        return publish(Release(mechanism=mechanism, schema=schema, tree=tree, cells=cells, areas=names, **about))
 
 
 def _rows(schema: Schema, query: str, areas: dict[str, NDArray[Any]], table: NDArray[Any]) -> Frame:

@@ -1,9 +1,7 @@
-"""A release: noise once on every histogram, synthetic rows from what the cut leaves, and one folder or nothing.
+"""What a NistDp3 release publishes: noisy histograms of groups of fields, and synthetic rows from what the cut leaves.
 
-The folder holds ``synthetic.csv``, synthetic rows; ``groups.txt`` and ``groups.json``, which fields share a histogram
-and why, for readers and for `read_groups`; and ``histograms.csv``, every bin that is not 0 after the cut. All are
-functions of the noisy histograms and of what is public. Time, and what is said of data that break a rule, depend on the
-data, outside every promise.
+The folder holds ``microdata.csv``, synthetic rows; ``groups.txt`` and ``groups.json``, which fields share a histogram
+and why, for readers and for `read_groups`; and ``noisy_measurements.csv``, every bin that is not 0 after the cut.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -22,11 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng
+from algorithms.release.columns import COUNT, Table, TableColumn, attribute_columns
+from algorithms.release.engine import Release as Published
+from algorithms.release.engine import publishing, tell_rare
+from algorithms.release.folder import in_file
+from algorithms.release.frames import Frame
 from algorithms.schema import Schema
-from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns
-from algorithms.tables.files import in_file, whole_file, write_rows, write_texts
-from algorithms.tables.frames import Frame
-from algorithms.tables.release import Published, published, tell_rare
+from audit.claims import PureDP
 
 __all__ = ["Release", "noise_table", "release"]
 
@@ -60,37 +59,46 @@ class Release(Published):
         return "\n".join(lines)
 
     @property
+    def claim(self) -> PureDP:
+        """That of the algorithm."""
+        return self.nist.claim
+
+    @property
+    def summary(self) -> str:
+        """Rows and fields."""
+        return f"{len(self.synthetic):,} rows of {len(self.nist.schema.attributes)} fields"
+
+    @property
     def about(self) -> dict[str, Any]:
         """What made the release."""
         nist = self.nist
         return {
-            "noise": self.noise,
             "law": nist.law,
-            "promise": nist.claim.to_dict(),
-            "relation": nist.claim.relation,
             "factor": nist.factor,
             "rows": len(self.synthetic),
             "groups": list(nist.groups.names),
             "groups_from": "a list of groups" if nist.groups.max_bins is None else "public records",
             "uniform": list(self.fitted.uniform),
-            "fields": {name: list(levels) for name, levels in nist.schema.attributes.items()},
+            "attributes": {name: list(levels) for name, levels in nist.schema.attributes.items()},
         }
 
     @property
-    def columns(self) -> Columns:
-        """Of the bins, and of the synthetic rows."""
-        schema = self.nist.schema
-        group = TableColumn("GROUP", "fields that share a histogram", codes=self.nist.groups.names)
+    def files(self) -> dict[str, Table]:
+        """The bins, and the synthetic rows."""
+        schema, groups = self.nist.schema, self.nist.groups
+        group = TableColumn("GROUP", "fields that share a histogram", codes=groups.names)
         bins = attribute_columns(schema, more="; empty where the group has no such field", noisy=True)
-        return {"histograms.csv": [group, *bins, COUNT], "synthetic.csv": attribute_columns(schema, noisy=True)}
+        rows = (row for number in range(len(groups)) for row in self._histogram_rows(number))
+        return {
+            "noisy_measurements.csv": Table([group, *bins, COUNT], rows),
+            "microdata.csv": Table(attribute_columns(schema, noisy=True), lines=self._synthetic_lines()),
+        }
 
-    def write_tables(self, staged: Path) -> None:
-        """Write groups, histograms and synthetic rows."""
+    @property
+    def texts(self) -> dict[str, str]:
+        """The groups."""
         groups = self.nist.groups
-        write_texts(staged, {"groups.txt": str(groups), "groups.json": json.dumps(groups.to_dict(), indent=4)})
-        rows = (row for group in range(len(groups)) for row in self._histogram_rows(group))
-        write_rows(staged / "histograms.csv", [column.name for column in self.columns["histograms.csv"]], rows)
-        self._write_synthetic(staged / "synthetic.csv")
+        return {"groups.txt": str(groups), "groups.json": json.dumps(groups.to_dict(), indent=4)}
 
     def _histogram_rows(self, group: int) -> Iterator[list[Any]]:
         columns, levels = self.nist.columns[group], list(self.nist.schema.attributes.values())
@@ -101,17 +109,14 @@ class Release(Published):
                 row[column] = levels[column][code]
             yield [self.nist.groups.names[group], *row, count]
 
-    def _write_synthetic(self, path: Path) -> None:
+    def _synthetic_lines(self) -> Iterator[str]:
         names = [np.array(list(map(in_file, levels)), object) for levels in self.nist.schema.attributes.values()]
-        with whole_file(path) as file:
-            file.write(",".join(map(in_file, self.nist.schema.attributes)) + "\n")
-            for start in range(0, len(self.synthetic), WRITTEN):
-                part = self.synthetic[start : start + WRITTEN]
-                columns = [levels[part[:, column]].tolist() for column, levels in enumerate(names)]
-                file.writelines(",".join(row) + "\n" for row in zip(*columns, strict=True))
+        for start in range(0, len(self.synthetic), WRITTEN):
+            part = self.synthetic[start : start + WRITTEN]
+            columns = [levels[part[:, column]].tolist() for column, levels in enumerate(names)]
+            yield from (",".join(row) + "\n" for row in zip(*columns, strict=True))
 
 
-@published
 def release(
     nist: NistDp3,
     records: ArrayLike,
@@ -130,16 +135,17 @@ def release(
         raise ValueError(f"fields must not be called GROUP or COUNT, as columns of a file are, got {reserved[0]!r}")
     if isinstance(rng, str) and nist.law != "geometric":
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
-    nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
-    fitted = nist.fit(records, rng)
-    rows, chance = fitted.people if as_counted else None, None if isinstance(rng, str) else rng
-    synthetic = fitted.synthesize(rows, chance)
-    exact = np.asarray(records)
-    if exact.size:
-        share = len(exact) / len(synthetic)  # of more or fewer rows as many are compared
-        made = [np.rint(share * counts).astype(np.int64) for counts in _by_level(nist.schema, synthetic)]
-        tell_rare(nist.schema, _by_level(nist.schema, exact), made, "synthetic")
-    return Release(nist=nist, fitted=fitted, synthetic=synthetic, reading=reading)
+    with publishing(out) as publish:
+        nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
+        fitted = nist.fit(records, rng)
+        rows, chance = fitted.people if as_counted else None, None if isinstance(rng, str) else rng
+        synthetic = fitted.synthesize(rows, chance)
+        exact = np.asarray(records)
+        if exact.size:
+            share = len(exact) / len(synthetic)  # of more or fewer rows as many are compared
+            made = [np.rint(share * counts).astype(np.int64) for counts in _by_level(nist.schema, synthetic)]
+            tell_rare(nist.schema, _by_level(nist.schema, exact), made, "synthetic")
+        return publish(Release(nist=nist, fitted=fitted, synthetic=synthetic, reading=reading))
 
 
 def _by_level(schema: Schema, records: NDArray[Any]) -> list[NDArray[Any]]:

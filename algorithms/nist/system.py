@@ -1,20 +1,28 @@
-"""Registers NistDp3, on one half of bundled survey records; the other half is public and groups the fields."""
+"""Registers NistDp3 and its release, on one half of bundled survey records; the other half groups the fields."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
+from algorithms.nist.contest import read_contest
 from algorithms.nist.groups import check_one_source
+from algorithms.nist.release import Release, release
+from algorithms.noise import Rng
 from algorithms.population import halves, load_income
 from algorithms.registry import System, register
+from algorithms.release import options as given
+from algorithms.release.intake import read_records
+from algorithms.release.reading import reading_of
+from algorithms.release.recoding import recoded
 from algorithms.schema import read_specification
-from algorithms.tables.intake import read_records
-from algorithms.tables.recoding import recoded
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -60,12 +68,69 @@ def _own(
     return replace(NIST, build=partial(USUAL, schema, chosen), pairs={"joined": joined})
 
 
+@given.releasing
+def release_nist(
+    rng: Rng,
+    data: Annotated[Path, typer.Option(help="Records to protect, .csv or .parquet, one per row.")],
+    spec: given.Spec,
+    epsilon: given.Epsilon,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(help="Codebook (.cbk) of NIST's contest: values of fields; --spec is then the contest's .json."),
+    ] = None,
+    bins: Annotated[
+        Path | None, typer.Option(help="With --codebook: special bins of some fields, .json as for --spec.")
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option(help="Public records to group correlated fields by: far more records than levels.")
+    ] = None,
+    groups: Annotated[
+        Path | None, typer.Option(help='Groups instead of public records: {"groups": [["age", "sex"], ...]}.')
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Number of synthetic rows. Default: the sum of the smallest histogram's noisy counts."),
+    ] = None,
+    max_bins: Annotated[int | None, typer.Option(help="With --public: most bins in a group.")] = None,
+    factor: Annotated[
+        float | None, typer.Option(help="Noisy counts < factor x scale x log10(bins) become 0. Default: ln(10).")
+    ] = None,
+    recode: given.Recode = None,
+    memory: given.Memory = "4GB",
+) -> Callable[[Path], Release]:
+    """Release synthetic records of many categorical fields, by NistDp3."""
+    check_one_source(public, groups)
+    if groups is not None and max_bins is not None:
+        raise ValueError("--max-bins goes with --public, not with --groups")
+    if public is not None and public.exists() and data.exists() and public.samefile(data):
+        raise ValueError("--public must be another file than --data: the data must have no say in the groups")
+    if codebook is None and bins is not None:
+        raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
+    schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
+    persons = recoded("data", data, recode, schema.attributes)
+    options = {"factor": factor, "rows": rows}
+    settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    known = None if groups is None else read_groups(groups)
+    NistDp3(schema, known or Groups.single(schema), epsilon, **settings)  # refuses settings before records are read
+
+    def make(out: Path) -> Release:
+        limits = {} if max_bins is None else {"max_bins": max_bins}
+        chosen = known or choose_groups(
+            read_records(public, schema, what="public records", memory=memory), schema, **limits
+        )
+        nist = NistDp3(schema, chosen, epsilon, law="geometric", **settings)
+        about: dict[str, Any] = {"as_counted": rows is None, "reading": reading_of(persons, schema)}
+        return release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, **about)
+
+    return make
+
+
 NIST = System(
     name="nist",
     about="NistDp3: correlated fields grouped on public data, noisy histograms of the groups, synthetic rows.",
     build=_nist,
     pairs={"joined": _joined},
     stages=("measurements", "thresholded", "counted"),
-    commands={"release": "algorithms.nist.command:release_nist"},
+    commands={"release": release_nist},
 )
 register(replace(NIST, own=_own))

@@ -1,8 +1,6 @@
-"""A release of the pilot's methods: noise once, and one folder with all that is published, or nothing.
+"""What a release of the pilot's methods publishes: ``table_1.csv``, ``table_2.csv``, ..., and synthetic people.
 
-The folder holds ``table_1.csv``, ``table_2.csv``, ...; of the top-down method also ``microdata.csv``, one row a
-synthetic person. All are functions of noisy counts and of what is public. Every area is named, so which areas there are
-must be public. Time, and what is said of data that break a rule, depend on the data and are outside every promise.
+The top-down method also has ``microdata.csv``, one row a synthetic person.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product, repeat
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -24,11 +21,13 @@ from algorithms.noise import Rng
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
+from algorithms.release.columns import COUNT, TableColumn, attribute_columns, check_distinct, code_columns
+from algorithms.release.columns import Table as File
+from algorithms.release.engine import Release as Published
+from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
+from algorithms.release.shares import Share
 from algorithms.schema import Schema
-from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns, code_columns
-from algorithms.tables.files import write_rows
-from algorithms.tables.release import Published, check_distinct, described, level_names, margins, published, tell_rare
-from algorithms.tables.shares import Share
+from audit.claims import Claim
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
 
@@ -72,47 +71,42 @@ class Release(Published):
         return "\n".join(lines)
 
     @property
+    def claim(self) -> Claim:
+        """That of all tables or levels together."""
+        return self.mechanism.claim
+
+    @property
+    def summary(self) -> str:
+        """Tables and people."""
+        people = "" if self.people is None else f" and {int(self.people.sum()):,} synthetic people"
+        return f"{len(self.tables)} table{'s' * (len(self.tables) != 1)}{people}"
+
+    @property
     def about(self) -> dict[str, Any]:
         """What made the release."""
         mechanism = self.mechanism
         names = map(self._words, self._measured)
         return {
             "method": "independent" if isinstance(mechanism, IndependentNoise) else "top-down",
-            "noise": self.noise,
             "law": mechanism.law,
-            "promise": mechanism.claim.to_dict(),
-            "relation": mechanism.claim.relation,
             "shares": {name: str(share) for name, share in zip(names, mechanism.shares, strict=True)},
             "nonnegative": self._nonnegative,
             "tables": [self._words(table) for table in self.tables],
-            "areas": self.areas_from,
-            **described(mechanism.tree, ("total", *self.areas), mechanism.schema),
+            **described(mechanism.tree, ("total", *self.areas), mechanism.schema, listed=self.listed),
         }
 
     @property
-    def columns(self) -> Columns:
-        """Of the tables: areas, attributes and groupings, counts; of a synthetic person: areas and attributes."""
-        columns = {}
-        for number, table in enumerate(self.tables, 1):
+    def files(self) -> dict[str, File]:
+        """The tables: areas, attributes and groupings, counts; of a synthetic person areas and attributes."""
+        files = {}
+        for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True), 1):
             groups = (TableColumn(name, "level or group", codes=names) for name, names in self._named(table).items())
-            columns[f"table_{number}.csv"] = [*code_columns(self.areas[: table.level]), *groups, COUNT]
-        schema, areas = self.mechanism.schema, code_columns(self.areas, noisy=True)
-        people = {"microdata.csv": [*areas, *attribute_columns(schema, noisy=True)]}
-        return columns if self.people is None else columns | people
-
-    def check(self) -> None:
-        """Refuse more synthetic people than `LARGEST_RELEASE`: how many is for releases only."""
-        if self.people is not None and self.people.sum() > LARGEST_RELEASE:
-            raise ValueError(
-                f"a release must have at most {LARGEST_RELEASE:,} people, and noise made more: raise epsilon"
-            )
-
-    def write_tables(self, staged: Path) -> None:
-        """Write one file a table, and synthetic people."""
-        rows = [self._table_rows(table, counts) for table, counts in zip(self.tables, self.counts, strict=True)]
-        rows += [] if self.people is None else [self._record_rows(self.people)]
-        for (file, columns), written in zip(self.columns.items(), rows, strict=True):
-            write_rows(staged / file, [column.name for column in columns], written)
+            columns = [*code_columns(self.areas[: table.level]), *groups, COUNT]
+            files[f"table_{number}.csv"] = File(columns, self._table_rows(table, counts))
+        if self.people is not None:
+            columns = [*code_columns(self.areas, noisy=True), *attribute_columns(self.mechanism.schema, noisy=True)]
+            files["microdata.csv"] = File(columns, self._record_rows(self.people))
+        return files
 
     @property
     def _measured(self) -> Sequence[Table]:
@@ -155,7 +149,6 @@ class Release(Published):
                 yield from repeat((*codes, *cells[cell]), int(people[leaf, cell]))
 
 
-@published
 def release(
     mechanism: IndependentNoise | OnsTopDown,
     histogram: ArrayLike,
@@ -178,40 +171,43 @@ def release(
         if mechanism.law != "geometric":
             raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
         first.sample((0,), rng)  # a source of noise that is missing is told before the work
-    people = None
-    if isinstance(mechanism, IndependentNoise):
-        if tables:
-            raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
-        tables, counts = mechanism.tables, [table[0] for table in mechanism.release(histogram, 1, rng)]
-    else:
+    if isinstance(mechanism, IndependentNoise) and tables:
+        raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
+    if isinstance(mechanism, OnsTopDown):
         if not mechanism.perturb_zeros:
             raise ValueError("a release must perturb zeros: without that it promises nothing")
         for table in tables:
             mechanism.domain.query(table)  # a table that cannot be counted is told before there is noise
-        if out is not None and math.sqrt(first.variance) > LARGEST_RELEASE:
+        if math.sqrt(first.variance) > LARGEST_RELEASE:
             raise ValueError(
                 f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon {first.epsilon:.3g} on "
                 "their number makes more: raise epsilon"
             )
+    about: dict[str, Any] = {"mechanism": mechanism, "areas": names, "listed": listed, "reading": reading}
+    with publishing(out) as publish:
+        if isinstance(mechanism, IndependentNoise):
+            counts = tuple(table[0] for table in mechanism.release(histogram, 1, rng))
+            return publish(Release(tables=tuple(mechanism.tables), counts=counts, people=None, **about))
         people = mechanism(histogram, 1, rng)[0]
-        exact, fitted = (margins(mechanism.schema, np.sum(cells, axis=0)) for cells in (histogram, people))
-        tell_rare(mechanism.schema, exact, fitted, "synthetic")
-        tree, leaves = mechanism.tree, [np.asarray(cells).sum(axis=1) for cells in (histogram, people)]
-        for level, name in enumerate(names, 1):
-            nodes = range(*tree.level(level).indices(tree.n_nodes))
-            place = Schema({name: tuple(" / ".join(tree.codes(node)) for node in nodes)})
-            old, new = (tree.totals(totals)[nodes.start : nodes.stop] for totals in leaves)
-            tell_rare(place, [old], [new], "synthetic")
-        counts = list(mechanism.domain.tabulate(people, tables))
-    return Release(
-        mechanism=mechanism,
-        areas=names,
-        tables=tuple(tables),
-        counts=tuple(counts),
-        people=people,
-        listed=listed,
-        reading=reading,
-    )
+        if people.sum() > LARGEST_RELEASE:  # how many is for releases only
+            raise ValueError(
+                f"a release must have at most {LARGEST_RELEASE:,} people, and noise made more: raise epsilon"
+            )
+        _tell_rare(mechanism, names, np.asarray(histogram), people)
+        counts = tuple(mechanism.domain.tabulate(people, tables))
+        return publish(Release(tables=tuple(tables), counts=counts, people=people, **about))
+
+
+def _tell_rare(mechanism: OnsTopDown, names: Sequence[str], histogram: NDArray[Any], people: NDArray[Any]) -> None:
+    """Name levels of attributes, and areas, of which there are far more or fewer synthetic people than people."""
+    exact, fitted = (margins(mechanism.schema, cells.sum(axis=0)) for cells in (histogram, people))
+    tell_rare(mechanism.schema, exact, fitted, "synthetic")
+    tree = mechanism.tree
+    for level, name in enumerate(names, 1):
+        nodes = range(*tree.level(level).indices(tree.n_nodes))
+        place = Schema({name: tuple(" / ".join(tree.codes(node)) for node in nodes)})
+        old, new = (tree.totals(cells.sum(axis=1))[nodes.start : nodes.stop] for cells in (histogram, people))
+        tell_rare(place, [old], [new], "synthetic")
 
 
 def check_columns(areas: Sequence[str], schema: Schema) -> None:

@@ -1,19 +1,28 @@
-"""Registers the two methods of the pilot of the Office for National Statistics, on four small areas."""
+"""Registers the two methods of the pilot of the Office for National Statistics, on four small areas; their release."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.noise import Rng
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths
-from algorithms.ons.release import check_columns, default_levels
-from algorithms.ons.tables import Domain
+from algorithms.ons.release import Release, check_columns, default_levels, release
+from algorithms.ons.tables import PILOT_TABLES, Domain, Table
 from algorithms.registry import System, register
-from algorithms.schema import Schema
-from algorithms.tables.own import cell_name, on_persons
+from algorithms.release import options as given
+from algorithms.release.intake import check_histogram, read_histogram
+from algorithms.release.own import cell_name, on_persons
+from algorithms.release.reading import reading_of
+from algorithms.release.recoding import recoded
+from algorithms.schema import Schema, read_specification
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -34,6 +43,111 @@ def _own(system: System, tree: Hierarchy, schema: Schema, areas: Sequence[str]) 
     return replace(system, build=partial(OnsTopDown, tree, schema, epsilon=1.0, levels=levels, shares=shares))
 
 
+@given.releasing
+def release_ons(
+    rng: Rng,
+    data: given.Data,
+    areas: given.Areas,
+    spec: given.Spec,
+    epsilon: given.Epsilon,
+    method: Annotated[str, typer.Option(help="independent (noise on each table), or top-down (synthetic people).")],
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A table, as region:age*sex, or total:age for all areas; repeatable. Independent noise takes a share "
+            "of the budget too: region:age*sex=1/4. Default: the pilot's fourteen, if the attributes are the pilot's."
+        ),
+    ] = None,
+    level: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For top-down: a level and its share, as total:total=1/10; repeatable, from the total to all "
+            "attributes in the finest areas (detailed). Default: the pilot's."
+        ),
+    ] = None,
+    geo: given.Geo = None,
+    count: given.Count = None,
+    recode: given.Recode = None,
+    law: Annotated[
+        str, typer.Option(help="geometric; laplace or gaussian for simulations, with --seed.")
+    ] = "geometric",
+    delta: Annotated[float, typer.Option(help="For gaussian: delta of all tables or levels together.")] = 0.0,
+    nonnegative: Annotated[
+        bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
+    ] = False,
+    memory: given.Memory = "4GB",
+) -> Callable[[Path], Release]:
+    """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
+    schema, columns = read_specification(spec), given.columns_of(areas)
+    check_columns(columns, schema)
+    check_histogram(1, schema)
+    persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
+    tables, shares = _assigned("--table", table or [], columns)
+    levels, parts = _assigned("--level", level or [], columns)
+    independent = method == "independent"
+    if method not in ("independent", "top-down"):
+        raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
+    if independent and levels:
+        raise ValueError("--level goes with --method top-down")
+    if not independent and (nonnegative or any(shares)):
+        raise ValueError("--nonnegative and shares of tables go with --method independent")
+    piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
+    if independent and not tables and not piloted:
+        raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
+    if (any(shares) and not all(shares)) or not all(parts):
+        raise ValueError("--table must have a share each, or none; --level must have one")
+    if isinstance(rng, str) and law != "geometric":
+        raise ValueError(f"--law must be geometric for secure noise, got {law!r}: others can be simulated, with --seed")
+    options: dict[str, Any] = {"law": law, "delta": delta}
+
+    def mechanism_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
+        if independent:
+            given_shares = shares if any(shares) else ()
+            chosen_tables = tables or PILOT_TABLES
+            return IndependentNoise(
+                tree, schema, epsilon, chosen_tables, given_shares, nonnegative=nonnegative, **options
+            )
+        chosen = (levels, parts) if levels else default_levels(Domain(tree, schema))
+        top_down = OnsTopDown(tree, schema, epsilon, *chosen, **options)
+        _ = [top_down.domain.query(one) for one in tables]
+        return top_down
+
+    def make(out: Path) -> Release:
+        tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
+        counted = () if independent else tables or PILOT_TABLES * piloted
+        about: dict[str, Any] = {"listed": geo is not None, "reading": reading_of(persons, schema)}
+        return release(mechanism_for(tree), histogram, areas=columns, tables=counted, out=out, rng=rng, **about)
+
+    try:
+        mechanism_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+    except ValueError as error:
+        raise ValueError(_in_words(str(error), columns)) from error
+    return make
+
+
+def _in_words(message: str, columns: list[str]) -> str:
+    """Name the levels of tables as the user does: ``region: sex`` for ``level 1: sex``."""
+    for number, name in enumerate(("total", *columns)):
+        message = message.replace(f"level {number}: ", f"{name}: ")
+    return message
+
+
+def _assigned(option: str, texts: list[str], columns: list[str]) -> tuple[list[Table], list[str]]:
+    """Split AREA:QUERY or AREA:QUERY=SHARE."""
+    parsed, shares = [], []
+    for text in texts:
+        place, _, rest = text.partition(":")
+        query, equals, share = rest.partition("=")
+        if equals and not share.strip():
+            raise ValueError(f"{option} must have a share after =, or no =, got {text!r}")
+        if place.strip() not in ("total", *columns) or not query.strip():
+            where = ", ".join(("total", *columns))
+            raise ValueError(f"{option} is written as AREA:QUERY, AREA one of {where}, got {text!r}")
+        parsed.append(Table(("total", *columns).index(place.strip()), query.strip()))
+        shares.append(share.strip())
+    return parsed, shares
+
+
 ONS = System(
     name="ons",
     about="The pilot's top-down method: noisy counts of every level, made into synthetic people.",
@@ -41,7 +155,7 @@ ONS = System(
     pairs=PAIRS,
     cell_name=partial(cell_name, FEW.tree, FEW.schema),
     stages=("measurements", "adjusted", "rounded", "tables"),
-    commands={"release": "algorithms.ons.command:release_ons"},
+    commands={"release": release_ons},
 )
 INDEPENDENT = System(
     name="ons-independent",

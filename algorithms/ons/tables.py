@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.intake import LARGEST
 from algorithms.schema import Query, Schema
-from algorithms.tables.intake import LARGEST
 
 __all__ = ["PILOT_LEVELS", "PILOT_TABLES", "Counts", "Domain", "Table"]
 

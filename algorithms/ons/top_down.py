@@ -19,8 +19,8 @@ from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.independent import NoisyTables, check_shares, divided_noise
 from algorithms.ons.laws import CountNoise, Law
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Counts, Domain, Table
+from algorithms.release.shares import Share
 from algorithms.schema import Schema
-from algorithms.tables.shares import Share
 from audit.claims import ApproxDP, PureDP
 from audit.exact import LossDistribution, loss_from_logs
 

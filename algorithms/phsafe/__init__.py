@@ -1,4 +1,4 @@
-"""PHSafe: from household microdata to the noisy S-DHC tables of the 2020 Census; engines are in `algorithms.tables`."""
+"""PHSafe: from household microdata to the noisy S-DHC tables of the 2020 Census."""
 
 from __future__ import annotations
 

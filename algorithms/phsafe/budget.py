@@ -25,7 +25,7 @@ from typing import Any
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 from audit.claims import ZCDP, PureDP
 from audit.io.files import parsed_json
 from audit.io.text import quoted

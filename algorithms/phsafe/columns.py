@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from algorithms.phsafe.tables import WITH_CHILDREN
-from algorithms.tables.columns import TableColumn
-from algorithms.tables.frames import Frame
+from algorithms.release.columns import TableColumn
+from algorithms.release.frames import Frame
 
 __all__ = ["GROUPS", "TITLES", "columns_of"]
 

@@ -29,9 +29,17 @@ from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.tabulate import Sizes
 from algorithms.phsafe.workbook import build_workbook
-from algorithms.tables.accuracy import QUANTITIES, TENTH, Noisy, accuracy, accuracy_table, totals_input
-from algorithms.tables.frames import Frame
-from algorithms.tables.promises import promised, totals
+from algorithms.release.frames import Frame
+from algorithms.release.sheet import (
+    QUANTITIES,
+    TENTH,
+    PlaceAccuracy,
+    accuracy,
+    accuracy_table,
+    promised,
+    totals,
+    totals_input,
+)
 from audit.arguments import positive_number
 from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, Shown, State, Table, Total, Value
 
@@ -217,7 +225,7 @@ def compute(state: State, sizes: Sizes | None = None) -> dict[str, Result]:
             numbers = zip((unit, *NOISE), (budget, budget / total, *noise), strict=True)
             results |= {f"{place}/{name}": number for name, number in numbers}
             law = noise_law(config, table, level)
-            places[place] = Noisy(law, noise[-1], budget, sensitivity, state[f"{place}/totals"])
+            places[place] = PlaceAccuracy(law, noise[-1], budget, sensitivity, state[f"{place}/totals"])
         results |= accuracy(kind, places)
     now: Any = results[f"phsafe/{own}/margin"]
     if now is not None:  # budgets of one level for margins around the current one

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from algorithms.phsafe.budget import CLAIMS, Config
 from algorithms.phsafe.columns import GROUPS, TITLES
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
-from algorithms.tables.accountant import conversions
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
+from algorithms.release.ledger import conversions
 from audit.claims import ZCDP, PureDP
 
 __all__ = ["Ledger"]

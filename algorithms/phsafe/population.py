@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.schema import GEO, MAFID, UNITS
 from algorithms.phsafe.tabulation.derive import derive_units
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 
 __all__ = ["Households", "People", "assembled", "draw", "load_households", "scrambled"]
 

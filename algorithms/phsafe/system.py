@@ -1,20 +1,36 @@
-"""Registers PHSafe on the pairs of households that are known to cost the most, alone or among the user's own."""
+"""Registers PHSafe and its commands, on the pairs of households that are known to cost the most, or the user's own."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Any
 
-from algorithms.phsafe.budget import PRESETS, Settings, read_config
+import typer
+
+from algorithms.noise import Rng
+from algorithms.phsafe.budget import PRESETS, Config, Settings, read_config
+from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore, sheet, state_of
+from algorithms.phsafe.ledger import Ledger
 from algorithms.phsafe.measurement import PHSafe, joined_to, tabulated
 from algorithms.phsafe.neighbors.pairs import Model
 from algorithms.phsafe.neighbors.worst import joint_pair
+from algorithms.phsafe.population import load_households
 from algorithms.phsafe.postprocessing.published import PublishedTables
+from algorithms.phsafe.release import Release, release
 from algorithms.phsafe.schema import LARGEST_FAMILY
 from algorithms.phsafe.tabulation.derive import own_households
-from algorithms.phsafe.tabulation.tabulate import tabulation
+from algorithms.phsafe.tabulation.tabulate import household_sizes, tabulation
 from algorithms.registry import System, register
+from algorithms.release import options as given
+from algorithms.release.folder import whole_file
+from algorithms.schema import read_named
+from audit.explorer.sheet import Explored, check_files
+from audit.io.files import check_replaceable
+from audit.io.terminal import console
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -68,6 +84,142 @@ def _own(
     return replace(_system(preset or USUAL), build=partial(_phsafe, chosen), pairs=pairs)
 
 
+Derive = Annotated[
+    bool,
+    typer.Option(
+        "--derive", help="Derive household types, family sizes and householders' race from persons. Needs column QSEX."
+    ),
+]
+
+
+@given.releasing
+def release_phsafe(
+    rng: Rng,
+    persons: Annotated[
+        str | None,
+        typer.Option(
+            help="Persons, .csv or .parquet, in the Bureau's layout or with --recode; with spark also a URL: hdfs://..."
+        ),
+    ] = None,
+    units: Annotated[str | None, typer.Option(help="Housing units and group quarters.")] = None,
+    geo: Annotated[str | None, typer.Option(help="Where the units are; public.")] = None,
+    recode: given.Recode = None,
+    config: Annotated[
+        str, typer.Option(help="us, pr or .json in the Bureau's format; budgets are for a person added or removed.")
+    ] = "us",
+    bundled: Annotated[
+        bool, typer.Option("--bundled", help="Run on the bundled simulated households instead of files.")
+    ] = False,
+    derive: Derive = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Also write PH1 to PH8 post-processed, with 90% intervals.")
+    ] = False,
+    engine: Annotated[str, typer.Option(help="duckdb, in this process, or spark.")] = "duckdb",
+    master: Annotated[
+        str, typer.Option(help="Spark master, such as local[2] or spark://host:7077. Default: Spark's settings.")
+    ] = "",
+    partitions: Annotated[int, typer.Option(help="Work on this many parts one by one, for less memory.")] = 1,
+    memory: Annotated[str, typer.Option(help="duckdb's memory limit, such as 4GB.")] = "",
+) -> Callable[[Path], Release]:
+    """Release the S-DHC tables from persons, units and places, by PHSafe."""
+    settings = read_config(config)
+    frames: list[Any] = [persons, units, geo]
+    if bundled:
+        if any(frame is not None for frame in (*frames, recode)) or derive:
+            raise ValueError("--bundled goes without --persons, --units, --geo, --recode and --derive")
+        households = load_households()
+        frames = [households.persons, households.units, households.geo]
+    elif None in frames:
+        raise ValueError("--persons, --units and --geo are needed, or --bundled")
+    reading = {} if recode is None else read_named(recode, "recode")
+
+    def make(out: Path) -> Release:
+        opened: dict[str, Any] = {"engine": engine, "memory": memory, "master": master}
+        with own_households(frames, recode, derive=derive, unused=not bundled, **opened) as (database, rows):
+            options: dict[str, Any] = {"engine": database, "partitions": partitions, "rng": rng}
+            return release(*rows, settings, out=out, published=published, reading=reading, **options)
+
+    return make
+
+
+def explore_phsafe(
+    config: Annotated[str, typer.Option(help="Settings to start from: a .json file, us or pr.")] = "us",
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(help="Wanted margin of error, as PH3:state_A-G=20; repeatable. Other levels are left out."),
+    ] = None,
+    tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; repeatable.")] = None,
+    save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
+    html: given.Html = None,
+    xlsx: given.Xlsx = None,
+    opened: given.Open = False,
+    persons: Annotated[str | None, typer.Option(help="Persons; --html shows how many the thresholds omit.")] = None,
+    units: Annotated[str | None, typer.Option(help="Housing units and group quarters of --persons.")] = None,
+    geo: Annotated[str | None, typer.Option(help="Where the units are.")] = None,
+    recode: given.Recode = None,
+    derive: Derive = False,
+) -> int:
+    """Show budgets, margins of error and the total promise of PHSafe, for any levels and thresholds."""
+    check_files(html, xlsx)
+    if save is not None:
+        check_replaceable(save)
+    margins: dict[str, dict[str, float]] = {}
+    for text in margin or []:
+        place, width = given.assigned("--margin", text, "PH3:state_A-G=20")
+        table, _, level = place.partition(":")
+        margins.setdefault(table, {})[level] = width
+    thresholds = {}
+    for text in tau or []:
+        table, value = given.assigned("--tau", text, "PH3=4")
+        if not value.is_integer():
+            raise ValueError(f"--tau must be a whole number, got {text!r}")
+        if table in thresholds:
+            raise ValueError(f"--tau must name a query once, got {table} twice")
+        thresholds[table] = int(value)
+    start = read_config(config)
+    # The formula is that of rho: a margin of epsilon is the exact one.
+    z = Z_PRODUCTION if start.privacy_definition == "zcdp" else None
+    settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
+    files = (persons, units, geo)
+    if any((*files, recode, derive)) and (html is None or not all(files)):
+        raise ValueError(
+            "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
+        )
+    drawn = html is not None or xlsx is not None or opened
+    if drawn:
+        sizes = None
+        if all(files):
+            with own_households(files, recode, derive=derive) as (engine, rows):
+                sizes = household_sizes(*rows, settings, engine=engine)
+        explored = Explored(sheet(sizes), state_of(settings))
+        explored.show(html=html, xlsx=xlsx, opened=opened)
+    if save is not None:
+        with whole_file(save) as file:
+            json.dump(settings.to_dict(), file, indent=4)
+    if not drawn:
+        _print(settings)
+    if save is not None:
+        print(f"Settings saved in {save}.")
+    return 0
+
+
+def _print(settings: Config) -> None:
+    """Print a table of what is released, and the promise."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    shown = Table(box=SIMPLE_HEAD)
+    for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):
+        shown.add_column(title)
+    for row in explore(settings).rows():
+        name, level, budget, _, sigma, formula, coverage, exact = row
+        shown.add_row(name, level, f"{budget:.6f}", f"{sigma:.1f}", f"{formula}", f"{coverage:.4f}", f"{exact}")
+    console().print(shown)
+    header, *lines = str(Ledger(settings)).splitlines()
+    total = next(place for place, line in enumerate(lines) if line.startswith("total"))
+    print(header, *lines[total:], sep="\n")
+
+
 def _system(settings: str) -> System:
     """Describe PHSafe with the Bureau's settings of a name."""
     return System(
@@ -77,11 +229,8 @@ def _system(settings: str) -> System:
         pairs={model: partial(_pair, settings, model) for model in MODELS},
         pair_notes=NOTES,
         no_budget="--set times=2 doubles its budgets, and --set config=FILE, with --data, sets each",
-        commands={
-            "release": "algorithms.phsafe.command:release_phsafe",
-            "explore": "algorithms.phsafe.command:explore_phsafe",
-        },
-        sheet="algorithms.phsafe.explore:sheet",
+        commands={"release": release_phsafe, "explore": explore_phsafe},
+        sheet=sheet,
         extra="census",
     )
 

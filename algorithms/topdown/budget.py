@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-from algorithms.tables.shares import Share, exact_share, exact_shares
+from algorithms.release.shares import Share, exact_share, exact_shares
 from audit.claims import ZCDP, PureDP, Relation, check_relation
 
 __all__ = ["Budget", "Claim", "Law", "check_paths", "node_shares"]

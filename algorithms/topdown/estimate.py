@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.tables.spilled import Spilled
+from algorithms.release.spilled import Spilled
 from algorithms.topdown.estimation import batched
 from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, broken
 from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Joint, answer
@@ -151,7 +151,7 @@ def estimated(
     """Estimate level by level, from the root down, some families at a time, with the errors of `estimate`.
 
     `levels` are the measurements of each level, drawn when their turn comes. The tables of the last level are held; of
-    one run they may be `spilled`, and are there at the end, those of the finest level left out.
+    one run they may be `spilled`, and those of all levels are there at the end.
     """
     tight = plan.tightened(known)
     above: Above | None = None
@@ -159,10 +159,10 @@ def estimated(
         tables = []
         for families in _families(plan, known, tight, level, noisy, above, runs):
             part = _estimated(families, runs)
-            if level < plan.tree.depth and spilled is None:
-                tables.append(part.tables)
-            elif level < plan.tree.depth and spilled is not None:
+            if spilled is not None:
                 spilled.append((TABLES, level), part.tables)
+            elif level < plan.tree.depth:
+                tables.append(part.tables)
             yield part
         if spilled is not None:
             above = partial(stored_tables, plan, spilled, level)

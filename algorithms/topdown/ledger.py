@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from algorithms.noise import DiscreteGaussian
-from algorithms.tables.accountant import conversions
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
+from algorithms.release.ledger import conversions
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.plan import Plan
 from audit.claims import PureDP
@@ -76,7 +76,7 @@ class Ledger:
 
     @property
     def epsilons(self) -> Frame:
-        """Epsilon in nats at delta by every conversion of `algorithms.tables.accountant.conversions`."""
+        """Epsilon in nats at delta by every conversion of `algorithms.release.ledger.conversions`."""
         replaced, added = (conversions(claim, self.delta) for claim in (self.replaced, self.added))
         return Frame({"CONVERSION": list(replaced), "REPLACED": list(replaced.values()), "ADDED": list(added.values())})
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.intake import LARGEST
+from algorithms.release.shares import Share, exact_share
 from algorithms.schema import Query, Schema
-from algorithms.tables.intake import LARGEST
-from algorithms.tables.shares import Share, exact_share
 from algorithms.topdown.budget import Budget, Law, check_paths, node_shares
 from algorithms.topdown.estimation.constraints import (
     Bounds,

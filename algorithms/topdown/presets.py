@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.shares import exact_shares
 from algorithms.schema import DETAILED, Grouping, Schema, read_named, read_specification
-from algorithms.tables.shares import exact_shares
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown

@@ -1,19 +1,14 @@
-"""A release: measure once, post-process, and write one folder with all that is published, or nothing.
+"""What a TopDown release publishes, with all that is estimated on disk, some areas in memory at a time.
 
 The folder holds
 
 - ``noisy_measurements.csv`` and ``invariants.csv``: what was measured, and what is published exactly;
 - ``tables.csv``: every level; cells without people are left out;
-- ``microdata.csv``: one row a person, in the order of the tables;
-- ``columns.csv`` and ``ledger.txt``: what the columns hold; the noise of every query and the promise in words;
-- ``release.json``: what was run and how the post-processing went.
+- ``microdata.csv``: one row a person, in the order of the tables.
 
 Files have a column for each level of areas, the outermost first; in a row of an area those below its level are empty.
-
 All but the invariants are functions of the noisy measurements and of what is public: `read_measurements` and
-``topdown.estimate`` make the same tables again, and the same reasons of failsafes. Every area is named, so which areas
-there are must be public; `algorithms.tables.intake.read_histogram` takes them from a list. Time, and what is said of
-data that break a rule, depend on the data and are outside every promise.
+``topdown.estimate`` make the same tables again, and the same reasons of failsafes.
 """
 
 from __future__ import annotations
@@ -22,12 +17,9 @@ import csv
 import math
 import os
 import re
-import shutil
-import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product, repeat, zip_longest
+from itertools import chain, islice, product, repeat, tee, zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -36,28 +28,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import DiscreteGaussian, Rng, counted
+from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.release.columns import COUNT, Table, TableColumn, attribute_columns, check_distinct, code_columns
+from algorithms.release.engine import Release as Published
+from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
+from algorithms.release.folder import in_file
+from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
-from algorithms.tables.columns import COUNT, Columns, TableColumn, attribute_columns, code_columns
-from algorithms.tables.files import (
-    check_folder,
-    in_file,
-    row_writer,
-    whole_file,
-    whole_folder,
-    write_rows,
-    writing_rows,
-)
-from algorithms.tables.release import Recorded, check_distinct, described, level_names, margins, tell_rare
-from algorithms.tables.spilled import Spilled, pieces
-from algorithms.topdown.estimate import Outcome, apply_failsafe_gaps, check_kept, estimated, stored_tables
+from algorithms.topdown.budget import Claim
+from algorithms.topdown.estimate import estimated
 from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured, Measurement, Measurements
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
 from algorithms.topdown.presets import PRESETS
-from algorithms.topdown.stored import store, stored, whole_table
+from algorithms.topdown.stored import StoredTables, store, stored, whole_table
 from audit.io.text import from_cell, printable
 
 __all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
@@ -76,25 +62,48 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Release(Recorded):
-    """What a release that was written says of itself; counts are in its folder only."""
+class Release(Published):
+    """Measurements and tables, which are on disk while they are written, and how they came about."""
 
     topdown: TopDown
-    outcome: Outcome  # how its tables came about
-    people: int  # records in the microdata
+    known: Known
+    measured: Iterable[Mapping[Key, Measured]]  # of each level
+    tables: StoredTables
     areas: tuple[str, ...]  # names of the levels below the root
     preset: str  # name of the settings, or of their file, if they have one
 
     @property
+    def claim(self) -> Claim:
+        """That of the noise, relative to the invariants."""
+        return self.topdown.claim
+
+    @property
     def ledger(self) -> Ledger:
-        """What the release promises to lose at most."""
+        """The noise of every query, and the promise under both relations."""
         settings = f"Settings {self.preset}: {PRESETS[self.preset].about}." if self.preset in PRESETS else ""
         return Ledger(self.topdown, listed=self.listed, settings=settings)
 
     @property
-    def columns(self) -> Columns:
-        """Of measurements and invariants, as `NOISY` and `EXACT` name them, of the tables, and of a person."""
-        schema, names, invariants = self.topdown.schema, enumerate(("root", *self.areas)), self.topdown.invariants
+    def summary(self) -> str:
+        """Levels, failsafes, areas and records."""
+        tree, outcome = self.topdown.tree, self.tables.outcome
+        failures, families = outcome.failures, sum(outcome.routes.values())
+        lines = [
+            "\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *self.areas))) + ".",
+            f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}",
+            *(f"  {failure.area}: {failure.reason}" for failure in failures[:5]),
+        ]
+        return "\n".join([*lines, f"Tables of {tree.n_nodes:,} areas and {self.tables.people:,} records"])
+
+    @property
+    def files(self) -> dict[str, Table]:
+        """Measurements and invariants, as `NOISY` and `EXACT` name them, the tables, and a person a row."""
+        plan, schema, names, invariants = (
+            self.topdown,
+            self.topdown.schema,
+            enumerate(("root", *self.areas)),
+            self.topdown.invariants,
+        )
         held = max((one.level - isinstance(one, GroupedTotal) for one in invariants), default=0)  # by exact totals
         queries = [one.query for one in invariants if isinstance(one, Invariant)]
         parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
@@ -106,30 +115,36 @@ class Release(Recorded):
         invariant = TableColumn("INVARIANT", "what is published exactly")
         known = TableColumn("GROUP", "group of the query's partition, or of areas of the level")
         exact = TableColumn("COUNT", "number of records", "records")
+        answers = (
+            (*key, count)
+            for name, _, keys in _invariants(plan)
+            for key, count in zip(keys, self.known[name].ravel().tolist(), strict=True)
+        )
+        noisy = (line for of_level in enumerate(self.measured) for line in _noisy_lines(plan, *of_level))
+        counts = (row for part in self.tables.parts(checked=True) for row in _table_rows(plan, *part))
+        persons = (row for _, nodes, part in self.tables.parts() for row in _record_rows(plan, nodes, part))
+        people = [
+            *code_columns(self.areas, noisy=True, exact=self.areas[:held]),
+            *attribute_columns(schema, noisy=True, exact=list(map(str.strip, parted))),
+        ]
+        fitted = replace(COUNT, meaning=COUNT.meaning + sums)
         return {
-            "noisy_measurements.csv": [level, *areas, query, group, COUNT, variance],
-            "invariants.csv": [invariant, level, *areas, known, exact],
-            "tables.csv": [level, *areas, *attribute_columns(schema), replace(COUNT, meaning=COUNT.meaning + sums)],
-            "microdata.csv": [
-                *code_columns(self.areas, noisy=True, exact=self.areas[:held]),
-                *attribute_columns(schema, noisy=True, exact=list(map(str.strip, parted))),
-            ],
+            "noisy_measurements.csv": Table([level, *areas, query, group, COUNT, variance], lines=noisy),
+            "invariants.csv": Table([invariant, level, *areas, known, exact], answers),
+            "tables.csv": Table([level, *areas, *attribute_columns(schema), fitted], counts),
+            "microdata.csv": Table(people, persons),
         }
 
     @property
     def about(self) -> dict[str, Any]:
         """What made the release, and how its post-processing went."""
-        plan, outcome = self.topdown, self.outcome
+        plan, outcome = self.topdown, self.tables.outcome
         residuals = {"primal": outcome.primal, "dual": outcome.dual}
         return {
             "preset": self.preset,
-            "noise": self.noise,
-            "promise": plan.claim.to_dict(),
-            "relation": plan.claim.relation,
             "invariants": [str(invariant) for invariant in plan.invariants],
             "bounds": [str(bounds) for bounds in plan.bounds],
-            "areas": self.areas_from,
-            **described(plan.tree, ("root", *self.areas), plan.schema),
+            **described(plan.tree, ("root", *self.areas), plan.schema, listed=self.listed),
             "solver": plan.solver,
             "routes": outcome.routes,
             "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
@@ -148,27 +163,33 @@ def release(
     listed: bool = False,
     reading: Mapping[str, Any] = MappingProxyType({}),
 ) -> Release:
-    """Run TopDown once on people by leaf and cell, and write each level to a new folder while its parts are estimated.
+    """Run TopDown once on people by leaf and cell, level by level, and write what it publishes to a new folder.
 
     Measurements and tables are in memory some areas at a time, and on disk meanwhile, as the histogram may be
-    (`algorithms.tables.intake.read_histogram`); `TopDown.measure` and `TopDown.estimate` return all of them. The same
+    (`algorithms.release.intake.store_histogram`); `TopDown.measure` and `TopDown.estimate` return all of them. The same
     seed gives the same tables there and here; what is published takes the default, the operating system's entropy.
     `areas` names the levels below the root; `listed` says that the tree is from a public list of areas, and was not
     read from the data.
     """
-    check_folder(out)
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
-    with counted() as draws, whole_folder(out) as staged, Spilled() as own:
+    with publishing(out) as publish, Spilled() as own:
         DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
         spilled = store(topdown, histogram, own)
-        fitted, outcome = _write_levels(staged, topdown, *stored(topdown, spilled, rng), names, spilled)
+        known, levels = stored(topdown, spilled, rng)
+        levels, measured = tee(levels)
+        tables = StoredTables(topdown, known, spilled)
+        for part in estimated(topdown, known, levels, spilled=spilled):
+            tables.add(part)
+            if part.level == 0 and tables.people > LARGEST_RELEASE:
+                raise ValueError(
+                    f"a release must have at most {LARGEST_RELEASE:,} records, got {tables.people:,}; where the noise "
+                    "made them, take a larger budget, or hold the total as an invariant"
+                )
         exact = whole_table(topdown, spilled)
-        tell_rare(topdown.schema, margins(topdown.schema, exact), margins(topdown.schema, fitted), "in the tables")
+        tell_rare(topdown.schema, margins(topdown.schema, exact), margins(topdown.schema, tables.root), "in the tables")
         about: dict[str, Any] = {"areas": names, "preset": preset, "listed": listed, "reading": reading}
-        record = Release(topdown=topdown, outcome=outcome, people=int(fitted.sum()), **about)
-        record.of(draws).write_record(staged)
-    return record
+        return publish(Release(topdown=topdown, known=known, measured=measured, tables=tables, **about))
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
@@ -196,68 +217,6 @@ def _codes(tree: Hierarchy, node: int) -> Words:
     """Return what an area has in the columns of areas."""
     codes = tree.codes(node)
     return (*codes, *[""] * (tree.depth - len(codes)))
-
-
-def _write_levels(
-    folder: Path,
-    plan: Plan,
-    known: Known,
-    levels: Iterable[Mapping[Key, Measured]],
-    areas: Sequence[str],
-    spilled: Spilled,
-) -> tuple[NDArray[np.int64], Outcome]:
-    """Estimate level by level and write the four files of counts meanwhile; return the people by cell, and how.
-
-    `known` and `levels` are those of `algorithms.topdown.stored.stored`, and `areas` the names of the levels below the
-    root. Tables above the finest level are on disk to the end, and what failsafes below change of them in memory.
-    """
-    tree, cells = plan.tree, plan.schema.cells
-    root = np.zeros(cells, np.int64)
-    attributes, constraints = tuple(plan.schema.attributes), plan.constraints(known)
-    outcome = Outcome(routes={})
-    changes: dict[tuple[int, int], NDArray[np.int64]] = defaultdict(lambda: np.zeros(cells, np.int64))
-    exact = (
-        (*key, count)
-        for name, _, keys in _invariants(plan)
-        for key, count in zip(keys, known[name].ravel().tolist(), strict=True)
-    )
-    write_rows(folder / "invariants.csv", _around(areas, EXACT), exact)
-    with (
-        whole_file(folder / "noisy_measurements.csv") as measurements,
-        writing_rows(folder / "microdata.csv", (*areas, *attributes)) as records,
-        tempfile.TemporaryFile("w+", encoding="utf-8", newline="", dir=folder) as finest,  # rows below all others
-    ):
-        tables = row_writer(finest)
-        row_writer(measurements)([_around(areas, NOISY)])
-        for part in estimated(plan, known, _recorded(plan, levels, measurements.write), spilled=spilled):
-            outcome = outcome.and_of(part)
-            if part.level == 0:
-                root = part.tables[0].sum(axis=0)
-                if (people := int(root.sum())) > LARGEST_RELEASE:
-                    raise ValueError(
-                        f"a release must have at most {LARGEST_RELEASE:,} records, got {people:,}; where the noise "
-                        "made them, take a larger budget, or hold the total as an invariant"
-                    )
-            if part.level == tree.depth:
-                check_kept(plan, constraints, part.tables, part.nodes)
-                tables(_table_rows(plan, part.level, part.nodes, part.tables[0]))
-            apply_failsafe_gaps(tree, changes, part)
-            records(_record_rows(plan, part.nodes, part.tables[0]))
-        with whole_file(folder / "tables.csv") as file:
-            tables = row_writer(file)
-            tables([("LEVEL", *areas, *attributes, "COUNT")])
-            for level in range(tree.depth):
-                first, stop = tree.offsets[level : level + 2].tolist()
-                for piece in pieces(stop - first, cells):
-                    nodes = slice(first + piece.start, first + piece.stop)
-                    counts = stored_tables(plan, spilled, level, piece)
-                    for node in range(nodes.start, nodes.stop):
-                        counts[0, node - nodes.start] += changes.get((0, node), 0)
-                    check_kept(plan, constraints, counts, nodes)
-                    tables(_table_rows(plan, level, nodes, counts[0]))
-            finest.seek(0)
-            shutil.copyfileobj(finest, file)
-    return root + changes.get((0, 0), 0), outcome
 
 
 def read_measurements(
@@ -292,22 +251,18 @@ def read_measurements(
     return Measurements(noisy, known)
 
 
-def _recorded(
-    plan: Plan, levels: Iterable[Mapping[Key, Measured]], write: Callable[[str], Any]
-) -> Iterator[Mapping[Key, Measured]]:
-    """Write the measurements of each level before they are estimated from: the lines of `write_rows`, made faster."""
-    for level, noisy in enumerate(levels):
-        fields = {query.name: [in_file(label, "") for label in query.labels] for query in plan.queries[level]}
-        of, piece = None, slice(0)
-        for words, key, area, labels, variance in _noisy_areas(plan, level):
-            if key != of or area >= piece.stop:
-                number = next(pieces(noisy[key].variance.size - area, len(labels))).stop
-                of, piece = key, slice(area, area + number)
-                answers = noisy[key].of(piece)
-            head, tail = in_file(*words, ""), f",{variance}\n"
-            counts = zip(fields[key[1]], answers[area - piece.start].tolist(), strict=True)
-            write("".join([f"{head}{label}{count}{tail}" for label, count in counts]))
-        yield noisy
+def _noisy_lines(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterator[str]:
+    """Yield the lines of the measurements of a level."""
+    fields = {query.name: [in_file(label, "") for label in query.labels] for query in plan.queries[level]}
+    of, piece = None, slice(0)
+    for words, key, area, labels, variance in _noisy_areas(plan, level):
+        if key != of or area >= piece.stop:
+            number = next(pieces(noisy[key].variance.size - area, len(labels))).stop
+            of, piece = key, slice(area, area + number)
+            answers = noisy[key].of(piece)
+        head, tail = in_file(*words, ""), f",{variance}\n"
+        counts = zip(fields[key[1]], answers[area - piece.start].tolist(), strict=True)
+        yield from [f"{head}{label}{count}{tail}" for label, count in counts]
 
 
 def _table_rows(plan: Plan, level: int, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:

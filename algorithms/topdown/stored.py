@@ -5,6 +5,7 @@ Noise is drawn as `algorithms.topdown.measure` draws it for one run: the same se
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng, add_noise
 from algorithms.noise.drawing import draws_at_a_time
+from algorithms.release.spilled import LEAVES, Spilled, pieces
 from algorithms.schema import DETAILED, Query
-from algorithms.tables.spilled import LEAVES, Spilled, pieces
+from algorithms.topdown.estimate import Outcome, Part, apply_failsafe_gaps, check_kept, stored_tables
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.measure import Key, known_answers, noise_options
 from algorithms.topdown.plan import Known, Plan
 
-__all__ = ["Stored", "store", "stored", "whole_table"]
+__all__ = ["Stored", "StoredTables", "store", "stored", "whole_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ def store(plan: Plan, histogram: ArrayLike | Spilled, spilled: Spilled) -> Spill
 
 
 def stored(plan: Plan, spilled: Spilled, rng: Rng) -> tuple[Known, Iterator[dict[Key, Stored]]]:
-    """Return the answers of the invariants, and the measurements level by level, each held for its turn only."""
+    """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes."""
 
     def answers(query: Query) -> NDArray[np.int64]:
         parts = [answer(query.groups, _leaves(plan, spilled, piece)) for piece in _pieces(plan)]
@@ -81,9 +83,6 @@ def _stored(plan: Plan, spilled: Spilled, rng: Rng) -> Iterator[dict[Key, Stored
                 spilled.drop(exact)
         keys = [(level, query.name) for query in plan.queries[level]]
         yield {key: Stored(plan.variances(*key), plan, key, spilled) for key in keys}
-        for key in keys:
-            for number in range(len(plan.laws(*key))):
-                spilled.drop((key, number))
 
 
 def _store_answers(plan: Plan, spilled: Spilled, level: int) -> None:
@@ -116,6 +115,45 @@ def _tables(plan: Plan, spilled: Spilled, level: int) -> Iterator[NDArray[np.int
         yield sums[:-1]
         open_area, last = sums[-1:], int(own[-1])
     yield open_area
+
+
+class StoredTables:
+    """Tables of all areas: on disk as they were estimated, and in memory what failsafes below changed of them."""
+
+    def __init__(self, plan: Plan, known: Known, spilled: Spilled) -> None:
+        self.plan, self.known, self.spilled = plan, known, spilled
+        self.outcome = Outcome(routes={})
+        self.root = np.zeros(plan.schema.cells, np.int64)  # the table of all areas together
+        self._changes: dict[tuple[int, int], NDArray[np.int64]] = defaultdict(
+            lambda: np.zeros(plan.schema.cells, np.int64)
+        )
+
+    def add(self, part: Part) -> None:
+        """Add what was estimated, in the order of the levels, and is on disk."""
+        self.outcome = self.outcome.and_of(part)
+        if part.level == 0:
+            self.root += part.tables[0, 0]
+        self.root += sum(gap for _, _, gap in part.gaps)
+        apply_failsafe_gaps(self.plan.tree, self._changes, part)
+
+    @property
+    def people(self) -> int:
+        """How many records there are."""
+        return int(self.root.sum())
+
+    def parts(self, *, checked: bool = False) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
+        """Yield the level of some areas, their nodes and tables, shape (areas, cells), which may be `checked` first."""
+        tree, constraints = self.plan.tree, self.plan.constraints(self.known) if checked else ()
+        for level in range(tree.depth + 1):
+            first, stop = tree.offsets[level : level + 2].tolist()
+            for piece in pieces(stop - first, self.plan.schema.cells):
+                nodes = slice(first + piece.start, first + piece.stop)
+                tables = stored_tables(self.plan, self.spilled, level, piece)
+                for node in range(nodes.start, nodes.stop):
+                    if (0, node) in self._changes:
+                        tables[0, node - nodes.start] += self._changes[0, node]
+                check_kept(self.plan, constraints, tables, nodes)
+                yield level, nodes, tables[0]
 
 
 def whole_table(plan: Plan, spilled: Spilled) -> NDArray[np.int64]:

@@ -1,22 +1,37 @@
-"""Registers the Census TopDown algorithm, on a small nation: of four cells an area, or by published settings."""
+"""Registers the Census TopDown algorithm and its commands: on a small nation, or by settings that offices published."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.noise import Rng
 from algorithms.registry import RUNS, System, register
-from algorithms.tables.commands import columns_of
-from algorithms.tables.own import cell_name, counted, pairs_of
-from algorithms.topdown import TopDown, preset
-from algorithms.topdown.presets import PRESETS, Preset, settings_of
+from algorithms.release import options as given
+from algorithms.release.intake import read_facilities, store_histogram
+from algorithms.release.own import cell_name, counted, pairs_of
+from algorithms.release.reading import reading_of
+from algorithms.release.recoding import recoded
+from algorithms.release.spilled import Spilled
+from algorithms.topdown import TopDown
+from algorithms.topdown import preset as topdown_by
+from algorithms.topdown.explorer.sheet import CURVE, MARGIN, PAYS, sheet, sheet_of
+from algorithms.topdown.population import synthetic_1940
+from algorithms.topdown.presets import PRESETS, SETTINGS, Preset, settings_of
+from algorithms.topdown.release import Release, release
 from audit.claims import Relation
+from audit.explorer.sheet import Explored, Sheet, Value
+from audit.io.backends import Address, Backend, on_backend
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -44,7 +59,7 @@ def _topdown(
     shares: Sequence[Fraction] = (),
 ) -> TopDown:
     """Build TopDown by settings; `shares` of the levels, the outermost first, are others than theirs."""
-    made = preset(settings, tree, levels=levels, relation=relation, epsilon=epsilon, rho=rho)
+    made = topdown_by(settings, tree, levels=levels, relation=relation, epsilon=epsilon, rho=rho)
     return replace(made, budget=replace(made.budget, levels=shares)) if shares else made
 
 
@@ -70,7 +85,7 @@ def _own(
 ) -> System:
     """Describe TopDown with settings of a name, or of a file, on persons of the user's own."""
     settings = settings_of(name or USUAL * (spec is None), spec)
-    levels = settings.levels_of(columns_of(areas))
+    levels = settings.levels_of(given.columns_of(areas))
     tree, histogram = counted(data, settings.schema, areas, geo, count, recode)
     pairs = pairs_of(histogram, [settings.schema.query(query).groups for query in settings.invariants.values()])
     if not pairs:
@@ -83,6 +98,151 @@ def _own(
         cell_name=partial(cell_name, tree, settings.schema),
         runs=RUNS if together else FEW.get(settings.name, max(FEW.values())),
     )
+
+
+RELEASED = "e2e-1940"  # the settings of a release, by default
+REPLACED = "by default for one person replaced"
+Epsilon = Annotated[float | None, typer.Option(help=f"Another budget, in nats, with geometric noise; {REPLACED}.")]
+Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete Gaussian noise; {REPLACED}.")]
+Spec = Annotated[
+    Path | None, typer.Option(help="JSON file of your settings: attributes, their levels, and what --print-spec shows.")
+]
+
+
+@given.releasing
+def release_topdown(
+    rng: Rng,
+    context: typer.Context,
+    data: Annotated[
+        Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one person per row.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help=f"Settings: {RELEASED} (the default), pl94-2020, h1 or micro.")] = "",
+    spec: Spec = None,
+    print_spec: Annotated[
+        bool, typer.Option("--print-spec", help="Print the settings of --preset as a file for --spec; release nothing.")
+    ] = False,
+    areas: Annotated[
+        str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")
+    ] = "",
+    geo: given.Geo = None,
+    count: given.Count = None,
+    recode: given.Recode = None,
+    facilities: Annotated[
+        Path | None, typer.Option(help="Housing units and facilities: areas, type (hhgq), count. Public.")
+    ] = None,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    relation: Annotated[
+        str, typer.Option(help="Neighbor relation of the budget: replace_one, or add_remove (less noise).")
+    ] = "replace_one",
+    jobs: Annotated[int, typer.Option(help="Parallel blocks of noise, then parallel families of areas.")] = 1,
+    backend: Backend = "",
+    address: Address = "",
+    bundled: Annotated[
+        bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")
+    ] = False,
+    memory: given.Memory = "4GB",
+) -> Callable[[Path], Release] | None:
+    """Release consistent tables and microdata from persons, by TopDown."""
+    settings = settings_of(preset or RELEASED * (spec is None), spec)
+    if print_spec:
+        if spec is not None:
+            raise ValueError(f"--print-spec goes with --preset, got --spec {spec}")
+        print(json.dumps(SETTINGS[settings.name], indent=4, ensure_ascii=False))
+        return None
+    context.with_resource(on_backend(backend, address, jobs))
+    columns = [name.strip() for name in areas.split(",")]
+    if bundled:
+        files = (data, recode, geo, count, facilities)
+        if areas or any(file is not None for file in files) or settings.name != RELEASED:
+            raise ValueError(
+                "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities, and with e2e-1940"
+            )
+        columns = ["state", "county", "district"]
+    elif data is None or not areas:
+        raise ValueError("--data and --areas are needed, or --bundled")
+    budget: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
+    built: Callable[..., TopDown] = partial(
+        topdown_by, settings, n_jobs=jobs, levels=settings.levels_of(columns), **budget
+    )
+    built(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+    schema = settings.schema
+    persons = None if data is None else recoded("data", data, recode, [*columns, *schema.attributes, count])
+    about: dict[str, Any] = {"preset": settings.name, "listed": bundled or geo is not None, "areas": columns}
+
+    def make(out: Path) -> Release:
+        try:
+            if persons is None:
+                nation = synthetic_1940(0, states=2, counties=3, districts=5)
+                topdown = built(nation.tree, facilities=nation.facilities)
+                return release(topdown, nation.histogram, out=out, rng=rng, **about)
+            with Spilled() as spilled:
+                tree = store_histogram(spilled, persons, schema, columns, count=count, places=geo, memory=memory)
+                units = None if facilities is None else read_facilities(facilities, schema, columns, tree)
+                reading = reading_of(persons, schema)
+                return release(built(tree, facilities=units), spilled, out=out, rng=rng, reading=reading, **about)
+        except RuntimeError as error:  # a solver that does not converge, and no failsafe
+            raise ValueError(f"{error}; nothing was written") from error
+
+    return make
+
+
+def explore_topdown(
+    preset: Annotated[str, typer.Option(help="Settings to start from: pl94-2020 (the default), e2e-1940 or h1.")] = "",
+    spec: Spec = None,
+    areas: Annotated[str, typer.Option(help="With --spec: columns of areas, if it names no levels.")] = "",
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    margin: Annotated[
+        str,
+        typer.Option(
+            help="Wanted margin of error of a query's measurements, as total:county=20. It sets the total budget."
+        ),
+    ] = "",
+    share: Annotated[
+        bool, typer.Option("--share", help="With --margin: keep the total and change the query's share.")
+    ] = False,
+    html: given.Html = None,
+    opened: given.Open = False,
+) -> int:
+    """Show shares, noise, margins of error and the total promise of TopDown, query by query."""
+    if epsilon is not None and rho is not None:
+        raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
+    if spec is not None:
+        own = sheet_of(settings_of(preset, spec), given.columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
+        Explored(own, _wanted(own, margin, share)).show(html=html, opened=opened)
+        return 0
+    if areas:
+        raise ValueError("--areas goes with --spec")
+    shown = sheet()
+    preset = preset or next(iter(shown.presets))
+    if preset not in shown.presets:
+        raise ValueError(f"preset must be one of {', '.join(shown.presets)}, got {preset!r}")
+    state: dict[str, Any] = {"topdown/all/all/preset": preset}
+    if epsilon is not None:
+        state |= {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": epsilon}
+    if rho is not None:
+        state |= {"topdown/all/all/privacy": "zcdp", "topdown/all/all/budget": rho}
+    Explored(shown, state | _wanted(shown, margin, share)).show(html=html, opened=opened)
+    return 0
+
+
+def _wanted(shown: Sheet, margin: str, share: bool) -> dict[str, Value]:
+    """Return the settings that a margin of error wanted is."""
+    if not margin:
+        if share:
+            raise ValueError("--share goes with --margin")
+        return {}
+    name, width = given.assigned("--margin", margin, "total:county=20")
+    row = next(one for one in shown.inputs if one.key == CURVE)
+    rows = {":".join(shown.words.get(f"topdown.{part}", part) for part in key.split("/")): key for key in row.choices}
+    if name not in rows:
+        levels = ", ".join(dict.fromkeys(known.partition(":")[2] for known in rows))
+        raise ValueError(
+            f"--margin must name a query at one of the levels {levels}, as total:county=20, got {margin!r}"
+        )
+    wanted = int(width) if width.is_integer() else width
+    return {CURVE: rows[name], MARGIN: wanted, PAYS: "share" if share else "total"}
 
 
 def _system(name: str) -> System:
@@ -100,11 +260,8 @@ def _system(name: str) -> System:
         stages=("measurements", "estimate", "rounded", "microdata"),
         runs=FEW.get(name, RUNS),
         own=partial(_own, name),
-        commands={
-            "release": "algorithms.topdown.command:release_topdown",
-            "explore": "algorithms.topdown.command:explore_topdown",
-        },
-        sheet="algorithms.topdown.explorer.sheet:sheet",
+        commands={"release": release_topdown, "explore": explore_topdown},
+        sheet=sheet,
         extra="census",
     )
 

@@ -20,7 +20,7 @@ from algorithms.ons.release import default_levels
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import utility
-from algorithms.tables.shares import Share
+from algorithms.release.shares import Share
 from audit.results.plots import BLACK
 from experiments.drawing import foot, line_key, page, spread, styles
 from experiments.experiment import Check, Checks, Numbers, between

@@ -18,7 +18,7 @@ from algorithms.phsafe.neighbors.pairs import HouseholdPair
 from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tabulation.rules import InvalidHouseholds
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 from audit import ZCDP, AuditResult
 from audit.claims import Relation
 from audit.results import plain_number

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.budget import noise_law, read_config
 from algorithms.phsafe.explore import choose
+from algorithms.phsafe.layout import lay_out
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.population import load_households
 from algorithms.phsafe.postprocessing.postprocess import Z_MARGIN, interval_coverage, postprocess
-from algorithms.phsafe.release import lay_out
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from audit.results.plots import BLACK, PROMISE

@@ -14,7 +14,7 @@ from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model
 from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
 from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
 from experiments.drawing import foot, own_keys, page, promise

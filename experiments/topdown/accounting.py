@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy import optimize
 
 from algorithms.noise import DiscreteGaussian
-from algorithms.tables.accountant import conversions
+from algorithms.release.ledger import conversions
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.presets import PRESETS
 from audit.claims import ZCDP, GaussianDP

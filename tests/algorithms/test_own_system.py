@@ -33,7 +33,7 @@ def release_toy(out: Path) -> int:
 
 @pytest.fixture(autouse=True)
 def toy():
-    register(counting("toy", Toy, commands={"release": f"{__name__}:release_toy"}))
+    register(counting("toy", Toy, commands={"release": release_toy}))
     yield
     del REGISTERED["toy"]
 

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from algorithms.release.frames import Frame
+from algorithms.release.intake import read_histogram, read_records
 from algorithms.schema import Schema, read_specification
-from algorithms.tables.frames import Frame
-from algorithms.tables.intake import read_histogram, read_records
 from tests.helpers import refuses
 
 SCHEMA = Schema({"sex": ("f", "m"), "income": ("none", "some", "much")}, edges={"income": (0, 1, 1000)})
@@ -119,7 +119,7 @@ def test_histograms_that_do_not_fit_into_memory_are_refused_before_data_are_read
         read_histogram(tmp_path / "absent.csv", schema, ["area"])
     told = "attributes must have at most 16,777,216 cells together, got 10,000,000,000"
     refuses(ValueError, told, schema.query, "a")
-    monkeypatch.setattr("algorithms.tables.intake.LARGEST_HISTOGRAM", 6)
+    monkeypatch.setattr("algorithms.release.intake.LARGEST_HISTOGRAM", 6)
     frame = Frame({"area": ["a", "b"], "income": [1, 2], "sex": ["f", "m"]})
     for listed, areas in ((None, 2), (Frame({"area": list("abc")}), 3)):
         with pytest.raises(ValueError, match=rf"^a histogram must have at most 6 counts, .*, got {areas} x 6$"):

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.spilled import LEAVES, Spilled
 from algorithms.schema import Schema
-from algorithms.tables.spilled import LEAVES, Spilled
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation import quadratic

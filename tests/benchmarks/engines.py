@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.tables.spark import Spark
+from algorithms.release.spark import Spark
 from tests.households import write_synthetic_households
 
 SIZES = (100_000, 1_000_000, 3_000_000)

@@ -14,8 +14,8 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
+from algorithms.release.intake import read_histogram, read_records
 from algorithms.schema import Schema
-from algorithms.tables.intake import read_histogram, read_records
 from tests.benchmarks.measuring import in_a_process
 
 SIZES = (10_000_000, 30_000_000, 100_000_000)

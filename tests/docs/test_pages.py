@@ -129,7 +129,7 @@ def test_the_page_of_a_system_has_every_option_of_its_release(name: str) -> None
     page = ROOT / f"docs/how-to/{name.replace('-', '_')}.md"
     rows = "".join(re.findall(r"^\| `--.*$", page.read_text("utf-8"), re.MULTILINE))
     shared = {"out", "data", "memory", "seed"}
-    options = {option.replace("_", "-") for option in inspect.signature(systems()[name].command("release")).parameters}
+    options = {option.replace("_", "-") for option in inspect.signature(systems()[name].commands["release"]).parameters}
     assert set(re.findall(r"`--([a-z-]+)`", rows)) - shared == options - shared
 
 

@@ -25,10 +25,10 @@ from algorithms.phsafe.schema import FRAMES
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.phsafe.tabulation.intake import each_part
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
-from algorithms.tables.spark import Spark
-from tests.algorithms.tables.test_duck import CSV, text
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
+from algorithms.release.spark import Spark
+from tests.algorithms.release.test_duck import CSV, text
 from tests.golden.phsafe import CONFIG, PATHS, PERSONS, columns, rows
 from tests.helpers import refused
 from tests.households import write_synthetic_households
@@ -208,7 +208,7 @@ def test_a_session_is_left_as_it_was(spark):
 
 
 SETTINGS = """
-from algorithms.tables.spark import Spark
+from algorithms.release.spark import Spark
 engine = Spark(master="local[1]")
 print(engine._session.conf.get("spark.sql.shuffle.partitions"), engine._session.sparkContext.master)
 engine.close()
@@ -266,7 +266,7 @@ CLUSTER = """
 import os, signal, sys
 from pathlib import Path
 from algorithms.phsafe.tabulation import intake, tabulate
-from algorithms.tables.spark import Spark
+from algorithms.release.spark import Spark
 
 marker = Path(sys.argv[1])
 count = tabulate._count

@@ -29,7 +29,7 @@ SAID = re.compile(  # how much a release says that it holds: rows of all tables,
     r"and (?P<records>[\d,]+) record"
 )
 NEVER = re.compile(r'out of reach|: none\.|"(?:runs|smallest_violation)": (?:null|"inf")')  # a plan without power
-PEOPLE = ("microdata.csv", "synthetic.csv")
+PEOPLE = "microdata.csv"
 
 
 def command_of(arguments: tuple[str, ...]) -> str:
@@ -191,7 +191,7 @@ def _wrong_with(arguments: tuple[str, ...], texts: dict[str, str], out: str) -> 
 
 def _wrong_totals(tables: dict[str, list[dict[str, str]]], out: str) -> Iterator[str]:
     """Yield where numbers that were printed, or that have to add up, do not."""
-    people = next((rows for path, rows in tables.items() if PurePath(path).name in PEOPLE), [])
+    people = next((rows for path, rows in tables.items() if PurePath(path).name == PEOPLE), [])
     levels = [rows for path, rows in sorted(tables.items()) if path.startswith("level_")]
     for found in SAID.finditer(out):
         kind, said = next((name, int(value.replace(",", ""))) for name, value in found.groupdict().items() if value)

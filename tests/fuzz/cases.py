@@ -154,7 +154,7 @@ def _options(command: str = "", name: str = "") -> list[Any]:
         from algorithms.systems import systems
 
         functions = {
-            called: system.command(command) for called, system in systems().items() if command in system.commands
+            called: system.commands[command] for called, system in systems().items() if command in system.commands
         }
         alone = typer.Typer()
         alone.command()(functions.get(name, functions["phsafe"]))

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
-from algorithms.tables.files import STAGED
+from algorithms.release.folder import STAGED
 from audit.io import files
 from audit.sampling.checkpoint import DIGEST, BlockStore
 from tests.processes.commands import COMMANDS

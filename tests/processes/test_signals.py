@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from algorithms.tables import release
+from algorithms.release import engine
 from audit.cli import supervision
 from audit.cli.exits import INTERRUPTED, USAGE
 from tests.fuzz.desk import RUNS
@@ -166,7 +166,7 @@ def in_its_place(folder):
     [
         (supervision, "install_signal_handlers", deaf, (signal.SIGTERM, "watcher"), 5, "it hangs"),
         (supervision, "_send", lambda *_: None, (signal.SIGKILL, "watcher"), 5, "interrupted|left something"),
-        (release, "whole_folder", in_its_place, (signal.SIGTERM, "worker"), LIMIT, "interrupted"),
+        (engine, "whole_folder", in_its_place, (signal.SIGTERM, "worker"), LIMIT, "interrupted"),
     ],
 )
 def test_a_planted_fault_is_noticed(making, monkeypatch, place, attribute, planted, way, limit, words):

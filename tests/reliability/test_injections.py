@@ -18,8 +18,8 @@ from matplotlib import cbook
 
 from algorithms.bottom_up import BottomUp
 from algorithms.bottom_up.release import release
+from algorithms.release.intake import read_histogram
 from algorithms.schema import Schema
-from algorithms.tables.intake import read_histogram
 from audit.io.text import from_cell, printable, shown
 from audit.results.folder import name_in_files, read_audits, save_result
 from audit.results.plots import house_style, new_figure, plot_audits, save_figure

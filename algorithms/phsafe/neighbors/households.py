@@ -18,8 +18,8 @@ from algorithms.phsafe.tables import IN_HOUSEHOLD
 from algorithms.phsafe.tabulation.cubes import truncation_query
 from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.phsafe.tabulation.intake import read_frame
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
 
 __all__ = [
     "FIRST_MAFID",

@@ -26,8 +26,8 @@ from typing import Any, Literal, get_args
 
 from algorithms.phsafe.tabulation.rules import check_report
 from algorithms.phsafe.tabulation.validate import read_frames
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
 from audit.claims import Relation, check_relation
 
 __all__ = ["HouseholdPair", "Model", "check_model"]

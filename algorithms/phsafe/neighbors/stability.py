@@ -21,8 +21,8 @@ from algorithms.phsafe.tables import QUERIES, TAU, Query, named
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.rules import check_report
 from algorithms.phsafe.tabulation.validate import Validation, read_frames
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
 from audit.claims import Relation, check_relation
 
 __all__ = ["Database", "Spent", "rho_spent", "stability_change"]

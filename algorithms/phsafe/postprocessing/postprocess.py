@@ -37,9 +37,9 @@ from scipy.fft import irfft, next_fast_len, rfft
 from algorithms.noise import DiscreteGaussian
 from algorithms.phsafe.postprocessing.ratios import ratio_law, shared_ratio_laws
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 
-__all__ = ["COUNTS", "Z_MARGIN", "interval_coverage", "postprocess", "totals_outside"]
+__all__ = ["COUNTS", "Z_MARGIN", "caps", "interval_coverage", "postprocess", "totals_outside"]
 
 Floats = NDArray[np.float64]
 Key = tuple[str, ...]
@@ -58,6 +58,11 @@ DEPTH = 37.0  # nats below the mode at which a law on whole numbers is cut off: 
 SUPPORT = 2**16  # whole numbers that a law may have before they are thinned out
 LEVEL = 0.9  # posterior probability of a published interval
 Z_MARGIN = 1.645  # standard deviations that 90% of the noise is within
+
+
+def caps(tau: Mapping[str, int]) -> dict[str, float]:
+    """Return the largest averages that are possible: the truncation threshold of each numerator."""
+    return {table: tau[query] for table, query in (("PH1", "PH1_num"), ("PH5", "PH4"), ("PH8", "PH7"))}
 
 
 def postprocess(

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.noise import Rng
+from algorithms.phsafe.layout import lay_out
 from algorithms.phsafe.measurement import PHSafe
-from algorithms.phsafe.release import Release, lay_out
+from algorithms.phsafe.postprocessing.postprocess import caps, postprocess
 from algorithms.phsafe.tabulation.tabulate import Tabulation
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 from audit.claims import ZCDP, PureDP
 
 __all__ = ["PublishedTables"]
@@ -54,8 +55,8 @@ class PublishedTables:
         phsafe = self.measurements
         runs = [lay_out(phsafe.measured(data, rng), phsafe.config) for _ in range(size)]
         tables = {name: Frame.concatenate([_named(run[name], at) for at, run in enumerate(runs)]) for name in runs[0]}
-        tables_of_run = Release(config=phsafe.config, states=data.states, tables=tables).published()
-        return np.concatenate([_numbers(table, size) for table in tables_of_run.values()], axis=1)
+        published = postprocess(tables, cap=caps(phsafe.config.tau))
+        return np.concatenate([_numbers(table, size) for table in published.values()], axis=1)
 
 
 def _named(table: Frame, run: int) -> Frame:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from algorithms.phsafe.schema import PERSONS, Whole
 from algorithms.phsafe.tables import Query, split_level
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
 
 __all__ = ["count_cubes", "kept_query", "levels_of", "locate_households", "truncation_query", "universes"]
 

@@ -23,11 +23,11 @@ from algorithms.phsafe.schema import (
 from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.intake import Types, each_part, name_unused, recoded_frames
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, Rule, check_report, domains, merged, tally
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
-from algorithms.tables.intake.reading import in_words, tell
-from algorithms.tables.opening import Engine, opened
-from algorithms.tables.recoding import Recoded
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
+from algorithms.release.reading import in_words, tell
+from algorithms.release.recoding import Recoded
+from algorithms.release.spark import Engine, opened
 
 __all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members", "own_households"]
 

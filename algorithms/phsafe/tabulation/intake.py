@@ -11,12 +11,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from algorithms.phsafe.schema import RECODED, Codes, Digits, Domain, Whole
+from algorithms.release.duck import DuckDB
+from algorithms.release.reading import tell
+from algorithms.release.recoding import Recoded
+from algorithms.release.spark import Engine, Spark
 from algorithms.schema import read_named
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.intake.reading import tell
-from algorithms.tables.opening import Engine
-from algorithms.tables.recoding import Recoded
-from algorithms.tables.spark import Spark
 
 __all__ = ["Types", "each_part", "name_unused", "read_frame", "recoded_frames", "typed", "unread"]
 

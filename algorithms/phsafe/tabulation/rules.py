@@ -11,8 +11,8 @@ from typing import Any
 from algorithms.phsafe.schema import Codes, Digits, Domain, Whole
 from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.intake import typed, unread
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.recoding import Recoded
+from algorithms.release.duck import DuckDB
+from algorithms.release.recoding import Recoded
 
 __all__ = ["Finding", "InvalidHouseholds", "Rule", "check_report", "domains", "merged", "tally"]
 

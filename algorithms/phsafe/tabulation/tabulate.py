@@ -18,9 +18,9 @@ from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_ho
 from algorithms.phsafe.tabulation.intake import Types, each_part
 from algorithms.phsafe.tabulation.rules import Finding, check_report
 from algorithms.phsafe.tabulation.validate import Validation, find_faults
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
-from algorithms.tables.opening import Engine, opened
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
+from algorithms.release.spark import Engine, opened
 
 __all__ = ["Sizes", "Tabulation", "household_sizes", "tabulate", "tabulation"]
 

@@ -19,7 +19,7 @@ from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, household_columns, members
 from algorithms.phsafe.tabulation.intake import Types, read_frame
 from algorithms.phsafe.tabulation.rules import Finding, Rule, domains, tally
-from algorithms.tables.duck import DuckDB
+from algorithms.release.duck import DuckDB
 
 __all__ = ["Validation", "find_faults", "read_frames"]
 

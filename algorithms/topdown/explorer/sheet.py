@@ -13,9 +13,8 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian
 from algorithms.noise.budgets import exact_budget_for, margins_around
 from algorithms.noise.margins import exact_margin_of_error
-from algorithms.tables.accuracy import QUANTITIES as OF_TOTALS
-from algorithms.tables.accuracy import TENTH, Noisy, accuracy, accuracy_table, totals_input
-from algorithms.tables.promises import promised, totals
+from algorithms.release.sheet import QUANTITIES as OF_TOTALS
+from algorithms.release.sheet import TENTH, PlaceAccuracy, accuracy, accuracy_table, promised, totals, totals_input
 from algorithms.topdown.budget import Budget, Claim, Law
 from algorithms.topdown.presets import PERSON_QUERIES, PRESETS, Preset, preset
 from audit.claims import ZCDP, PureDP, Relation
@@ -139,7 +138,7 @@ def compute(
         results[f"{ALL}/refused"] = "topdown.refused.share" if own else "topdown.refused.measured"
     promise: Claim = KINDS[kind](total, relation)
     results[f"{ALL}/budget"] = total
-    noisy: dict[str, Noisy] = {}
+    noisy: dict[str, PlaceAccuracy] = {}
     for level in levels:
         part = sum((shares.get(f"{query}/{level}", Fraction()) for query in queries), Fraction())
         results[f"topdown/all/{level}/share"] = float(part) if part else None
@@ -153,7 +152,7 @@ def compute(
                 if law is not None:
                     exact = exact_margin_of_error(law)
                     results |= {f"{place}/sigma": _sigma(law), f"{place}/margin": exact}
-                    noisy[place] = Noisy(law, exact, total * float(share), stability, given[f"{place}/totals"])
+                    noisy[place] = PlaceAccuracy(law, exact, total * float(share), stability, given[f"{place}/totals"])
     results |= accuracy(kind, noisy)
     now: Any = results[f"topdown/{row}/margin"]
     results[MARGIN] = None if wanted and given[PAYS] == "share" else now

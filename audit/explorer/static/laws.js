@@ -85,7 +85,7 @@ const laws = (() => {
     return max(1, floor(margin * 2 / 5)) + floor(place * max(22, floor(margin * 21 / 10)) / 22);
   }
 
-  // Errors beside totals that the reader knows: algorithms.tables.accuracy.
+  // Errors beside totals that the reader knows: algorithms.release.sheet.
   function accuracy(kind, places) {
     const power = kind === "zcdp" ? 2 : 1;
     let spent = 0, whole = 0;

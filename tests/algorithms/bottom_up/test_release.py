@@ -19,8 +19,8 @@ from algorithms.bottom_up.intake import read_published, read_units
 from algorithms.bottom_up.release import release
 from algorithms.bottom_up.weighted import round_units, units_of
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.frames import Frame
 from algorithms.schema import Schema
-from algorithms.tables.frames import Frame
 from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
 from tests.helpers import refuses, rows_of
 
@@ -51,6 +51,7 @@ FILES_GIVEN = {
     "totals.csv": "State,COUNT\nA,26\nB,29\n",
     "geo.csv": "state,county\nA,1\nA,2\nB,1\nB,2\n",
     "vast.json": {"attributes": WIDE},
+    "large.csv": [["state", "county", "b", *list(WIDE)[:7]], *([*leaf, *[0] * 8] for leaf in ("A1", "A2", "B1"))],
     "large.json": {"attributes": {"b": {"maxval": 0}, **dict(list(WIDE.items())[:7])}},
 }
 GIVEN = {"data": "persons.csv", "areas": "state,county", "spec": "spec.json", "out": "out", "epsilon": 2}
@@ -209,7 +210,7 @@ BAD = {
     "epsilon must be positive and finite, got 0.0": {"epsilon": 0},
     "--noise inverse-cdf needs --seed: it can be simulated": {"epsilon": 40, "noise": "inverse-cdf"},
     f"{ROWS} 100,000,000,000 or more": {"spec": "vast.json"},
-    f"{ROWS} 60,000,000 or more": {"spec": "large.json"},
+    f"{ROWS} 60,000,000 or more": {"spec": "large.json", "data": "large.csv"},
     f"{ROWS} 80,000,000 or more": {"spec": "large.json", "geo": "geo.csv"},
     "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 ": WEIGHTED | {"epsilon": 1e-12},
     "noise must be exact or inverse-cdf, got 'laplace'": {"noise": "laplace"},
@@ -218,7 +219,7 @@ BAD = {
     "--weight goes without --count": WEIGHTED | {"count": "n"},
     "largest weight must be above 0 and at most 2**31, got -3.0": WEIGHTED | {"largest_weight": -3},
     "data must have the columns state, county, sex, age, w; w missing": WEIGHTED,
-    "columns of data must be different, got state, county, sex, age, sex": WEIGHTED | {"weight": "sex"},
+    "areas, attributes and count must be different columns, got state, county, sex": WEIGHTED | {"weight": "sex"},
     "--tolerance goes with --totals": {"tolerance": 2},
     "totals must be a .csv or .parquet file, got totals.txt": {"totals": "totals.txt"},
 }

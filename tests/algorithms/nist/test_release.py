@@ -19,20 +19,28 @@ from tests.helpers import rows_of
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("0-17", "18, or more"), "county": ("a", "b", "c")})
 RECORDS = np.array([[0, 1, 2]] * 60 + [[1, 0, 0]] * 50 + [[1, 1, 1]] * 40)
 NIST = NistDp3(SCHEMA, choose_groups(RECORDS, SCHEMA), 10.0, rows=300, law="geometric")
-FILES = ["columns.csv", "groups.json", "groups.txt", "histograms.csv", "ledger.txt", "release.json", "synthetic.csv"]
+FILES = [
+    "columns.csv",
+    "groups.json",
+    "groups.txt",
+    "ledger.txt",
+    "microdata.csv",
+    "noisy_measurements.csv",
+    "release.json",
+]
 
 
 def test_the_files_say_the_same(tmp_path):
     made = release(NIST, RECORDS, out=tmp_path / "out", rng=np.random.default_rng(0))
     folder = tmp_path / "out"
     assert names(folder) == FILES
-    synthetic = rows_of(folder / "synthetic.csv")
+    synthetic = rows_of(folder / "microdata.csv")
     assert list(synthetic[0]) == ["sex", "age", "county"]
     assert len(synthetic) == 300
     levels = [{level: code for code, level in enumerate(given)} for given in SCHEMA.attributes.values()]
     codes = [[place[value] for place, value in zip(levels, row.values(), strict=True)] for row in synthetic]
     assert np.array_equal(codes, made.synthetic)
-    histograms = rows_of(folder / "histograms.csv")
+    histograms = rows_of(folder / "noisy_measurements.csv")
     assert [int(row["COUNT"]) for row in histograms] == [count for counts in made.fitted.counts for count in counts]
     for row in histograms:
         filled = "*".join(name for name in SCHEMA.attributes if row[name])
@@ -52,8 +60,8 @@ def test_the_files_say_the_same(tmp_path):
 def test_groups_of_which_nothing_is_left_are_named():
     nothing = NistDp3(SCHEMA, Groups.single(SCHEMA), 0.001, factor=50.0, rows=5)
     made = release(nothing, RECORDS, rng=np.random.default_rng(0))
-    assert made.provenance["uniform"] == ["sex", "age", "county"]
-    assert made.provenance["groups_from"] == "a list of groups"
+    assert made.record["uniform"] == ["sex", "age", "county"]
+    assert made.record["groups_from"] == "a list of groups"
     assert "Nothing is left of sex, age, county: their rows are uniform, noise alone." in made.ledger
     assert release(NIST, np.zeros((0, 3), int), rng=np.random.default_rng(0)).synthetic.shape == (300, 3)
 
@@ -75,13 +83,13 @@ def test_releases_that_are_refused(tmp_path):
             release(NistDp3(schema, Groups.single(schema), 1.0), [[0]], rng=np.random.default_rng(0), out=out)
     assert not list(tmp_path.iterdir())
     pytest.importorskip("opendp")
-    assert release(NIST, RECORDS).provenance["noise"] == "secure: exact, on the operating system's entropy"
+    assert release(NIST, RECORDS).record["noise"] == "secure: exact, on the operating system's entropy"
 
 
 def test_there_are_as_many_rows_as_the_noisy_counts_of_the_fewest_bins_unless_a_number_is_given():
     nist = NistDp3(SCHEMA, Groups([["sex"], ["age", "county"]]), 20.0, law="geometric")
     made = release(nist, RECORDS, rng=np.random.default_rng(0), as_counted=True)
-    assert len(made.synthetic) == sum(made.fitted.counts[0]) == made.provenance["rows"]
+    assert len(made.synthetic) == sum(made.fitted.counts[0]) == made.record["rows"]
     assert len(made.synthetic) == pytest.approx(len(RECORDS), abs=5)
     none = release(nist, np.zeros((0, 3), int), rng=np.random.default_rng(0), as_counted=True)
     assert len(none.synthetic) >= 1
@@ -119,7 +127,7 @@ def test_the_command_writes_a_release(files, capsys):
     assert "total: epsilon 2 (add/remove)" in printed
     assert "50 rows of 3 fields, with noise from seed 1: a simulation, not to be published, written to" in printed
     assert released("nist", **GIVEN | GROUPED | {"out": "again", "rows": None}) == 0
-    assert 50 < len(rows_of(Path("again/synthetic.csv"))) < 250
+    assert 50 < len(rows_of(Path("again/microdata.csv"))) < 250
     assert Path("again/groups.txt").read_text().startswith("2 groups, as given\nsex*age\n")
 
 
@@ -132,14 +140,14 @@ def test_names_of_a_specification_reach_files_as_text_and_no_terminal_as_command
     printed = capsys.readouterr().out
     assert "[31mRED" in printed
     assert printed.replace("\n", "").isprintable()
-    for name in ("synthetic.csv", "histograms.csv"):
+    for name in ("microdata.csv", "noisy_measurements.csv"):
         with Path("out", name).open(encoding="utf-8", newline="") as file:
             header, *rows = ([from_cell(field) for field in row] for row in csv.reader(file))
         assert set(levels) <= set(header)
         for name, known in levels.items():
             column = {row[header.index(name)] for row in rows}
             assert set(known) <= column <= {*known, ""}
-    written = Path("out/synthetic.csv").read_text()
+    written = Path("out/microdata.csv").read_text()
     assert "'=f,\x1b[31mRED\n" in written
     assert "\n=" not in written
     for name in ("ledger.txt", "groups.txt", "release.json", "groups.json"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -86,18 +85,16 @@ def test_a_release_made_by_hand_claims_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(drawing, "LEAST", 1)
     with joblib.parallel_config(backend="threading"):
         of_workers = release(replace(topdown, n_jobs=2), data, out=tmp_path / "3")
-    assert (of_workers.provenance["noise"], of_workers.draws._secure) == (SECURE, 12)
+    assert (of_workers.record["noise"], of_workers.draws._secure) == (SECURE, 12)
     made, simulated = release(topdown, data, out=tmp_path / "1"), release(topdown, data, out=tmp_path / "2", rng=rng())
-    assert (made.provenance["noise"], simulated.provenance["noise"]) == (SECURE, SEEDED)
-    parts = {name: getattr(simulated, name) for name in ("topdown", "outcome", "people", "areas", "preset")}
+    assert (made.record["noise"], simulated.record["noise"]) == (SECURE, SEEDED)
+    parts = {name: getattr(simulated, name) for name in ("topdown", "known", "measured", "tables", "areas", "preset")}
     with pytest.raises(TypeError, match="unexpected keyword argument 'secure'"):
         Release(**parts, secure=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'draws'"):
         Release(**parts, draws=made.draws)
-    for number, release_by_hand in enumerate((Release(**parts), replace(made, outcome=simulated.outcome))):
-        (tmp_path / f"by hand {number}").mkdir()
-        release_by_hand.write_record(tmp_path / f"by hand {number}")
-        assert json.loads((tmp_path / f"by hand {number}" / "release.json").read_text())["noise"] == UNKNOWN
+    for release_by_hand in (Release(**parts), replace(made, tables=simulated.tables)):
+        assert release_by_hand.record["noise"] == UNKNOWN
 
 
 # The test of a sampler: `secure.ALARM` is the probability of a false alarm of a whole release

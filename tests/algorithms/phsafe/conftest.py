@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from algorithms.tables.duck import DuckDB
+from algorithms.release.duck import DuckDB
 from tests.golden.phsafe import PATHS
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.layout import check_release, read_release
 from algorithms.phsafe.population import RELATIONSHIPS
-from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.schema import FRAMES, GEO, GROUP_QUARTERS, Digits
 from algorithms.phsafe.tables import PUBLISHED
+from algorithms.release.frames import Frame
 from algorithms.systems import systems
-from algorithms.tables.frames import Frame
 from tests.algorithms.releases import all_but_reading, record
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.helpers import anew, beside_reading, contents, plaudit, refused_by
@@ -299,7 +299,7 @@ def test_a_recode_that_does_not_fit_is_refused(phsafe, changes, message):
         (command("--partitions", "0"), "partitions must be a whole number from 1 to 1,000, got 0"),
         (command("--partitions", "x"), "Invalid value for '--partitions'"),
         (command("--tau", "3"), "No such option"),
-        (("phsafe",), "Missing option '--out'"),
+        (("phsafe", "--bundled"), "Missing option '--out'"),
         (("bottomup",), "No such command 'bottomup'"),
     ],
 )

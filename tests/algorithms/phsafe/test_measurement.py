@@ -14,8 +14,8 @@ from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe import read_config
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
 from audit.claims import ZCDP, PureDP
 from tests.golden.phsafe import CONFIG, PATHS, columns
 from tests.golden.phsafe import settings as config

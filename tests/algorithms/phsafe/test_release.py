@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,12 +18,13 @@ from algorithms.noise import DiscreteGaussian
 from algorithms.phsafe import read_config, release
 from algorithms.phsafe.budget import noise_law
 from algorithms.phsafe.explore import choose
+from algorithms.phsafe.layout import check_release, read_release, zeros
 from algorithms.phsafe.measurement import PHSafe
-from algorithms.phsafe.release import check_release, read_release
 from algorithms.phsafe.schema import STATES
 from algorithms.phsafe.tables import PUBLISHED, QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
-from algorithms.tables.frames import Frame
+from algorithms.release.folder import whole_folder
+from algorithms.release.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.golden.phsafe import settings as config
 from tests.helpers import contents, refuses
@@ -30,6 +32,12 @@ from tests.helpers import contents, refuses
 FILES = ("columns.csv", "config.json", "ledger.txt", "release.json")
 MODULE, RNG = sys.modules["algorithms.phsafe.release"], np.random.default_rng
 FULL = OSError(28, "No space left on device")
+
+
+def write(made, out):
+    """Write a release that is made already."""
+    with whole_folder(out) as staged:
+        made.write(staged)
 
 
 def counts_of(tables):
@@ -74,7 +82,7 @@ def noisy():
 @pytest.fixture(scope="module")
 def written(noisy, tmp_path_factory):
     out = tmp_path_factory.mktemp("written") / "new" / "out"
-    noisy.write(out)
+    write(noisy, out)
     return out
 
 
@@ -156,7 +164,7 @@ def test_levels_and_tables_without_a_budget_are_left_out():
 
 def nobody(settings):
     """Zeros of the whole United States at every query and level: what comes back is noise."""
-    return MODULE._zeros(settings, tuple(sorted(STATES)))
+    return zeros(settings, tuple(sorted(STATES)))
 
 
 def uniforms(noise, law, rng):
@@ -267,7 +275,7 @@ def test_an_empty_folder_is_replaced_in_one_step_and_files_have_the_usual_permis
     former = os.umask(0o027)
     try:
         for folder in ("out", "new", linked):
-            noisy.write(folder)
+            write(noisy, folder)
     finally:
         os.umask(former)
     assert linked.is_symlink()
@@ -277,7 +285,7 @@ def test_an_empty_folder_is_replaced_in_one_step_and_files_have_the_usual_permis
         assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.*")} == {0o640}
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    refuses(ValueError, "out must not be the current folder or a mount, got .", noisy.write, ".")
+    refuses(ValueError, "out must not be the current folder or a mount, got .", write, noisy, ".")
 
 
 def test_what_others_put_into_the_folder_meanwhile_is_kept(tmp_path, noisy, monkeypatch):
@@ -289,7 +297,7 @@ def test_what_others_put_into_the_folder_meanwhile_is_kept(tmp_path, noisy, monk
 
     monkeypatch.setattr(MODULE, "check_release", late)
     with pytest.raises(OSError, match="not empty"):
-        noisy.write(out)
+        write(noisy, out)
     assert contents(tmp_path).keys() == {"out", "out/notes.txt"} or (out / "notes.txt").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -302,8 +310,8 @@ def test_a_numerator_that_is_not_the_sum_of_its_parts_is_seen(noisy, name, sourc
 
 
 def test_averages_reach_up_to_the_threshold_of_their_numerator(noisy):
-    low = replace(noisy, config=choose(noisy.config, tau={"PH1_num": 4, "PH4": 5, "PH7": 12}))
-    published = low.published()
+    low = replace(noisy, with_published=True, config=choose(noisy.config, tau={"PH1_num": 4, "PH4": 5, "PH7": 12}))
+    published = low.published
     for name, most in (("PH1", 4), ("PH5", 5), ("PH8", 12)):
         assert published[name]["UPPER"].max() <= most + 1e-6
     assert published["PH8"]["UPPER"].max() > 10 or published["PH8"]["ESTIMATE"].max() < 10
@@ -318,18 +326,21 @@ def test_a_release_says_how_often_its_intervals_hold_the_truth(counted):
     assert re.fullmatch(
         r"Totals .*: \d+ of 140 published totals are outside the 90% interval of their .* sum\.", totals
     )
-    meaning = made.columns["published/PH2.csv"][-1].meaning
+    meaning = made.files["published/PH2.csv"].columns[-1].meaning
     assert meaning.startswith("upper end of the 90% interval, which holds a true count of 0 in 25% of releases, and ")
     assert other.removesuffix(", and so do sums of COUNT with sums of VARIANCE.") in meaning
     made = release(*PATHS, config(0.0, PH1_num=0.4, PH1_denom=0.4), rng=RNG(1), published=True)
-    assert (made.coverage, "true average" in made.columns["published/PH1.csv"][-1].meaning) == ("", True)
+    assert (made.coverage, "true average" in made.files["published/PH1.csv"].columns[-1].meaning) == ("", True)
 
 
 def test_a_folder_that_holds_something_is_refused_before_anything_is_read(tmp_path, noisy):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / ".mine").write_text("mine")
     before = contents(tmp_path)
-    for act in (noisy.write, lambda out: release("nowhere.csv", "nowhere.csv", "nowhere.csv", CONFIG, out=out)):
+    for act in (
+        partial(write, noisy),
+        lambda out: release("nowhere.csv", "nowhere.csv", "nowhere.csv", CONFIG, out=out),
+    ):
         with pytest.raises(ValueError, match=r"^out must be a new or an empty folder, and .*out holds something$"):
             act(tmp_path / "out")
         with pytest.raises(ValueError, match=r"^out must be a folder, got the file .*mine$"):
@@ -363,7 +374,7 @@ def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch,
         with monkeypatch.context() as patch:
             patch.setattr(os, function, until(number))
             try:
-                noisy.write(out)
+                write(noisy, out)
             except (KeyboardInterrupt, OSError):
                 assert out.exists() == (place == "empty")
                 assert contents(tmp_path) == {}
@@ -376,11 +387,11 @@ def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch,
 
 def test_a_release_that_does_not_pass_its_own_check_or_has_no_place_is_not_written(tmp_path, noisy):
     with pytest.raises(OSError, match=r"/proc/"):
-        noisy.write("/proc/nowhere/out")
+        write(noisy, "/proc/nowhere/out")
     tables = dict(noisy.tables)
     tables["PH6"] = tables["PH6"].where(np.arange(len(tables["PH6"])) > 0)
     with pytest.raises(ValueError, match=r"^PH6 must have each of 64 cells once, got 63 rows$"):
-        replace(noisy, tables=tables).write(tmp_path / "out")
+        write(replace(noisy, tables=tables), tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

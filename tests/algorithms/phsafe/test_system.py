@@ -9,8 +9,8 @@ from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.neighbors.worst import joint_pair
 from algorithms.phsafe.schema import FRAMES
 from algorithms.phsafe.tabulation.tabulate import tabulation
+from algorithms.release.frames import Frame
 from algorithms.systems import systems
-from algorithms.tables.frames import Frame
 from tests.households import synthetic_households, write_csv
 
 US = read_config("us")

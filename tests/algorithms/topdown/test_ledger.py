@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.ledger import conversions
 from algorithms.schema import Schema
-from algorithms.tables.accountant import conversions
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant

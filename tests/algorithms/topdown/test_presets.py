@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.frames import Frame
 from algorithms.systems import systems
-from algorithms.tables.frames import Frame
 from algorithms.topdown import preset
 from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.presets import PRESETS, SETTINGS, settings_of

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import joblib
@@ -19,19 +20,19 @@ import pytest
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import drawing
+from algorithms.release import spilled
+from algorithms.release.folder import write_rows
+from algorithms.release.frames import Frame
+from algorithms.release.intake import read_facilities, read_histogram, store_histogram
+from algorithms.release.spilled import LEAVES, Spilled
 from algorithms.schema import Schema
-from algorithms.tables import spilled
-from algorithms.tables.files import write_rows
-from algorithms.tables.frames import Frame
-from algorithms.tables.intake import read_facilities, read_histogram, store_histogram
-from algorithms.tables.spilled import LEAVES, Spilled
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimate import Failure, Outcome, estimated
+from algorithms.topdown.estimate import Failure, estimated
 from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
 from algorithms.topdown.presets import PRESETS, SETTINGS
 from algorithms.topdown.release import Release, read_measurements, release
-from algorithms.topdown.stored import stored
+from algorithms.topdown.stored import StoredTables, stored
 from audit.claims import ZCDP, PureDP
 from audit.io.text import from_cell
 from tests.benchmarks.census import one_release
@@ -40,7 +41,7 @@ from tests.fuzz.holding import FOREIGN
 from tests.helpers import anew, beside_reading, contents, plaudit, refused_by, refuses, rows_of
 
 DONE, USAGE = 0, 2
-MODULE, ESTIMATE = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "estimate"))
+MODULE, ESTIMATE, STORED = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "estimate", "stored"))
 TABLES = [f"{name}.csv" for name in ("columns", "invariants", "microdata", "noisy_measurements", "tables")]
 FILES = sorted([*TABLES, "ledger.txt", "release.json"])
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")})
@@ -150,7 +151,7 @@ def test_tables_and_microdata_hold_the_same_people(written):
     levels = [int(row["LEVEL"]) for row in rows_of(out / "tables.csv")]
     assert levels == np.repeat([0, 1, 2], [(part > 0).sum() for part in np.split(tables, [1, 4])]).tolist()
     records, ages = rows_of(out / "microdata.csv"), SCHEMA.attributes["age"]
-    assert len(records) == made.people == tables[0].sum()
+    assert len(records) == made.tables.people == tables[0].sum()
     assert tuple(records[0]) == (*AREAS, *SCHEMA.attributes)
     assert records == sorted(records, key=lambda r: (r["county"], r["tract"], r["sex"], ages.index(r["age"])))
     tree, histogram = read_histogram(out / "microdata.csv", SCHEMA, AREAS)
@@ -220,7 +221,7 @@ def test_the_record_says_what_was_run(tmp_path, monkeypatch):
             "routes": dict(estimate.routes),
         }.items()
     )
-    assert replace(made, listed=True).provenance["areas"] == "from a public list"
+    assert replace(made, listed=True).record["areas"] == "from a public list"
     assert sum(about["routes"].values()) == 5  # the root, its parts, and the parts of each of three counties
 
 
@@ -231,11 +232,11 @@ def test_columns_of_people_are_exact_as_far_as_invariants_go():
         ([Invariant("detailed", 2)], ["county", "tract", "sex", "age"]),
         ([GroupedTotal(2, range(5))], ["county"]),
     ):
-        columns = Release(
-            topdown=plan(invariants=invariants), outcome=Outcome(routes={}), people=0, areas=AREAS, preset=""
-        ).columns
-        assert [one.name for one in columns["microdata.csv"] if not one.noisy] == exact
-        assert ("invariants.csv" in columns["tables.csv"][-1].meaning) == bool(invariants)
+        topdown = plan(invariants=invariants)
+        tables = StoredTables(topdown, {}, Spilled())
+        made = Release(topdown=topdown, known={}, measured=[], tables=tables, areas=AREAS, preset="")
+        assert [one.name for one in made.files["microdata.csv"].columns if not one.noisy] == exact
+        assert ("invariants.csv" in made.files["tables.csv"].columns[-1].meaning) == bool(invariants)
 
 
 @pytest.mark.reliability(12)
@@ -290,7 +291,7 @@ def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_p
 def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
     people = int(in_memory(plan(), HISTOGRAM)[1].tables[0].sum())
     monkeypatch.setattr(MODULE, "LARGEST_RELEASE", people)
-    assert release(plan(), HISTOGRAM, out=tmp_path / "all", rng=rng()).people == people
+    assert release(plan(), HISTOGRAM, out=tmp_path / "all", rng=rng()).tables.people == people
     monkeypatch.setattr(MODULE, "LARGEST_RELEASE", people - 1)
     rule = f"a release must have at most {people - 1} records, got {people}; where the noise made them, take "
     rule += "a larger budget, or hold the total as an invariant"
@@ -324,11 +325,11 @@ def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, so
     np.testing.assert_array_equal(again.tables, estimate.tables)
     made = release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng(5), areas=AREAS)
     np.testing.assert_array_equal(tables_of(tmp_path / "out", topdown), estimate.tables)
-    assert (made.outcome.failures, made.outcome.routes) == (estimate.failures, estimate.routes)
+    assert (made.tables.outcome.failures, made.tables.outcome.routes) == (estimate.failures, estimate.routes)
     records = read_histogram(tmp_path / "out" / "microdata.csv", SCHEMA, AREAS)[1]
     np.testing.assert_array_equal(records, [table for table in estimate.tables[TREE.leaves] if table.any()])
     with monkeypatch.context() as patched:  # negative control: without it the areas above keep what they had
-        patched.setattr(MODULE, "apply_failsafe_gaps", lambda *_: None)
+        patched.setattr(STORED, "apply_failsafe_gaps", lambda *_: None)
         release(topdown, HISTOGRAM, out=tmp_path / "unsettled", rng=rng(5), areas=AREAS)
         assert (tables_of(tmp_path / "unsettled", topdown) != estimate.tables).any()
 
@@ -375,24 +376,18 @@ def test_persons_that_are_counted_on_disk_give_the_same_files(tmp_path, monkeypa
     assert not list(tmp_path.glob("plaudit-*"))
 
 
-def test_measurements_of_a_level_are_dropped_when_it_is_done(tmp_path, monkeypatch):
-    """While a level is estimated nothing is stored of those before it, and of none at the end; nor exact answers."""
+def test_exact_answers_of_a_level_are_dropped_before_it_is_estimated(tmp_path, monkeypatch):
     levels, queries = range(5), ("total", "detailed")
 
     def watched(plan, store, rng):
         known, drawn = stored(plan, store, rng)
 
-        def measured():
-            assert LEAVES in store
-            assert not [key for level in levels for query in queries if (key := ("exact", (level, query), 0)) in store]
-            return [level for level in levels if all(((level, query), 0) in store for query in queries)]
-
         def watching():
-            for number, level in enumerate(drawn):
-                assert measured() == [number]
+            for level in drawn:
+                assert LEAVES in store
+                assert not [one for one in product(levels, queries) if ("exact", one, 0) in store]
+                watches.append(level.keys())
                 yield level
-            assert measured() == []
-            watches.append(store)
 
         return known, watching()
 
@@ -400,7 +395,7 @@ def test_measurements_of_a_level_are_dropped_when_it_is_done(tmp_path, monkeypat
     monkeypatch.setattr(MODULE, "stored", watched)
     budget = Budget(PROMISE, ["1/5"] * 5, [dict.fromkeys(queries, "1/2")] * 5)
     release(TopDown(SCHEMA, Hierarchy.regular(2, 4), budget), np.full((16, 6), 9), out=tmp_path / "out", rng=rng())
-    assert len(watches) == 1
+    assert len(watches) == 5
 
 
 @pytest.mark.slow
@@ -660,7 +655,7 @@ def test_a_release_from_a_file(topdown):
     for words in (
         Path("out/ledger.txt").read_text(),
         "The promise is relative to no invariant: no answer is published exactly; which areas ",
-        "Levels: 0 nation, 1 state, 2 county.",
+        "Levels: 0 root, 1 state, 2 county.",
         "Failsafe: 0 of 4 families\n",
     ):
         assert words in out
@@ -689,12 +684,10 @@ def test_with_a_list_one_record_does_not_change_the_areas(topdown):
             )
             code, out, err = topdown(*arguments("--rho", "60", *listed, out=f"{len(listed)}{county}"))
             assert (code, beside_reading(err)) == (DONE, [])
-            read = (
-                "Areas: read from the data. Which areas exist is taken as public, and no promise covers it: --geo tak"
-            )
-            assert ("Areas: from a public list.\n" if listed else read) in out
             sentence = "; which areas there are was read from the data, and is taken as public.\n"
-            assert (sentence in Path(f"{len(listed)}{county}/ledger.txt").read_text()) == (not listed)
+            assert (
+                (sentence in out) == (sentence in Path(f"{len(listed)}{county}/ledger.txt").read_text()) == (not listed)
+            )
             found.append(published_areas(Path(f"{len(listed)}{county}")))
         if listed:
             areas = {("", ""), ("10", ""), ("20", ""), ("10", "1"), ("10", "2"), ("20", "1"), ("20", "2")}
@@ -715,7 +708,6 @@ def test_a_release_of_the_bundled_nation(topdown):
     code, out, err = topdown("--bundled", "--out", "out", "--seed", "1", "--epsilon", "8")
     assert (code, err) == (DONE, "")
     assert "which are published exactly (total of level 1)" in out
-    assert "\nAreas: from a public list.\n" in out
     assert "Tables of 39 areas and 28,533 records, with noise from seed 1" in out
     assert json.loads(Path("out/release.json").read_text())["promise"]["epsilon"] == 8.0
 

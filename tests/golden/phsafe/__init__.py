@@ -15,7 +15,7 @@ from algorithms.phsafe.schema import PERSONS as PERSON_DOMAINS
 from algorithms.phsafe.schema import UNITS as UNIT_DOMAINS
 from algorithms.phsafe.schema import Whole
 from algorithms.phsafe.tables import QUERIES
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 
 HERE = Path(__file__).parent
 PERSONS, UNITS, GEO = PATHS = tuple(HERE / f"{name}.csv" for name in ("persons", "units", "geo"))

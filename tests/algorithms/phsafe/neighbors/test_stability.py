@@ -22,7 +22,7 @@ from algorithms.phsafe.tabulation.cubes import count_cubes, levels_of, locate_ho
 from algorithms.phsafe.tabulation.rules import InvalidHouseholds
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.phsafe.tabulation.validate import read_frames
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 from tests.algorithms.phsafe.oracle import CELL, DENOMINATORS, P, U, by_hand, iterations, view
 from tests.golden.phsafe import frames, typed
 

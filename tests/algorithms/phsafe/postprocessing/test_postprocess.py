@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from algorithms.noise import DiscreteGaussian
 from algorithms.phsafe.postprocessing.postprocess import MEASURED, interval_coverage, postprocess, totals_outside
 from algorithms.phsafe.tables import PUBLISHED
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 
 TAIL = 0.05
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(240)

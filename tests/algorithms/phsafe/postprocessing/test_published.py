@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.layout import lay_out
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.phsafe.postprocessing.postprocess import postprocess
 from algorithms.phsafe.postprocessing.published import PublishedTables
-from algorithms.phsafe.release import lay_out
 from tests.helpers import refuses
 
 US = read_config("us")

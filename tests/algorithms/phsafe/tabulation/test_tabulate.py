@@ -20,8 +20,8 @@ from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Whole
 from algorithms.phsafe.tables import LEVELS, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
 from tests.algorithms.phsafe.oracle import by_hand
 from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, frames, rows, typed
 from tests.households import synthetic_households

@@ -14,7 +14,7 @@ from algorithms.phsafe.schema import PERSONS as DOMAINS
 from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.phsafe.tabulation.cubes import kept_query, truncation_query
 from algorithms.phsafe.tabulation.intake import read_frame
-from algorithms.tables.duck import DuckDB
+from algorithms.release.duck import DuckDB
 from tests.algorithms.phsafe.oracle import kept_by_hand, sort_key
 from tests.golden.phsafe import PERSONS, ranked, typed
 

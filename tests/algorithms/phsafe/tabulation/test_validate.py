@@ -15,7 +15,7 @@ from algorithms.phsafe.schema import FRAMES, GEO, PUERTO_RICO, STATES, Codes, Di
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, check_report
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 from tests.algorithms.phsafe.oracle import types_by_hand
 from tests.golden.phsafe import CONFIG, PATHS, columns
 from tests.households import synthetic_households

@@ -11,8 +11,8 @@ from dataclasses import InitVar, dataclass
 from itertools import pairwise
 from typing import Any
 
+from algorithms.release.frames import Frame
 from algorithms.schema import read_named
-from algorithms.tables.frames import Frame
 
 __all__ = ["Recoded", "broken_rule", "in_sql", "recoded"]
 

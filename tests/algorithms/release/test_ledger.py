@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from algorithms.tables.accountant import conversions
+from algorithms.release.ledger import conversions
 from audit.claims import ZCDP, GaussianDP, PureDP
 from tests.helpers import refuses
 

@@ -1,13 +1,14 @@
-"""What the columns of a release hold: declared by each system beside its tables, and written as ``columns.csv``."""
+"""Tables of a release as data: rows below columns that say what they hold, as ``columns.csv`` has it for readers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from algorithms.schema import Schema
 
-__all__ = ["COUNT", "Columns", "TableColumn", "attribute_columns", "code_columns"]
+__all__ = ["COUNT", "Table", "TableColumn", "attribute_columns", "check_distinct", "code_columns"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,18 @@ class TableColumn:
     noisy: bool = False
 
 
-Columns = Mapping[str, Sequence[TableColumn]]  # of each table, in their order, by its file
+@dataclass(frozen=True)
+class Table:
+    """A file of a release: its columns, in their order, and its rows, which may be read once.
+
+    Where there are very many rows they may be `lines`, as `in_file` makes them.
+    """
+
+    columns: Sequence[TableColumn]
+    rows: Iterable[Sequence[Any]] = ()
+    lines: Iterable[str] = ()
+
+
 COUNT = TableColumn("COUNT", "number of records, with noise", "records", noisy=True)
 
 
@@ -41,3 +53,9 @@ def code_columns(
     """Return a column of codes for each level of areas; those in `exact` are not noisy."""
     meaning = f"code of the area, unique within the area around it{more}"
     return [TableColumn(name, meaning, noisy=noisy and name not in exact) for name in areas]
+
+
+def check_distinct(columns: Sequence[str]) -> None:
+    """Refuse columns of a file with the same name, whatever its case."""
+    if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
+        raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")

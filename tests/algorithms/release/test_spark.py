@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.tables import spark
+from algorithms.release import spark
 from tests.helpers import refused
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -7,6 +7,7 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.schema import Schema
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.intake.expressions import (
+from algorithms.release.duck import GIVEN, DuckDB, open_source
+from algorithms.release.expressions import (
     COMMA,
     GROUPS,
     LARGEST,
@@ -30,10 +30,10 @@ from algorithms.tables.intake.expressions import (
     leveled,
     place_columns,
 )
-from algorithms.tables.intake.reading import tell, tell_reading, tell_sums
-from algorithms.tables.opening import GIVEN, in_sql, reading
-from algorithms.tables.recoding import Recoded, broken_rule
-from algorithms.tables.spilled import LEAVES, Spilled, pieces
+from algorithms.release.reading import tell, tell_reading, tell_sums
+from algorithms.release.recoding import Recoded, broken_rule, in_sql
+from algorithms.release.spilled import LEAVES, Spilled, pieces
+from algorithms.schema import Schema
 
 __all__ = [
     "LARGEST",
@@ -69,6 +69,7 @@ RULE = f"{PERSONS} must be in areas of {LIST}"
 RANKED = "ranked_groups"  # a table: leaves by their numbers, places of levels and counts
 
 Leaf = tuple[str, ...]  # codes, the outermost first
+Check = Callable[[int, Schema], None]  # refuses so many areas by the cells of a schema
 
 
 def read_histogram(
@@ -79,6 +80,7 @@ def read_histogram(
     count: str | Count | None = None,
     places: Any = None,
     memory: str = MEMORY,
+    check: Check | None = None,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Count persons by area and cell: one level of the tree for each column of areas, shape (leaves, cells).
 
@@ -86,21 +88,18 @@ def read_histogram(
     group of persons. Columns are found by name, whatever its case; others of persons are named on stderr, for they are
     not released. How each column is read, which the schema says, is named on stderr, and so are the ends of numbers and
     areas that equal the sum of others. Columns of areas have the outermost first; a code needs to be unique only within
-    its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be missing.
+    its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be missing. Whatever is too
+    large is refused before it is made, by `check`.
 
     Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
     Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
     no promise covers which areas there are.
     """
-    check_histogram(1, schema)  # whatever is public is refused before data are read
-    listed = None if places is None else _listed(places, areas, memory)
-    if listed is not None:
-        check_histogram(len(listed), schema)
-    leaves, histogram = _counted(PERSONS, source, schema, areas, count, memory, listed=listed is not None)
-    if listed is None:
-        return Hierarchy.from_codes(*zip(*leaves, strict=True)), histogram
-    histogram = _placed(RULE, leaves, histogram, listed)
-    return Hierarchy.from_codes(*zip(*listed, strict=True)), histogram
+    check = check or check_histogram
+    order = _listed(places, areas, schema, memory, check)
+    leaves, histogram = _counted(PERSONS, source, schema, areas, count, memory, check, listed=order is not None)
+    order = leaves if order is None else order
+    return Hierarchy.from_codes(*zip(*order, strict=True)), _placed(RULE, leaves, histogram, order)
 
 
 def store_histogram(
@@ -115,10 +114,10 @@ def store_histogram(
 ) -> Hierarchy:
     """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
     check_histogram(1, schema)
-    order = None if places is None else _listed(places, areas, memory)
-    check_histogram(1 if order is None else len(order), schema, LARGEST_STORED)
-    whole, listed = Count.whole(count), order is not None
-    with _counting(PERSONS, source, schema, areas, whole, memory, LARGEST_STORED, listed) as (leaves, counts_of):
+    check = partial(check_histogram, most=LARGEST_STORED)
+    order = _listed(places, areas, schema, memory, check)
+    whole, kept = Count.whole(count), {"listed": order is not None, "often": True}
+    with _counting(PERSONS, source, schema, areas, whole, memory, check, **kept) as (leaves, counts_of):
         order = leaves if order is None else order
         known = _places(RULE, leaves, order)
         for piece in pieces(len(order), schema.cells):
@@ -150,7 +149,9 @@ def read_facilities(
         raise ValueError(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
         )
-    leaves, units = _counted("facilities", source, schema.only(kind), areas, count, listed=True)
+    leaves, units = _counted(
+        "facilities", source, schema.only(kind), areas, count, MEMORY, check_histogram, listed=True
+    )
     known = [tuple(tree.codes(node)) for node in tree.leaves.tolist()]
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
     return _placed(rule, leaves, units, known)
@@ -218,8 +219,11 @@ def lost_zeros(leaf: Sequence[str], known: Iterable[Sequence[str]]) -> str:
     return f", where {reprlib.repr(' / '.join(near))} is known: one file lost zeros, so save its codes as text"
 
 
-def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
-    """Return the codes of the areas of a list, in their order."""
+def _listed(source: Any, areas: Sequence[str], schema: Schema, memory: str, check: Check) -> list[Leaf] | None:
+    """Return the codes of the areas of a list, if there is one, in their order; what is public is checked."""
+    check(1, schema)
+    if source is None:
+        return None
     _check_areas(areas)
     with _read(LIST, source, areas, memory) as (database, columns):
         database.keep(
@@ -231,6 +235,7 @@ def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
         _check_rules(LIST, database, [*coded(areas, listed=True), once])
         if not (leaves := list(database.fetch(f"select {', '.join(codes)} from {GROUPS} order by all").rows())):
             raise ValueError(f"{LIST} must have one row at least, got none")
+    check(len(leaves), schema)
     return leaves
 
 
@@ -240,13 +245,14 @@ def _counted(
     schema: Schema,
     areas: Sequence[str],
     count: str | Count | None,
-    memory: str = MEMORY,
+    memory: str,
+    check: Check,
     *,
     listed: bool,
 ) -> tuple[list[Leaf], NDArray[np.int64]]:
     """Return the codes of the leaves, in their order, and the histogram."""
     number = count if isinstance(count, Count) else Count.whole(count)
-    with _counting(what, source, schema, areas, number, memory, LARGEST_HISTOGRAM, listed) as (leaves, counts_of):
+    with _counting(what, source, schema, areas, number, memory, check, listed=listed) as (leaves, counts_of):
         leaf, cell, counts = counts_of(0, len(leaves))
     histogram = np.zeros((len(leaves), schema.cells), np.int64)
     np.add.at(histogram, (leaf, cell), counts)
@@ -255,7 +261,16 @@ def _counted(
 
 @contextmanager
 def _counting(
-    what: str, source: Any, schema: Schema, areas: Sequence[str], number: Count, memory: str, most: int, listed: bool
+    what: str,
+    source: Any,
+    schema: Schema,
+    areas: Sequence[str],
+    number: Count,
+    memory: str,
+    check: Check,
+    *,
+    listed: bool,
+    often: bool = False,  # whether parts are asked for again and again
 ) -> Iterator[tuple[list[Leaf], Callable[[int, int], tuple[NDArray[np.int64], ...]]]]:
     """Lend the codes of the leaves, in their order, and what returns leaves, cells and counts of some of them."""
     _check_areas(areas)
@@ -263,7 +278,7 @@ def _counting(
     with _read(what, source, names, memory) as (database, columns):
         _group(database, columns, list(areas), schema, number)
         _check_groups(what, database, coded(areas, listed=listed), schema, number)
-        check_histogram(_check_areas_of(what, database, areas), schema, most)
+        check(_check_areas_of(what, database, areas), schema)
         if what == PERSONS:
             kind = "the number of persons" if number.parts == 1 else "the weight of a person"
             each = "each row as one person" if number.name is None else f"{number.name} as {kind}"
@@ -274,7 +289,7 @@ def _counting(
         leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
         ranked = f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
-        if most > LARGEST_HISTOGRAM:  # asked for again and again
+        if often:
             database.keep(RANKED, f"{ranked} order by leaf")
         else:
             database.view(RANKED, ranked)
@@ -297,7 +312,7 @@ def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator
     """Open a source and find its columns."""
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
-    with reading(what, source, names, memory=memory) as (database, types):
+    with open_source(what, source, names, memory=memory) as (database, types):
         if not (isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == ".csv"):  # its names were read
             _check_renamed(what, types, names)
         actual = {column.upper(): column for column in types}  # by name, whatever its case

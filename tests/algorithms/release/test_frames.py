@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.tables.frames import Frame
+from algorithms.release.frames import Frame
 from tests.helpers import refuses
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from algorithms.release.own import counted, pairs_of
 from algorithms.schema import Schema
-from algorithms.tables.own import counted, pairs_of
 
 SCHEMA = Schema({"sex": ("f", "m")})
 

@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from algorithms.extras import check_extra, needing
-from algorithms.tables.files import FORMATS, in_one_line
-from algorithms.tables.frames import Frame
+from algorithms.release.duck import DuckDB
+from algorithms.release.folder import FORMATS, in_one_line
+from algorithms.release.frames import Frame
+from algorithms.release.recoding import Recoded
 
-__all__ = ["Spark"]
+__all__ = ["Engine", "Spark", "opened"]
 
 Result = TypeVar("Result")
 
@@ -166,6 +168,38 @@ class Spark:
         self._frames.clear()
         if self._own:
             self._session.stop()
+
+
+Engine = DuckDB | Spark
+
+
+@contextmanager
+def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", master: str = "") -> Iterator[Engine]:
+    """Open an engine by name and close it afterwards, or lend the one given.
+
+    `memory` is the most of DuckDB, `master` where Spark runs.
+    """
+    if (engine == "spark" or isinstance(engine, Spark)) and any(isinstance(source, Recoded) for source in sources):
+        raise ValueError("--recode is for duckdb, got the engine spark")
+    if not isinstance(engine, str):
+        if not isinstance(engine, Engine):
+            raise TypeError(f"engine must be duckdb, spark or an engine, got {engine!r}")
+        yield engine
+        return
+    if memory and engine != "duckdb":
+        raise ValueError(f"--memory is for duckdb, got the engine {engine}")
+    if master and engine != "spark":
+        raise ValueError(f"--master is for spark, got the engine {engine}")
+    if engine == "duckdb":
+        database: Engine = DuckDB(sources, memory=memory)
+    elif engine == "spark":
+        database = Spark(master=master)
+    else:
+        raise ValueError(f"engine must be duckdb or spark, got {engine!r}")
+    try:
+        yield database
+    finally:
+        database.close()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.tables.duck import DuckDB
+from algorithms.release.duck import DuckDB
 
 __all__ = ["LEAVES", "PIECE", "Spilled", "pieces"]
 

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from algorithms.release.duck import GIVEN, DuckDB
+from algorithms.release.expressions import GROUPS, are_numbers
+from algorithms.release.recoding import Recoded, in_sql
 from algorithms.schema import Schema
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.intake.expressions import GROUPS, are_numbers
-from algorithms.tables.opening import GIVEN, in_sql
-from algorithms.tables.recoding import Recoded
 from audit.io.text import MISSING, SUMS, printable
 
 __all__ = ["in_words", "reading_of", "tell", "tell_reading", "tell_sums"]

@@ -6,9 +6,10 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,12 +25,10 @@ __all__ = [
     "check_folder",
     "in_file",
     "in_one_line",
-    "row_writer",
     "whole_file",
     "whole_folder",
     "write_rows",
     "write_texts",
-    "writing_rows",
 ]
 
 Row = Sequence[Any]
@@ -48,32 +47,19 @@ def whole_file(path: Path) -> Iterator[TextIO]:
         yield text
 
 
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row], *, separator: str = ",") -> None:
-    """Write a CSV file row by row: whole or not at all, and no formula to a spreadsheet; see `CELLS`."""
-    with writing_rows(path, columns, separator=separator) as write:
-        write(rows)
+def write_rows(
+    path: Path, columns: Sequence[str], rows: Iterable[Row], *, lines: Iterable[str] = (), separator: str = ","
+) -> None:
+    """Write a CSV file row by row, whole or not at all, and no formula to a spreadsheet; see `CELLS`.
 
-
-@contextmanager
-def writing_rows(
-    path: Path, columns: Sequence[str], *, separator: str = ","
-) -> Iterator[Callable[[Iterable[Row]], None]]:
-    """Lend what writes rows into a CSV file, as often as it is called; the file is that of `write_rows`."""
-    with whole_file(path) as file:
-        write = row_writer(file, separator=separator)
-        write([columns])
-        yield write
-
-
-def row_writer(file: TextIO, *, separator: str = ",") -> Callable[[Iterable[Row]], None]:
-    """Return what writes rows into a file that is open, as they are in a CSV file; see `CELLS`."""
+    Behind the rows stand `lines`, whose fields `in_file` made.
+    """
     cell = lru_cache(2**12)(in_cell)  # a file has millions of rows, and few words side by side
-    writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
-
-    def write(rows: Iterable[Row]) -> None:
-        writer.writerows([cell(value) if isinstance(value, str) else value for value in row] for row in rows)
-
-    return write
+    with whole_file(path) as file:
+        writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
+        for row in chain([columns], rows):
+            writer.writerow([cell(value) if isinstance(value, str) else value for value in row])
+        file.writelines(lines)
 
 
 def in_file(*texts: str) -> str:

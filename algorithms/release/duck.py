@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import os
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.tables.files import FORMATS, in_one_line
-from algorithms.tables.frames import Frame
-from algorithms.tables.recoding import MARK, Recoded, in_sql
+from algorithms.release.folder import FORMATS, in_one_line
+from algorithms.release.frames import Frame
+from algorithms.release.recoding import MARK, Recoded, in_sql
 from audit.io.layout import check_commas, decoded
 from audit.io.temporary import SPILLED, temporary_folder
 
-__all__ = ["DuckDB"]
+__all__ = ["GIVEN", "DuckDB", "open_source"]
+
+GIVEN = "given_rows"  # a view: the rows of a source as it is
 
 LARGEST_CHUNK = 2**28  # bytes of a column in one row group, unpacked
 LONGEST_HEADER = 2**20  # bytes; the longest of the production layout has 97
@@ -181,6 +184,30 @@ class DuckDB:
         with suppress(AttributeError):  # it may not have started
             self._connection.close()
         self._held.close()
+
+
+@contextmanager
+def open_source(
+    what: str, source: Any, names: Sequence[str], *, memory: str
+) -> Iterator[tuple[DuckDB, dict[str, str]]]:
+    """Open a file or a frame with DuckDB and refuse one that lacks a column; lend it with its columns and their types.
+
+    Columns are found by name, whatever its case.
+    """
+    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
+        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
+    with closing(DuckDB([source], memory=memory)) as database:
+        try:
+            types = database.read(GIVEN, source)
+        except TypeError as error:
+            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+        known = {name.upper() for name in types}
+        if missing := [name for name in names if name.upper() not in known]:
+            got = reprlib.repr(list(types))
+            raise ValueError(
+                f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {got}"
+            )
+        yield database, types
 
 
 def _kind(type_name: str) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release.intake import read_histogram
+from algorithms.release.options import columns_of
+from algorithms.release.recoding import recoded
 from algorithms.schema import Schema, read_specification
-from algorithms.tables.commands import columns_of
-from algorithms.tables.intake import read_histogram
-from algorithms.tables.recoding import recoded
 from audit.neighbors import NeighborPair
 
 __all__ = ["cell_name", "counted", "on_persons", "pairs_of"]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from algorithms.phsafe import tabulate
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.frames import Frame
-from algorithms.tables.opening import opened as opened_engine
+from algorithms.release.duck import DuckDB
+from algorithms.release.frames import Frame
+from algorithms.release.spark import opened as opened_engine
 from tests.golden.phsafe import PATHS, PERSONS
 from tests.helpers import refused
 
@@ -163,7 +163,7 @@ try:
     duckdb.connect().execute("SET enable_progress_bar = false")
 except duckdb.InvalidInputException as refusal:
     print("ipywidgets" in str(refusal))
-from algorithms.tables.duck import DuckDB
+from algorithms.release.duck import DuckDB
 engine = DuckDB()
 print(len(engine.fetch("select 1 as n")))
 engine.close()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from algorithms.release.duck import DuckDB
+from algorithms.release.intake import read_histogram, read_records
+from algorithms.release.recoding import FORM, Recoded, recoded
 from algorithms.schema import Schema
-from algorithms.tables.duck import DuckDB
-from algorithms.tables.intake import read_histogram, read_records
-from algorithms.tables.recoding import FORM, Recoded, recoded
 from tests.algorithms.releases import all_but_reading, record, refused_in_one_line, released
 from tests.helpers import refuses
 

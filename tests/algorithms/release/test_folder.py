@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from algorithms.tables.files import check_folder, in_file, write_rows
-from algorithms.tables.release import published
+from algorithms.release.engine import publishing
+from algorithms.release.folder import check_folder, in_file, write_rows
 from audit.io.text import from_cell
 from tests.helpers import refused
 
@@ -55,6 +55,5 @@ def test_a_code_is_no_formula_and_a_negative_count_is_a_number(tmp_path, code, t
 
 def test_a_folder_that_holds_something_is_refused_before_noise_is_drawn(desk):
     desk({"text.txt": "mine"})
-    make = published(lambda *, out: pytest.fail(f"noise was drawn for {out}"))
-    with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"):
-        make(out=".")
+    with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"), publishing("."):
+        pytest.fail("noise was drawn")

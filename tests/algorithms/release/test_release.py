@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from algorithms.tables import files
+from algorithms.release import folder
 from algorithms.topdown.presets import PRESETS
 from audit.io.temporary import SPILLED, STAGED, _machine, temporary_folder
 from tests.golden.phsafe import CONFIG, PATHS
@@ -20,7 +20,7 @@ from tests.helpers import plaudit, rows_of
 
 DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
 PUBLISHED = "out holds a whole release, and its budget is spent"
-SYSTEM_LINES = str(Path(files.__file__).parents[1])
+SYSTEM_LINES = str(Path(folder.__file__).parents[1])
 ADULTS = PRESETS["micro"].schema.attributes["age"]
 SYSTEMS = {
     "phsafe": "--persons persons.csv --units units.csv --geo geo.csv --config config.json --published",
@@ -99,14 +99,14 @@ def test_a_release_that_nobody_reads_of_is_told(release, monkeypatch):
 def test_what_killed_runs_have_left_is_named(release, desk):
     owner = f"{_machine()}-{2**22 + 1}-7"  # the number of no process
     places = (Path(tempfile.gettempdir(), f"{SPILLED}{owner}-{1:016x}"), desk / f"{STAGED}{owner}-{2:016x}")
-    for folder in places:
-        folder.mkdir()
-        (folder / "rows").write_bytes(bytes(1500))
+    for place in places:
+        place.mkdir()
+        (place / "rows").write_bytes(bytes(1500))
     with temporary_folder(SPILLED):
         code, _, err = release("ons")
     assert code == DONE
     assert sorted(line for line in err.splitlines() if "read as" not in line) == sorted(
         f"plaudit: left by a run that was killed: 1 file, 1.5 kB; `plaudit doctor --clean "
-        f"{folder.parent}` removes what may be personal data"
-        for folder in places
+        f"{place.parent}` removes what may be personal data"
+        for place in places
     )

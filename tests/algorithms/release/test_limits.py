@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from algorithms.release import duck, intake
+from algorithms.release.frames import Frame
+from algorithms.release.intake import read_histogram, read_records, store_histogram
+from algorithms.release.spilled import Spilled
 from algorithms.schema import Schema, read_named
 from algorithms.systems import run
-from algorithms.tables import duck, intake
-from algorithms.tables.frames import Frame
-from algorithms.tables.intake import read_histogram, read_records, store_histogram
-from algorithms.tables.spilled import Spilled
 from audit.io import files
 from tests.helpers import refuses
 

@@ -1,22 +1,28 @@
-"""Accuracy in the terms of who uses the tables: errors beside totals that they know, on the sheets of the explorer."""
+"""What sheets of the explorer share: accuracy beside totals that users know, and the total promise in several terms."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from algorithms.noise.margins import Tail, beyond
-from audit.explorer.sheet import Column, Group, Input, Result, Row, Table, Value
+from algorithms.release.ledger import conversions
+from audit.claims import ZCDP, PureDP
+from audit.explorer.sheet import Column, Group, Input, Result, Row, Shown, Table, Total, Value
 
-__all__ = ["QUANTITIES", "TENTH", "Noisy", "accuracy", "accuracy_table", "totals_input"]
+__all__ = ["QUANTITIES", "TENTH", "PlaceAccuracy", "accuracy", "accuracy_table", "promised", "totals", "totals_input"]
 
 QUANTITIES = ("tenth", "relative", "off", "even")
 TENTH = Column(quantity="tenth", label="accuracy.tenth", shown="whole")
 
+SHOWN: dict[str, Shown] = {"rho": "budget", "epsilon": "budget", "guessed": "guess", "epsilon_tight": "epsilon"}
+ASIDE: dict[str, Shown] = {"epsilon_simple": "epsilon", "epsilon_gaussian": "epsilon"}
+NUMBERS = SHOWN | ASIDE
+
 
 @dataclass(frozen=True)
-class Noisy:
+class PlaceAccuracy:
     """Counts of one place: their noise and its exact margin, what they cost, and totals as a text with blanks."""
 
     law: Tail
@@ -31,7 +37,7 @@ class Noisy:
         return [int(number) for number in str(self.totals or "").split()]
 
 
-def accuracy(kind: str, places: Mapping[str, Noisy]) -> dict[str, Result]:
+def accuracy(kind: str, places: Mapping[str, PlaceAccuracy]) -> dict[str, Result]:
     """Return accuracy by place: from which count on an error of 10% is beyond the margin, and beside totals.
 
     ``relative`` is the margin over the median total, ``off`` the expected share of the totals whose error is above 10%,
@@ -67,4 +73,28 @@ def accuracy_table(groups: Mapping[str, tuple[Row, ...]]) -> Table:
         ),
         groups=tuple(Group(label=label, rows=rows) for label, rows in groups.items()),
         action="accuracy.spend",
+    )
+
+
+def promised(system: str, claims: Mapping[str, PureDP | ZCDP], delta: float) -> dict[str, Result]:
+    """Return every number of `totals`: of each claim, by the prefix of its keys, budget, risk, and epsilon at delta."""
+    results: dict[str, Result] = {}
+    for prefix, claim in claims.items():
+        numbers = {claim.parameter: claim.budget, "guessed": claim.guessed_right}
+        numbers |= {f"epsilon_{way.lower()}": epsilon for way, epsilon in conversions(claim, delta).items()}
+        results |= {f"{system}/total/all/{prefix}{name}": numbers.get(name) for name in NUMBERS}
+    return results
+
+
+def totals(system: str, prefixes: Sequence[str]) -> tuple[Total, ...]:
+    """Return what a sheet shows of its promises; the simple and the Gaussian conversion are beside the tight one."""
+    return tuple(
+        Total(
+            key=f"{system}/total/all/{prefix}{name}",
+            label=f"{system}.total.{prefix}{name}",
+            shown=shown,
+            main=name in SHOWN if prefix == prefixes[0] else name == "guessed",
+        )
+        for prefix in prefixes
+        for name, shown in NUMBERS.items()
     )

@@ -8,8 +8,8 @@ import tempfile
 import numpy as np
 import pytest
 
-from algorithms.tables import spilled
-from algorithms.tables.spilled import Spilled, pieces
+from algorithms.release import spilled
+from algorithms.release.spilled import Spilled, pieces
 from tests.helpers import refuses
 
 

@@ -1,0 +1,170 @@
+"""One release of any system: noise is drawn and counted once, and one folder holds all that is published, or nothing.
+
+Every folder has the tables of the system, ``columns.csv`` (what they hold), ``ledger.txt`` (what was spent on what,
+and the promise in words) and ``release.json`` (what was run). All but what is said to be exact are functions of noisy
+counts and of what is public. Every area is named, so which areas there are must be public. Time, and what is said of
+data that break a rule, depend on the data and are outside every promise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import Draws, counted
+from algorithms.release.columns import Table
+from algorithms.release.folder import CELLS, RECORD, whole_folder, write_rows, write_texts
+from algorithms.release.reading import tell
+from algorithms.schema import Schema
+from audit.claims import Claim
+from audit.io.files import make_folder
+
+__all__ = ["Release", "described", "level_names", "margins", "publishing", "tell_rare"]
+
+DESCRIBED = ("FILE", "COLUMN", "MEANING", "UNIT", "CODES", "VALUES")
+RARE = 10  # people by which a fitted group is off at least where it is named
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(ABC):
+    """What a run of some system publishes, and says of itself; the data are not in it.
+
+    `listed` is whether the areas are from a public list, not read from the data, and `reading` how columns were read,
+    without any value. Noise is that of `draws`: of a release that `publishing` did not make nothing is claimed of it.
+    """
+
+    listed: bool = False
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    draws: Draws = field(default_factory=Draws, init=False, repr=False)
+    separator: ClassVar[str] = ","  # of the tables
+
+    @property
+    @abstractmethod
+    def claim(self) -> Claim:
+        """What the release promises to lose at most."""
+
+    @property
+    @abstractmethod
+    def files(self) -> Mapping[str, Table]:
+        """The tables, by the paths of their files."""
+
+    @property
+    @abstractmethod
+    def ledger(self) -> Any:
+        """What is spent on what, and the promise; its text is written."""
+
+    @property
+    @abstractmethod
+    def about(self) -> Mapping[str, Any]:
+        """What was run, for the record, besides its promise and the source of its noise."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """What the folder holds, in words."""
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """Other files by name: none, for most systems."""
+        return {}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What made the release, the version included."""
+        return {
+            "noise": self.draws.source,
+            "promise": self.claim.to_dict(),
+            "relation": self.claim.relation,
+            **self.about,
+            **({"reading": dict(self.reading)} if self.reading else {}),
+            "csv": CELLS,
+            "software": f"plaudit {metadata.version('plaudit')}",
+        }
+
+    def write(self, staged: Path) -> None:
+        """Write all that is published into a folder."""
+        described: list[tuple[str, ...]] = []
+        for name, table in self.files.items():
+            make_folder((staged / name).parent)
+            names = [one.name for one in table.columns]
+            write_rows(staged / name, names, table.rows, lines=table.lines, separator=self.separator)
+            described += [
+                (name, one.name, one.meaning, one.unit, "; ".join(one.codes), "noisy" if one.noisy else "exact")
+                for one in table.columns
+            ]
+        write_rows(staged / "columns.csv", DESCRIBED, described)
+        record = json.dumps(self.record, indent=4)
+        write_texts(staged, {**self.texts, "ledger.txt": str(self.ledger), RECORD: record})
+
+
+Made = TypeVar("Made", bound=Release)
+
+
+@contextmanager
+def publishing(out: str | os.PathLike[str] | None) -> Iterator[Callable[[Made], Made]]:
+    """Count the draws of a release; lend what writes it to the new or empty folder `out`, if one is given, or nothing.
+
+    Whatever can be told of the folder is told before there is noise.
+    """
+    with ExitStack() as opened:
+        staged = None if out is None else opened.enter_context(whole_folder(out))
+        draws = opened.enter_context(counted())
+
+        def publish(made: Made) -> Made:
+            object.__setattr__(made, "draws", draws)
+            if staged is not None:
+                made.write(staged)
+            return made
+
+        yield publish
+
+
+def described(tree: Hierarchy, names: Sequence[str], schema: Schema, *, listed: bool) -> dict[str, Any]:
+    """Return for the record where areas came from, how many each level has, and the levels of each attribute."""
+    return {
+        "areas": "from a public list" if listed else "read from the data, and taken as public",
+        "levels": dict(zip(names, np.diff(tree.offsets).tolist(), strict=True)),
+        "attributes": {name: list(levels) for name, levels in schema.attributes.items()},
+    }
+
+
+def level_names(areas: Sequence[str] | None, tree: Hierarchy) -> tuple[str, ...]:
+    """Return the names of the levels below the root, by default ``level 1``, ``level 2``, ..."""
+    names = tuple(f"level {j}" for j in range(1, tree.depth + 1)) if areas is None else tuple(areas)
+    if len(names) != tree.depth:
+        raise ValueError(f"areas must name each of {tree.depth} levels below the root, got {', '.join(names)}")
+    return names
+
+
+def tell_rare(schema: Schema, exact: Sequence[NDArray[Any]], fitted: Sequence[NDArray[Any]], made: str) -> None:
+    """Name on stderr the levels of which what was fitted to noisy counts has twice as many people as the data, or half.
+
+    Each has the people by level of each attribute. Both numbers are shown to whoever may see the data.
+    """
+    off = [
+        f"{level} of {name} ({new:,} {made}, {old:,} in the data)"
+        for (name, levels), olds, news in zip(schema.attributes.items(), exact, fitted, strict=True)
+        for level, old, new in zip(levels, olds.tolist(), news.tolist(), strict=True)
+        if abs(new - old) >= RARE and max(new, old) > 2 * max(0, min(new, old))
+    ]
+    if off:
+        more = f", and {len(off) - MOST_NAMED} more" if len(off) > MOST_NAMED else ""
+        tell(f"warning: rare groups are far off: {'; '.join(off[:MOST_NAMED])}{more}")
+
+
+def margins(schema: Schema, cells: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the people by level of each attribute, of people by cell, shape (cells,)."""
+    table, axes = cells.reshape(schema.shape), range(len(schema.shape))
+    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
