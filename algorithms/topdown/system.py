@@ -162,9 +162,7 @@ def release_topdown(
     elif data is None or not areas:
         raise ValueError("--data and --areas are needed, or --bundled")
     budget: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
-    built: Callable[..., TopDown] = partial(
-        topdown_by, settings, n_jobs=jobs, levels=settings.levels_of(columns), **budget
-    )
+    built: Callable[..., TopDown] = partial(topdown_by, settings, levels=settings.levels_of(columns), **budget)
     built(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
     schema = settings.schema
     persons = None if data is None else recoded("data", data, recode, [*columns, *schema.attributes, count])
