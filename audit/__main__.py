@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plaudit import main
+import runpy
 
 if __name__ == "__main__":
-    main()
+    runpy.run_module("plaudit", run_name="__main__")

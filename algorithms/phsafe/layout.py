@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +12,8 @@ import numpy as np
 from algorithms.phsafe.budget import Config, noise_parameters
 from algorithms.phsafe.tables import DERIVED, LEVEL_OF, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation
+from algorithms.release.folder import read_rows
 from algorithms.release.frames import Frame
-from audit.io.text import from_cell
 
 __all__ = ["check_release", "lay_out", "read_release", "zeros"]
 
@@ -31,11 +30,10 @@ def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
         if len(files) != 1:
             raise ValueError(f"{name} must hold one .csv file, got {len(files)}")
         try:
-            with files[0].open(encoding="utf-8", newline="") as file:
-                header, *rows = (list(map(from_cell, row)) for row in csv.reader(file, delimiter="|"))
+            header, *rows = (row for _, row in read_rows(files[0], separator="|"))
             if len(set(header)) < len(header):
                 raise ValueError(f"columns of the same name: {', '.join(header)}")
-        except (ValueError, csv.Error) as error:  # empty, not UTF-8, or a value beyond reason
+        except ValueError as error:  # empty, not UTF-8, or a value beyond reason
             raise ValueError(f"{name} must be text below a line of names, got {error}") from error
         if wrong := [row for row in rows if len(row) != len(header)]:
             raise ValueError(f"{name} must have {len(header)} values a row, got {len(wrong[0])}")

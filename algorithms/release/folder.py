@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from audit.io.files import check_levels, creating, make_folder, sync
 from audit.io.layout import BYTES, encoding_fault
 from audit.io.temporary import STAGED, find_leftovers, temporary_folder
-from audit.io.text import in_cell, shown
+from audit.io.text import from_cell, in_cell, shown
 
 __all__ = [
     "CELLS",
@@ -25,6 +25,7 @@ __all__ = [
     "check_folder",
     "in_file",
     "in_one_line",
+    "read_rows",
     "whole_file",
     "whole_folder",
     "write_rows",
@@ -60,6 +61,20 @@ def write_rows(
         for row in chain([columns], rows):
             writer.writerow([cell(value) if isinstance(value, str) else value for value in row])
         file.writelines(lines)
+
+
+def read_rows(path: Path, *, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of each row of a file that `write_rows` wrote, behind the number of its line."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file, delimiter=separator)
+        try:
+            for row in rows:
+                yield rows.line_num, list(map(from_cell, row))
+        except csv.Error as error:
+            raise ValueError(f"{path.name} must be a CSV file: {error}") from error
+        except UnicodeDecodeError as error:
+            got = f"the byte {error.object[error.start]:#04x} after line {rows.line_num}"
+            raise ValueError(f"{path.name} must be text in UTF-8, got {got}") from None
 
 
 def in_file(*texts: str) -> str:

@@ -13,7 +13,6 @@ All but the invariants are functions of the noisy measurements and of what is pu
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import re
@@ -32,7 +31,7 @@ from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.release.columns import COUNT, Table, TableColumn, attribute_columns, check_distinct, code_columns
 from algorithms.release.engine import Release as Published
 from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
-from algorithms.release.folder import in_file
+from algorithms.release.folder import in_file, read_rows
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
 from algorithms.topdown.budget import Claim
@@ -44,7 +43,6 @@ from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
 from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.stored import StoredTables, store, stored, whole_table
-from audit.io.text import from_cell, printable
 
 __all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
 
@@ -312,28 +310,15 @@ def _invariants(plan: Plan) -> Iterator[tuple[str, tuple[int, ...], list[Words]]
 
 def _values(path: Path, columns: Row, keys: Iterable[Words]) -> Iterator[tuple[str, list[str]]]:
     """Yield where each row is, and its values behind the key; rows are those of the keys, in their order."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        try:
-            for key, row in zip_longest(chain([tuple(columns)], keys), rows):
-                where = f"{path.name} line {rows.line_num}"
-                if (
-                    row is None
-                    or key is None
-                    or tuple(map(from_cell, row[: len(key)])) != key
-                    or len(row) != len(columns)
-                ):
-                    wanted, got = (
-                        printable(", ".join(words))[:LONGEST] if words else "nothing" for words in (key, row)
-                    )
-                    raise ValueError(f"{where} must hold {wanted} in {len(columns)} values, got {got}")
-                if len(key) < len(row):
-                    yield where, row[len(key) :]
-        except csv.Error as error:
-            raise ValueError(f"{path.name} must be a CSV file: {error}") from error
-        except UnicodeDecodeError as error:
-            got = f"the byte {error.object[error.start]:#04x} after line {rows.line_num}"
-            raise ValueError(f"{path.name} must be text in UTF-8, got {got}") from None
+    number = 0
+    for key, found in zip_longest(chain([tuple(columns)], keys), read_rows(path)):
+        number, row = found or (number, None)
+        where = f"{path.name} line {number}"
+        if row is None or key is None or tuple(row[: len(key)]) != key or len(row) != len(columns):
+            wanted, got = (", ".join(words)[:LONGEST] if words else "nothing" for words in (key, row))
+            raise ValueError(f"{where} must hold {wanted} in {len(columns)} values, got {got!r}")
+        if len(key) < len(row):
+            yield where, row[len(key) :]
 
 
 def _whole(where: str, text: str) -> int:

@@ -467,7 +467,11 @@ DAMAGE = {
         "line 0 must hold LEVEL, county, tract, QUERY, GROUP, COUNT, VARIANCE in 7 val",
     ),
     "a row too few": (NOISY, lambda text: text.rsplit("\n", 2)[0], "line 55 must hold 2, 3, 01, detailed, male, 65"),
-    "a row too many": (NOISY, lambda text: text + text.split("\n")[-2], "line 57 must hold nothing in 7 values, got 2"),
+    "a row too many": (
+        NOISY,
+        lambda text: text + text.split("\n")[-2],
+        "line 57 must hold nothing in 7 values, got '2",
+    ),
     "a value missing": (NOISY, line(3, lambda row: row.rpartition(",")[0]), "line 4 must hold 0, , , detailed, f"),
     "half a person": (NOISY, line(5, lambda row: row.replace(",", ",0.5", 5)), "line 6 must hold"),
     "a variance": (NOISY, line(5, lambda row: row + "e1"), "line 6: VARIANCE must be "),
