@@ -9,14 +9,14 @@ from algorithms.phsafe.budget import CLAIMS, Config
 from algorithms.phsafe.columns import GROUPS, TITLES
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
 from algorithms.release.frames import Frame
-from algorithms.release.ledger import conversions
+from algorithms.release.ledger import Ledger as Promises
 from audit.claims import ZCDP, PureDP
 
 __all__ = ["Ledger"]
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(Promises):
     """What a run promises: every query's loss, the sums, and what they mean as epsilon at `delta`.
 
     The promises are the paper's (theorems 1 and 2 unbounded, 3 and 4 bounded). They hold in its model, where the rows
@@ -26,11 +26,6 @@ class Ledger:
     """
 
     config: Config
-    delta: float = 1e-10
-
-    def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must be between 0 and 1, got {self.delta}")
 
     @property
     def unbounded(self) -> ZCDP | PureDP:
@@ -49,20 +44,14 @@ class Ledger:
         return Frame.from_rows(("TABLE", "LEVEL", "UNBOUNDED", "BOUNDED"), rows)
 
     @property
-    def epsilons(self) -> Frame:
-        """Columns ``CONVERSION``, ``UNBOUNDED`` and ``BOUNDED``: epsilon in nats at delta, by every conversion."""
-        unbounded, bounded = (conversions(claim, self.delta) for claim in (self.unbounded, self.bounded))
-        columns = {"UNBOUNDED": list(unbounded.values()), "BOUNDED": list(bounded.values())}
-        return Frame({"CONVERSION": list(unbounded), **columns})
+    def claims(self) -> dict[str, ZCDP | PureDP]:
+        """Both promises."""
+        return {"unbounded": self.unbounded, "bounded": self.bounded}
 
     def __str__(self) -> str:
-        rows = [(f"{table:<10} {level}", *losses) for table, level, *losses in self.queries.rows()]
-        lines = [f"{self.unbounded.parameter:<28} {'unbounded':>12} {'bounded':>12}"]
-        for name, *losses in [*rows, ("total", self.unbounded.budget, self.bounded.budget)]:
-            lines.append(f"{name:<28} {losses[0]:12.6f} {losses[1]:12.6f}")
-        for name, *losses in self.epsilons.rows():
-            words = f"epsilon at {self.delta:g}, {name}"
-            lines.append(f"{words:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
+        spent = [(f"{table:<10} {level}", *losses) for table, level, *losses in self.queries.rows()]
+        total = ("total", self.unbounded.budget, self.bounded.budget)
+        lines = self.lines(self.unbounded.parameter, [*spent, total])
         lines.append("For one person added or removed (unbounded) or replaced (bounded), in the paper's model.")
         return "\n".join([*lines, "", *self._legend()])
 

@@ -1,12 +1,16 @@
-"""What a promise means as epsilon at a delta: the values that the field quotes, side by side."""
+"""What a release promises, under both relations, and as epsilon at a delta: the values that the field quotes."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from algorithms.release.frames import Frame
 from audit.claims import ZCDP, GaussianDP, PureDP
 
-__all__ = ["conversions"]
+__all__ = ["Ledger", "conversions"]
 
 
 def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
@@ -26,3 +30,35 @@ def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
         return tight
     simple = claim.rho + 2 * math.sqrt(claim.rho * -math.log(delta))
     return {"simple": simple, **tight, "Gaussian": GaussianDP(math.sqrt(2 * claim.rho)).epsilon_at(delta)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger(ABC):
+    """What a run spends and promises under two relations, and what that means as epsilon at `delta`."""
+
+    delta: float = 1e-10
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must be between 0 and 1, got {self.delta}")
+
+    @property
+    @abstractmethod
+    def claims(self) -> Mapping[str, PureDP | ZCDP]:
+        """The promises, by what becomes of a person's record."""
+
+    @property
+    def epsilons(self) -> Frame:
+        """Epsilon in nats at delta, by every way of `conversions`: a column ``CONVERSION``, and one of each claim."""
+        ways = {name: conversions(claim, self.delta) for name, claim in self.claims.items()}
+        columns = {name.upper(): list(epsilons.values()) for name, epsilons in ways.items()}
+        return Frame({"CONVERSION": list(next(iter(ways.values()))), **columns})
+
+    def lines(self, title: str, spent: Iterable[tuple[str, float, float]]) -> list[str]:
+        """Return a table of what is spent under both relations, and of epsilon, below a title."""
+        rows = [f"{title:<28}" + "".join(f" {name:>12}" for name in self.claims)]
+        rows += [f"{name:<28} {one:12.6f} {other:12.6f}" for name, one, other in spent]
+        for way, one, other in self.epsilons.rows():
+            name = f"epsilon at {self.delta:g}, {way}"
+            rows.append(f"{name:<28} {one:12.3f} {other:12.3f}")
+        return rows

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from algorithms.noise import DiscreteGaussian
 from algorithms.release.frames import Frame
-from algorithms.release.ledger import conversions
+from algorithms.release.ledger import Ledger as Promises
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.plan import Plan
 from audit.claims import PureDP
@@ -42,7 +42,7 @@ def _rows(plan: Plan) -> Iterator[tuple[int, str, int, str, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Ledger:
+class Ledger(Promises):
     """What a release promises: the noise of every query, the total under both relations, and epsilon at a delta.
 
     Guarantee: shares are added up exactly, along every path from the root to a leaf; the promise is relative to the
@@ -51,13 +51,8 @@ class Ledger:
     """
 
     plan: Plan
-    delta: float = 1e-10
     listed: bool = True  # whether the areas are from a public list, not read from the data
     settings: str = ""  # one sentence: what published settings were taken, and in what the run is another
-
-    def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must be between 0 and 1, got {self.delta}")
 
     @property
     def noise(self) -> Frame:
@@ -75,10 +70,9 @@ class Ledger:
         return self.plan.budget.under("add_remove")
 
     @property
-    def epsilons(self) -> Frame:
-        """Epsilon in nats at delta by every conversion of `algorithms.release.ledger.conversions`."""
-        replaced, added = (conversions(claim, self.delta) for claim in (self.replaced, self.added))
-        return Frame({"CONVERSION": list(replaced), "REPLACED": list(replaced.values()), "ADDED": list(added.values())})
+    def claims(self) -> dict[str, Claim]:
+        """Both promises."""
+        return {"replaced": self.replaced, "added": self.added}
 
     @property
     def relative_to(self) -> str:
@@ -105,10 +99,6 @@ class Ledger:
             f"{level:<6} {query:<{wide}} {areas:>9} {budget:>13} {value:>13} {deviation:>10}"
             for level, query, areas, budget, value, deviation in words
         ]
-        lines += ["", f"{'one record':<28} {'replaced':>12} {'added':>12}"]
-        lines.append(f"{parameter:<28} {self.replaced.budget:12.6f} {self.added.budget:12.6f}")
-        for way, *losses in self.epsilons.rows():
-            title = f"epsilon at {self.delta:g}, {way}"
-            lines.append(f"{title:<28} {losses[0]:12.3f} {losses[1]:12.3f}")
+        lines += ["", *self.lines("one record", [(parameter, self.replaced.budget, self.added.budget)])]
         fitted = "Deviations are of the measurements. Tables are fitted to them: rare groups are too large."
         return "\n".join([*lines, "", fitted, self.relative_to, *filter(None, [self.settings])])

@@ -118,7 +118,7 @@ def test_ledger_says_what_each_table_counts_and_what_spends_nothing():
 
 
 def test_pure_ledger_adds_up_epsilon_and_doubles_it():
-    account = Ledger(US_PURE, 1e-6)
+    account = Ledger(US_PURE, delta=1e-6)
     assert account.unbounded == PureDP(US.total)
     assert account.bounded == PureDP(2 * US.total, relation="replace_one") == account.unbounded.under("replace_one")
     ((way, *losses),) = account.epsilons.rows()
@@ -392,7 +392,7 @@ def test_direct_construction_is_checked_as_well():
         (lambda: US.stability("PH5_num"), ValueError, "table must be one of PH1_num, .*, got 'PH5_num'"),
         (lambda: noise_law(US, "PH9", "usa_*"), ValueError, "table must be one of PH1_num, .*, got 'PH9'"),
         (lambda: US.budget("PH2", "usa_A-G"), ValueError, r"of PH2 must be one of usa_\*, state_\*, got 'usa_A-G'"),
-        *((lambda d=d: Ledger(US, d), ValueError, f"between 0 and 1, got {d}") for d in (0, 1, -1e-10, math.nan, 2)),
+        *((lambda d=d: Ledger(US, delta=d), ValueError, f"between 0 and 1, got {d}") for d in (0, 1, -1e-10, math.nan, 2)),
     ],
 )
 def test_other_bad_arguments_are_refused(act, kind, words):

@@ -167,4 +167,4 @@ def test_the_page_ends_in_what_the_promise_is_relative_to():
 @pytest.mark.parametrize("delta", [0, 1, math.nan])
 def test_a_delta_that_is_no_probability_is_refused(delta):
     with pytest.raises(ValueError, match=r"^delta must be between 0 and 1, got"):
-        Ledger(preset("micro", SIX_LEVELS), delta)
+        Ledger(preset("micro", SIX_LEVELS), delta=delta)
