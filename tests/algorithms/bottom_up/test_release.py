@@ -130,15 +130,6 @@ def test_tables_of_all_levels_hold_all_margins(tmp_path):
     assert "no invariant" in (tmp_path / "out" / "ledger.txt").read_text()
 
 
-def test_the_command_releases_with_secure_noise(files, capsys):
-    assert run() == 0
-    printed = capsys.readouterr().out
-    assert "epsilon 2 (add/remove): one person added or removed" in printed
-    assert "\n54 rows in 3 levels, with secure noise" in printed
-    assert "Which areas there are was read from the data" in printed
-    assert record()["noise"].startswith("secure")
-
-
 def test_counts_are_calibrated_to_totals_in_whole_people(files, capsys):
     assert run(totals="totals.csv", geo="geo.csv", seed=3, tolerance=1) == 0
     nation, states, counties = (rows_of(Path(f"out/level_{level}.csv")) for level in range(3))

@@ -93,13 +93,6 @@ def test_tables_of_groupings_have_columns_of_their_own():
     assert rows_of(Path("out/table_2.csv")) == [{"all": "any", "COUNT": "906"}]
 
 
-def test_secure_release():
-    pytest.importorskip("opendp")
-    assert run(table="ccg:sex*age", epsilon=5000) == 0
-    counts = [int(row["COUNT"]) for row in rows_of(Path("out/table_1.csv"))]
-    assert counts == [*PEOPLE.ravel().tolist(), 0, 0, 0, 0]
-
-
 WRITTEN = "--table is written as AREA:QUERY, AREA one of total, region, ccg, got"
 BAD = {
     "epsilon must be positive and finite, got 0.0": {"epsilon": 0},

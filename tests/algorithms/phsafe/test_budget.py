@@ -392,7 +392,10 @@ def test_direct_construction_is_checked_as_well():
         (lambda: US.stability("PH5_num"), ValueError, "table must be one of PH1_num, .*, got 'PH5_num'"),
         (lambda: noise_law(US, "PH9", "usa_*"), ValueError, "table must be one of PH1_num, .*, got 'PH9'"),
         (lambda: US.budget("PH2", "usa_A-G"), ValueError, r"of PH2 must be one of usa_\*, state_\*, got 'usa_A-G'"),
-        *((lambda d=d: Ledger(US, delta=d), ValueError, f"between 0 and 1, got {d}") for d in (0, 1, -1e-10, math.nan, 2)),
+        *(
+            (lambda d=d: Ledger(US, delta=d), ValueError, f"between 0 and 1, got {d}")
+            for d in (0, 1, -1e-10, math.nan, 2)
+        ),
     ],
 )
 def test_other_bad_arguments_are_refused(act, kind, words):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
@@ -336,16 +335,3 @@ def test_households_that_are_wrong(phsafe, broken):
     age, *related = line.split("; persons: ")
     assert age.startswith("persons: QAGE must be a whole number of 0 to 115; 7 rows broke it, such as '116' in MAFID ")
     assert [r"7 rows broke it, such as '20\x00' in MAFID" in text for text in related] == [True] * (len(broken) - 1)
-
-
-def test_an_interrupt_leaves_nothing(desk, phsafe, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    before = contents(desk)
-    monkeypatch.setattr(sys.modules["algorithms.phsafe.release"], "check_release", interrupted)
-    code, out, err = phsafe(*command())
-    assert (code, out) == (INTERRUPTED, "")
-    assert beside_reading(err) == ["plaudit: interrupted; nothing was written"]
-    assert contents(desk) == before
-    assert not Path("out").exists()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from algorithms.release import folder
+from algorithms.release import engine, folder
 from algorithms.topdown.presets import PRESETS
 from audit.io.temporary import SPILLED, STAGED, _machine, temporary_folder
 from tests.golden.phsafe import CONFIG, PATHS
-from tests.helpers import plaudit, rows_of
+from tests.helpers import beside_reading, contents, plaudit, rows_of
 
 DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
 PUBLISHED = "out holds a whole release, and its budget is spent"
@@ -28,6 +28,13 @@ SYSTEMS = {
     "ons": "--data people.csv --areas state,county --count n --spec spec.json --epsilon 1000 --method top-down",
     "bottom-up": "--data people.csv --areas state,county --count n --spec spec.json --epsilon 1000",
     "nist": "--data people.csv --spec spec.json --groups groups.json --epsilon 1000 --rows 5",
+}
+HELD = {
+    "phsafe": " rows in 19 tables, 8 of them after post-processing",
+    "topdown": "\nTables of 6 areas and 66 records",
+    "ons": "\n0 tables and 59 synthetic people",
+    "bottom-up": "\n72 rows in 3 levels",
+    "nist": "\n5 rows of 2 fields",
 }
 
 
@@ -52,9 +59,9 @@ def desk(tmp_path, monkeypatch):
 
 @pytest.fixture
 def release(desk, capsys):
-    def run(system):
+    def run(system, seed=("--seed", "1")):
         try:
-            code = plaudit("release", system, *SYSTEMS[system].split(), "--out", "out", "--seed", "1")
+            code = plaudit("release", system, *SYSTEMS[system].split(), "--out", "out", *seed)
         except KeyboardInterrupt:  # when all is said: the process that is watched has this code, then
             code = INTERRUPTED
         return (code, *capsys.readouterr())
@@ -63,8 +70,16 @@ def release(desk, capsys):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_every_column_of_a_release_is_described(release, system):
-    assert release(system)[0] == DONE
+def test_every_release_has_its_tables_its_ledger_and_its_record(release, system):
+    code, out, err = release(system)
+    assert (code, [line for line in beside_reading(err) if not line.startswith("not released: ")]) == (DONE, [])
+    assert out.startswith(Path("out/ledger.txt").read_text())
+    noise = "with noise from seed 1: a simulation, not to be published, written to out.\n"
+    assert out.endswith(f"{HELD[system]}, {noise}")
+    record = json.loads(Path("out/release.json").read_text())
+    assert record["noise"] == "from a seeded generator: a simulation, not to be published"
+    assert record["promise"]["relation"] == record["relation"]
+    assert {"csv", "software"} < record.keys()
     described = {}
     for row in rows_of(Path("out/columns.csv")):
         assert all(row[name] for name in ("FILE", "COLUMN", "MEANING"))
@@ -75,6 +90,30 @@ def test_every_column_of_a_release_is_described(release, system):
     separator = "|" if system == "phsafe" else ","
     assert described == {name: path.read_text().splitlines()[0].split(separator) for name, path in tables.items()}
     assert re.search("added or removed|replaced", Path("out/ledger.txt").read_text())
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_release_draws_secure_noise_where_no_seed_is_given(release, system):
+    pytest.importorskip("opendp")
+    code, out, _ = release(system, seed=())
+    assert (code, out.endswith(", with secure noise, written to out.\n")) == (DONE, True)
+    assert (
+        json.loads(Path("out/release.json").read_text())["noise"] == "secure: exact, on the operating system's entropy"
+    )
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_release_that_is_interrupted_leaves_nothing(release, desk, system, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    before = contents(desk)
+    monkeypatch.setattr(engine, "write_texts", interrupted)
+    code, out, err = release(system)
+    assert (code, out) == (INTERRUPTED, "")
+    assert err.splitlines()[-1] == "plaudit: interrupted; nothing was written"
+    assert contents(desk) == before
+    assert not list(Path(tempfile.gettempdir()).iterdir())
 
 
 @pytest.mark.reliability(8)

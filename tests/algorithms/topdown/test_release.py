@@ -423,13 +423,6 @@ def test_tables_that_break_a_constraint_are_not_written(tmp_path, monkeypatch, s
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_holds_something_is_refused_before_the_work(tmp_path):
-    (tmp_path / "mine").write_text("mine")
-    with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"):
-        release(plan(), "no histogram", out=tmp_path, rng=np.random.default_rng(1))
-    assert contents(tmp_path) == {"mine": b"mine"}
-
-
 def test_tables_whose_columns_or_areas_have_one_name_are_refused(tmp_path):
     twice, schema = "columns of a file must have different names, got '{}' twice", Schema({"level": ("a", "b")})
     counts, tree = Schema({"count": ("a", "b")}), Hierarchy.from_parents([-1, 0, 0, 1, 1, 2], [0, 1, 2, 3, 3, 3])
