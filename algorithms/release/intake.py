@@ -96,10 +96,10 @@ def read_histogram(
     no promise covers which areas there are.
     """
     check = check or check_histogram
-    order = _listed(places, areas, schema, memory, check)
-    leaves, histogram = _counted(PERSONS, source, schema, areas, count, memory, check, listed=order is not None)
-    order = leaves if order is None else order
-    return Hierarchy.from_codes(*zip(*order, strict=True)), _placed(RULE, leaves, histogram, order)
+    listed = _listed(places, areas, schema, memory, check)
+    number = count if isinstance(count, Count) else Count.whole(count)
+    with _counting(PERSONS, source, schema, areas, number, memory, check, listed) as (leaves, counts_of):
+        return Hierarchy.from_codes(*zip(*leaves, strict=True)), counts_of(slice(0, len(leaves)))
 
 
 def store_histogram(
@@ -115,18 +115,11 @@ def store_histogram(
     """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
     check_histogram(1, schema)
     check = partial(check_histogram, most=LARGEST_STORED)
-    order = _listed(places, areas, schema, memory, check)
-    whole, kept = Count.whole(count), {"listed": order is not None, "often": True}
-    with _counting(PERSONS, source, schema, areas, whole, memory, check, **kept) as (leaves, counts_of):
-        order = leaves if order is None else order
-        known = _places(RULE, leaves, order)
-        for piece in pieces(len(order), schema.cells):
-            first, stop = np.searchsorted(known, (piece.start, piece.stop)).tolist()
-            leaf, cell, number = counts_of(first, stop)
-            counts = np.zeros((piece.stop - piece.start, schema.cells), np.int64)
-            np.add.at(counts, (known[leaf] - piece.start, cell), number)
-            spilled.append(LEAVES, counts)
-    return Hierarchy.from_codes(*zip(*order, strict=True))
+    listed, number = _listed(places, areas, schema, memory, check), Count.whole(count)
+    with _counting(PERSONS, source, schema, areas, number, memory, check, listed, often=True) as (leaves, counts_of):
+        for piece in pieces(len(leaves), schema.cells):
+            spilled.append(LEAVES, counts_of(piece))
+    return Hierarchy.from_codes(*zip(*leaves, strict=True))
 
 
 def check_histogram(leaves: int, schema: Schema, most: int = 0) -> None:
@@ -149,12 +142,13 @@ def read_facilities(
         raise ValueError(
             f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
         )
-    leaves, units = _counted(
-        "facilities", source, schema.only(kind), areas, count, MEMORY, check_histogram, listed=True
-    )
-    known = [tuple(tree.codes(node)) for node in tree.leaves.tolist()]
+    known = {tuple(tree.codes(node)): place for place, node in enumerate(tree.leaves.tolist())}
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
-    return _placed(rule, leaves, units, known)
+    given = ("facilities", source, schema.only(kind), areas, Count.whole(count), MEMORY, check_histogram, sorted(known))
+    units = np.zeros((len(known), len(schema.attributes[kind])), np.int64)
+    with _counting(*given, rule=rule) as (leaves, counts_of):
+        units[[known[leaf] for leaf in leaves]] = counts_of(slice(0, len(leaves)))
+    return units
 
 
 def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: str = MEMORY) -> NDArray[Any]:
@@ -192,14 +186,7 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
     return np.stack([frame[name].astype(np.min_scalar_type(widest - 1)) for name in frame.columns], axis=1)
 
 
-def _placed(rule: str, leaves: list[Leaf], histogram: NDArray[np.int64], known: Sequence[Leaf]) -> NDArray[np.int64]:
-    """Return the counts of known areas, in their order; those that were not found have none."""
-    counts = np.zeros((len(known), histogram.shape[1]), np.int64)
-    counts[_places(rule, leaves, known)] = histogram
-    return counts
-
-
-def _places(rule: str, leaves: list[Leaf], known: Sequence[Leaf]) -> NDArray[np.int64]:
+def _places(rule: str, leaves: Sequence[Leaf], known: Sequence[Leaf]) -> NDArray[np.int64]:
     """Return where each area is among known ones."""
     if leaves is known:
         return np.arange(len(leaves))
@@ -239,26 +226,6 @@ def _listed(source: Any, areas: Sequence[str], schema: Schema, memory: str, chec
     return leaves
 
 
-def _counted(
-    what: str,
-    source: Any,
-    schema: Schema,
-    areas: Sequence[str],
-    count: str | Count | None,
-    memory: str,
-    check: Check,
-    *,
-    listed: bool,
-) -> tuple[list[Leaf], NDArray[np.int64]]:
-    """Return the codes of the leaves, in their order, and the histogram."""
-    number = count if isinstance(count, Count) else Count.whole(count)
-    with _counting(what, source, schema, areas, number, memory, check, listed=listed) as (leaves, counts_of):
-        leaf, cell, counts = counts_of(0, len(leaves))
-    histogram = np.zeros((len(leaves), schema.cells), np.int64)
-    np.add.at(histogram, (leaf, cell), counts)
-    return leaves, histogram
-
-
 @contextmanager
 def _counting(
     what: str,
@@ -268,16 +235,20 @@ def _counting(
     number: Count,
     memory: str,
     check: Check,
+    listed: Sequence[Leaf] | None,
     *,
-    listed: bool,
-    often: bool = False,  # whether parts are asked for again and again
-) -> Iterator[tuple[list[Leaf], Callable[[int, int], tuple[NDArray[np.int64], ...]]]]:
-    """Lend the codes of the leaves, in their order, and what returns leaves, cells and counts of some of them."""
+    rule: str = RULE,
+    often: bool = False,
+) -> Iterator[tuple[Sequence[Leaf], Callable[[slice], NDArray[np.int64]]]]:
+    """Lend the codes of the leaves, all those that are `listed` if any are, and what counts some of them by cell.
+
+    That is asked for once, or `often`. A leaf that is not listed breaks the `rule`.
+    """
     _check_areas(areas)
     names = [*areas, *schema.attributes, *([] if number.name is None else [number.name])]
     with _read(what, source, names, memory) as (database, columns):
         _group(database, columns, list(areas), schema, number)
-        _check_groups(what, database, coded(areas, listed=listed), schema, number)
+        _check_groups(what, database, coded(areas, listed=listed is not None), schema, number)
         check(_check_areas_of(what, database, areas), schema)
         if what == PERSONS:
             kind = "the number of persons" if number.parts == 1 else "the weight of a person"
@@ -286,18 +257,23 @@ def _counting(
             tell_reading(database, source, schema)
             tell_sums(database, areas, schema)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
-        leaves = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
-        places = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
-        ranked = f"select dense_rank() over (order by {codes}) - 1 as leaf, {places}, n::bigint as n from {GROUPS}"
+        found = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
+        leaves = found if listed is None else listed
+        known = _places(rule, found, leaves)
+        levels = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
+        ranked = f"select dense_rank() over (order by {codes}) - 1 as leaf, {levels}, n::bigint as n from {GROUPS}"
         if often:
             database.keep(RANKED, f"{ranked} order by leaf")
         else:
             database.view(RANKED, ranked)
 
-        def counts_of(first: int, stop: int) -> tuple[NDArray[np.int64], ...]:
-            frame = database.fetch(f"select * from {RANKED} where leaf >= {first} and leaf < {stop}")
-            cells = np.ravel_multi_index([frame[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
-            return frame["leaf"], cells, frame["n"]
+        def counts_of(piece: slice) -> NDArray[np.int64]:
+            first, stop = np.searchsorted(known, (piece.start, piece.stop)).tolist()
+            rows = database.fetch(f"select * from {RANKED} where leaf >= {first} and leaf < {stop}")
+            cells = np.ravel_multi_index([rows[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
+            counts = np.zeros((piece.stop - piece.start, schema.cells), np.int64)
+            np.add.at(counts, (known[rows["leaf"]] - piece.start, cells), rows["n"])
+            return counts
 
         yield leaves, counts_of
 
