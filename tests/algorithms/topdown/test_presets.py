@@ -98,7 +98,7 @@ def test_attributes_alone_are_measured_in_full_at_levels_with_equal_shares(relea
     assert topdown.budget.queries == ({"detailed": 1},) * 3
     assert topdown.claim == PureDP(3.0, "replace_one")
     assert (topdown.invariants, topdown.rounding, topdown.minimal) == ((), (), None)
-    assert "Levels: 0 nation, 1 state, 2 county." in out
+    assert "Levels: 0 root, 1 state, 2 county." in out
     record = json.loads(Path("out/release.json").read_text())
     assert (record["preset"], record["attributes"]) == ("spec.json", ATTRIBUTES)
 
