@@ -61,7 +61,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         )
     ledgers: dict[str, dict[str, Any]] = {}
     for preset in ("us", "pr"):
-        account = Ledger(read_config(preset), DELTA)
+        account = Ledger(read_config(preset), delta=DELTA)
         ledgers[preset] = {"unbounded": account.unbounded.budget, "bounded": account.bounded.budget}
         ledgers[preset]["epsilons"] = {way: losses for way, *losses in account.epsilons.rows()}
     return {"rows": rows, "ledgers": ledgers}
