@@ -161,7 +161,8 @@ class EditedToTruth(TableBug):
     slack: int = int_field(5, least=1)
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        return np.clip(GDPC(self.epsilon)(exact, size, rng), exact - self.slack, exact + self.slack)
+        noisy: Integers = GDPC(self.epsilon)(exact, size, rng)
+        return np.clip(noisy, exact - self.slack, exact + self.slack)
 
     def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
         error = np.arange(-self.slack, self.slack + 1)

@@ -44,7 +44,7 @@ LARGEST = 2**61  # sums of noisy counts stay in int64
 
 
 class EachCount(ABC):
-    """Whole noise of one law on the count of every leaf."""
+    """Integer noise of one law on the count of every leaf."""
 
     entrywise: ClassVar[bool] = True
     threads: ClassVar[bool] = True  # no run writes into what another reads
@@ -52,13 +52,13 @@ class EachCount(ABC):
     @property
     @abstractmethod
     def noise(self) -> TwoTailedGeometric | DiscreteGaussian:
-        """The law of the error of every count."""
+        """The law of the error of every count, or of one of its parts."""
 
     def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
         """Return what a release would be without noise, shape (leaves,)."""
         return leaf_counts(counts)
 
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves)."""
         return add_noise(self.exact(counts), self.noise, size, rng, query="counts", sensitivity=1)
 
@@ -206,7 +206,7 @@ class RDPC(PureBudget):
 
 
 @dataclass(frozen=True)
-class ADPC(PureBudget):
+class ADPC(PureBudget, EachCount):
     """Averaged geometric DP counts: the mean of several geometric releases, each with a part of the budget.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed.
@@ -229,9 +229,6 @@ class ADPC(PureBudget):
     (2, 3)
     """
 
-    entrywise: ClassVar[bool] = True
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
     epsilon: float
     parts: int = 4
 
@@ -249,11 +246,7 @@ class ADPC(PureBudget):
         """Variance of the error of every count, in people squared."""
         return self.noise.variance / self.parts
 
-    def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (leaves,)."""
-        return leaf_counts(counts)
-
-    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
+    def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), multiples of ``1 / parts``."""
         exact = self.exact(counts)
         if exact.max() > LARGEST // self.parts:
