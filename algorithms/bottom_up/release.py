@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from algorithms.release.engine import Release as Published
 from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
 from algorithms.release.frames import Frame
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from audit.claims import PureDP
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_size", "release"]
 
@@ -71,11 +69,6 @@ class Release(Published):
             last = count if totals is None or level > totals.level else kept
             files[f"level_{level}.csv"] = Table((*code_columns(self.areas[:level]), *attributes, last), table.rows())
         return files
-
-    @property
-    def claim(self) -> PureDP:
-        """That of the mechanism."""
-        return self.mechanism.claim
 
     @property
     def summary(self) -> str:
@@ -166,8 +159,7 @@ def release(
     out: str | os.PathLike[str] | None = None,
     rng: Rng = "secure",
     areas: Sequence[str] | None = None,
-    listed: bool = False,
-    reading: Mapping[str, Any] = MappingProxyType({}),
+    **about: Any,
 ) -> Release:
     """Run the bottom-up mechanism once, publish all its tables, and write them to the new or empty folder `out`.
 
@@ -192,8 +184,8 @@ def release(
             chance = np.random.default_rng() if isinstance(rng, str) else rng  # noise is drawn: any will do
             cells = whole_cells(cells, totals, agreement(totals, tree, exact), chance)
             tell_rare(schema, margins(schema, exact.sum(axis=0)), margins(schema, cells.sum(axis=0)), "in the tables")
-        about: dict[str, Any] = {"listed": listed, "reading": reading}
-        return publish(Release(mechanism=mechanism, schema=schema, tree=tree, cells=cells, areas=names, **about))
+        about |= {"claim": mechanism.claim, "mechanism": mechanism}
+        return publish(Release(schema=schema, tree=tree, cells=cells, areas=names, **about))
 
 
 def _rows(schema: Schema, query: str, areas: dict[str, NDArray[Any]], table: NDArray[Any]) -> Frame:

@@ -25,7 +25,6 @@ from algorithms.release.engine import publishing, tell_rare
 from algorithms.release.folder import in_file
 from algorithms.release.frames import Frame
 from algorithms.schema import Schema
-from audit.claims import PureDP
 
 __all__ = ["Release", "noise_table", "release"]
 
@@ -57,11 +56,6 @@ class Release(Published):
         if self.fitted.uniform:
             lines.append(f"Nothing is left of {', '.join(self.fitted.uniform)}: their rows are uniform, noise alone.")
         return "\n".join(lines)
-
-    @property
-    def claim(self) -> PureDP:
-        """That of the algorithm."""
-        return self.nist.claim
 
     @property
     def summary(self) -> str:
@@ -145,7 +139,7 @@ def release(
             share = len(exact) / len(synthetic)  # of more or fewer rows as many are compared
             made = [np.rint(share * counts).astype(np.int64) for counts in _by_level(nist.schema, synthetic)]
             tell_rare(nist.schema, _by_level(nist.schema, exact), made, "synthetic")
-        return publish(Release(nist=nist, fitted=fitted, synthetic=synthetic, reading=reading))
+        return publish(Release(claim=nist.claim, nist=nist, fitted=fitted, synthetic=synthetic, reading=reading))
 
 
 def _by_level(schema: Schema, records: NDArray[Any]) -> list[NDArray[Any]]:

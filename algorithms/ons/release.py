@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product, repeat
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from algorithms.release.engine import Release as Published
 from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
 from algorithms.release.shares import Share
 from algorithms.schema import Schema
-from audit.claims import Claim
 
 __all__ = ["LARGEST_RELEASE", "Release", "check_columns", "default_levels", "release"]
 
@@ -69,11 +67,6 @@ class Release(Published):
             lines.append("Synthetic people and their tables are made from the noisy counts, and spend nothing more.")
             lines.append("VARIANCE is of the noisy counts. People are fitted to them: rare groups are too large.")
         return "\n".join(lines)
-
-    @property
-    def claim(self) -> Claim:
-        """That of all tables or levels together."""
-        return self.mechanism.claim
 
     @property
     def summary(self) -> str:
@@ -157,8 +150,7 @@ def release(
     tables: Sequence[Table] = (),
     out: str | os.PathLike[str] | None = None,
     rng: Rng = "secure",
-    listed: bool = False,
-    reading: Mapping[str, Any] = MappingProxyType({}),
+    **about: Any,
 ) -> Release:
     """Run a method of the pilot once, and write it to the folder `out`, which must not exist or be empty.
 
@@ -183,7 +175,7 @@ def release(
                 f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon {first.epsilon:.3g} on "
                 "their number makes more: raise epsilon"
             )
-    about: dict[str, Any] = {"mechanism": mechanism, "areas": names, "listed": listed, "reading": reading}
+    about |= {"claim": mechanism.claim, "mechanism": mechanism, "areas": names}
     with publishing(out) as publish:
         if isinstance(mechanism, IndependentNoise):
             counts = tuple(table[0] for table in mechanism.release(histogram, 1, rng))

@@ -67,7 +67,6 @@ from algorithms.release.engine import Release as Published
 from algorithms.release.engine import publishing
 from algorithms.release.frames import Frame
 from algorithms.release.spark import Engine
-from audit.claims import ZCDP, PureDP
 
 __all__ = ["Release", "release"]
 
@@ -84,11 +83,6 @@ class Release(Published):
     with_published: bool = False  # whether `published` has any
 
     separator: ClassVar[str] = "|"
-
-    @property
-    def claim(self) -> ZCDP | PureDP:
-        """The paper's: one person added or removed."""
-        return self.ledger.unbounded
 
     @property
     def about(self) -> dict[str, Any]:
@@ -217,5 +211,5 @@ def release(
         if not exact.states:
             raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
         tables = lay_out(PHSafe(settings).measured(exact, rng), settings)
-        about: dict[str, Any] = {"with_published": published, "reading": reading}
+        about: dict[str, Any] = {"claim": Ledger(settings).unbounded, "with_published": published, "reading": reading}
         return publish(Release(config=settings, states=exact.states, tables=tables, **about))

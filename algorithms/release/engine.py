@@ -41,19 +41,16 @@ MOST_NAMED = 5
 class Release(ABC):
     """What a run of some system publishes, and says of itself; the data are not in it.
 
-    `listed` is whether the areas are from a public list, not read from the data, and `reading` how columns were read,
-    without any value. Noise is that of `draws`: of a release that `publishing` did not make nothing is claimed of it.
+    `claim` is what the release promises to lose at most, `listed` whether the areas are from a public list, not read
+    from the data, and `reading` how columns were read, without any value. Noise is that of `draws`: of a release that
+    `publishing` did not make nothing is claimed of it.
     """
 
+    claim: Claim
     listed: bool = False
     reading: Mapping[str, Any] = field(default_factory=dict)
     draws: Draws = field(default_factory=Draws, init=False, repr=False)
     separator: ClassVar[str] = ","  # of the tables
-
-    @property
-    @abstractmethod
-    def claim(self) -> Claim:
-        """What the release promises to lose at most."""
 
     @property
     @abstractmethod

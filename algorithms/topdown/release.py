@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product, repeat, tee, zip_longest
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ from algorithms.release.engine import described, level_names, margins, publishin
 from algorithms.release.folder import in_file, read_rows
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
-from algorithms.topdown.budget import Claim
 from algorithms.topdown.estimate import estimated
 from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.ledger import Ledger
@@ -69,11 +67,6 @@ class Release(Published):
     tables: StoredTables
     areas: tuple[str, ...]  # names of the levels below the root
     preset: str  # name of the settings, or of their file, if they have one
-
-    @property
-    def claim(self) -> Claim:
-        """That of the noise, relative to the invariants."""
-        return self.topdown.claim
 
     @property
     def ledger(self) -> Ledger:
@@ -158,16 +151,14 @@ def release(
     rng: Rng = "secure",
     areas: Sequence[str] | None = None,
     preset: str = "",
-    listed: bool = False,
-    reading: Mapping[str, Any] = MappingProxyType({}),
+    **about: Any,
 ) -> Release:
     """Run TopDown once on people by leaf and cell, level by level, and write what it publishes to a new folder.
 
     Measurements and tables are in memory some areas at a time, and on disk meanwhile, as the histogram may be
     (`algorithms.release.intake.store_histogram`); `TopDown.measure` and `TopDown.estimate` return all of them. The same
     seed gives the same tables there and here; what is published takes the default, the operating system's entropy.
-    `areas` names the levels below the root; `listed` says that the tree is from a public list of areas, and was not
-    read from the data.
+    `areas` names the levels below the root; the rest is what `algorithms.release.engine.Release` has for the record.
     """
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
@@ -186,7 +177,7 @@ def release(
                 )
         exact = whole_table(topdown, spilled)
         tell_rare(topdown.schema, margins(topdown.schema, exact), margins(topdown.schema, tables.root), "in the tables")
-        about: dict[str, Any] = {"areas": names, "preset": preset, "listed": listed, "reading": reading}
+        about |= {"claim": topdown.claim, "areas": names, "preset": preset}
         return publish(Release(topdown=topdown, known=known, measured=measured, tables=tables, **about))
 
 

@@ -88,7 +88,10 @@ def test_a_release_made_by_hand_claims_nothing(tmp_path, monkeypatch):
     assert (of_workers.record["noise"], of_workers.draws._secure) == (SECURE, 12)
     made, simulated = release(topdown, data, out=tmp_path / "1"), release(topdown, data, out=tmp_path / "2", rng=rng())
     assert (made.record["noise"], simulated.record["noise"]) == (SECURE, SEEDED)
-    parts = {name: getattr(simulated, name) for name in ("topdown", "known", "measured", "tables", "areas", "preset")}
+    parts = {
+        name: getattr(simulated, name)
+        for name in ("claim", "topdown", "known", "measured", "tables", "areas", "preset")
+    }
     with pytest.raises(TypeError, match="unexpected keyword argument 'secure'"):
         Release(**parts, secure=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'draws'"):

@@ -234,7 +234,9 @@ def test_columns_of_people_are_exact_as_far_as_invariants_go():
     ):
         topdown = plan(invariants=invariants)
         tables = StoredTables(topdown, {}, Spilled())
-        made = Release(topdown=topdown, known={}, measured=[], tables=tables, areas=AREAS, preset="")
+        made = Release(
+            claim=topdown.claim, topdown=topdown, known={}, measured=[], tables=tables, areas=AREAS, preset=""
+        )
         assert [one.name for one in made.files["microdata.csv"].columns if not one.noisy] == exact
         assert ("invariants.csv" in made.files["tables.csv"].columns[-1].meaning) == bool(invariants)
 
