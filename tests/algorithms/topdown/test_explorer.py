@@ -214,7 +214,7 @@ def test_the_command_prints_the_tables(capsys, monkeypatch, options, words):
         ),
         (("--margin", "total:county"), "--margin is written as total:county=20, got 'total:county'"),
         (("--margin", "total:county=2.5"), "topdown/all/all/margin must be a whole number from 1 to 1e+09, got 2.5"),
-        (("--spec", SURVEY, "--preset", "h1"), f"--preset and --spec exclude each other, got h1 and {SURVEY}"),
+        (("--spec", SURVEY, "--preset", "h1"), f"preset and spec exclude each other, got h1 and {SURVEY}"),
         (
             ("--spec", SURVEY, "--rho", "1e7"),
             "topdown/all/all/budget must be a number from 0.001 to 1e+06, got 10000000.0",
