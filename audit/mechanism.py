@@ -163,7 +163,7 @@ def check_mechanism(mechanism: Any) -> None:
 
 @contextmanager
 def in_this_process() -> Iterator[None]:
-    """Call code of others: a fork that comes back from it ends here, or it would make the whole audit once more."""
+    """Call foreign code: a forked child that returns from it ends here, or it would run the audit a second time."""
     process = os.getpid()
     try:
         yield

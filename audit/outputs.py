@@ -103,7 +103,7 @@ def listed(batch: Any) -> Any:
 
 
 def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
-    """Return a batch, as a mechanism returns it or somebody gives it, as outputs of a kind; `own`: see `as_numbers`."""
+    """Return a batch, from a mechanism or given, as outputs of a kind; `own` as in `as_numbers`."""
     if kind.shape is None:
         return as_texts([written(one) for one in _rows(batch)])
     numbers = as_numbers(batch, own=own)

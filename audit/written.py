@@ -218,7 +218,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _keyed(value.keys(), value.values())
     if isinstance(value, Set) and not isinstance(value, KeysView | ItemsView):  # which a mechanism may change later
-        return dict(sorted(_keyed(value, [1] * len(value)).items()))  # the order of a set is nobody's
+        return dict(sorted(_keyed(value, [1] * len(value)).items()))  # a set has no order
     if isinstance(value, list | tuple):
         return _plain_parts(value)
     counted = type(getattr(value, "index", None)).__name__ == "RangeIndex"  # rows of pandas that have no names

@@ -12,11 +12,11 @@ from audit.attacks.moments import SpreadAndPairs
 from audit.attacks.novelty import Novelty
 from audit.attacks.paths import Paths
 from audit.attacks.precision import Precision
-from audit.attacks.protocol import Exploration, Look, register_attack
+from audit.attacks.protocol import Exploration, SingleAttack, register_attack
 from audit.attacks.rows import Rows
 from audit.attacks.words import Words
 
-__all__ = ["Attack", "Exploration", "Look", "attack_names", "register_attack"]
+__all__ = ["Attack", "Exploration", "SingleAttack", "attack_names", "register_attack"]
 
 register_attack(LikelihoodRatio())
 register_attack(Paths())

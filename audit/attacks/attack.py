@@ -18,7 +18,7 @@ Family = Literal["threshold", "cell"]
 
 
 def _automatic() -> tuple[str, ...]:
-    return tuple(sorted(look.name for look in registered() if look.automatic))
+    return tuple(sorted(attack.name for attack in registered() if attack.automatic))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Attack:
     def __post_init__(self) -> None:
         if not self.families or not set(self.families) <= set(get_args(Family)):
             raise ValueError(f'families must be of "threshold" and "cell", got {self.families}')
-        names = sorted(look.name for look in registered())
+        names = sorted(attack.name for attack in registered())
         if not self.looks or not set(self.looks) <= set(names):
             raise ValueError(f"looks must be of {', '.join(names)}, got {self.looks}")
         if self.statistics is not None and not self.statistics:
@@ -52,14 +52,14 @@ class Attack:
 
     @classmethod
     def named(cls, name: str) -> Attack:
-        """Return the attack of a name in `attack_names`: ``"auto"`` searches everything, others one family or look."""
+        """Return the attack of a name in `attack_names`: ``"auto"`` searches everything, others one family or place."""
         if name not in attack_names():
             raise ValueError(f"attack must be an Attack or one of {', '.join(attack_names())}, got {name!r}")
         if name == "auto":
             return cls()
         if name in get_args(Family):
             return cls(families=(name,))  # type: ignore[arg-type]
-        return cls(looks=tuple(look.name for look in registered() if underscored(look.name) == name))
+        return cls(looks=tuple(attack.name for attack in registered() if underscored(attack.name) == name))
 
     @classmethod
     def without(cls, *names: str) -> Attack:
@@ -80,30 +80,30 @@ class Attack:
 
 def attack_names() -> tuple[str, ...]:
     """Return the names that `Attack.named` knows: ``"auto"``, the families of rules, and every registered attack."""
-    return ("auto", *get_args(Family), *sorted(underscored(look.name) for look in registered()))
+    return ("auto", *get_args(Family), *sorted(underscored(attack.name) for attack in registered()))
 
 
-def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, lent: int = 0) -> Exploration:
+def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, extra_allowed: int = 0) -> Exploration:
     """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
     if attack.statistics is not None:
         return Exploration(runs.as_given(), choosing, statistics_by_attack={OWN: attack.statistics})
     reading, spent = learn(runs, choosing, inside=WORDS in attack.looks) if runs.written else (None, 0)
     if reading is not None:
         runs = runs.read_by(reading, len(reading.columns))
-    exploration = Exploration(runs, choosing, spent=spent, lent=lent, reading=reading)
-    for look in registered():
-        exploration.looking = look.name
-        if look.name not in attack.looks:
+    exploration = Exploration(runs, choosing, spent=spent, extra_allowed=extra_allowed, reading=reading)
+    for single in registered():
+        exploration.current = single.name
+        if single.name not in attack.looks:
             continue
         try:
-            statistics = tuple(look.candidates(exploration))
+            statistics = tuple(single.candidates(exploration))
         except NoRunsError:
             if len(attack.looks) == 1:
                 raise
-            exploration.skipped += (underscored(look.name),)
+            exploration.skipped += (underscored(single.name),)
             continue
         if statistics:
-            exploration.statistics_by_attack[look.name] = statistics
+            exploration.statistics_by_attack[single.name] = statistics
     if not exploration.statistics_by_attack:
         raise ValueError(
             f"an attack must find something to look at: {', '.join(attack.looks)} of outputs of shape {runs.shape} "

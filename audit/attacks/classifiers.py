@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, Explored, changed_entries, clearly, explore, largest, like_outputs, movers
+from audit.attacks.movement import (
+    EXACT_ATTACKS,
+    Explored,
+    changed_entries,
+    clearly,
+    explore,
+    largest,
+    like_outputs,
+    movers,
+)
 from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
 from audit.attacks.statistics import dot
@@ -49,7 +58,11 @@ class Trained:
     def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
         """Return their scores, if there are several entries, runs enough, and no attack that knows more."""
         learning = min(int(exploration.choosing * SHARE), MOST)
-        if exploration.statistics_by_attack.keys() & KNOWING or learning < FEWEST or math.prod(exploration.shape) == 1:
+        if (
+            exploration.statistics_by_attack.keys() & EXACT_ATTACKS
+            or learning < FEWEST
+            or math.prod(exploration.shape) == 1
+        ):
             return ()
         explored = explore(exploration)
         if exploration.statistics_by_attack and one_entry_tells_all(exploration.pair, explored):
@@ -76,7 +89,7 @@ class Trained:
         known_before = [[side[:, own] for side in of] for of in (sides, looked)]
         if features.leads.size == 0 or budget < FEWEST or not still_gains(scores.values(), *known_before):
             return statistics
-        budget += exploration.borrow(MOST_MORE - budget)
+        budget += exploration.use_extra(MOST_MORE - budget)
         on_x, on_y = map(np.concatenate, zip(sides, looked, taught(budget, 2), strict=True))
         return (*statistics, combined_score(on_x, on_y, features, seed=seed))
 

@@ -21,7 +21,7 @@ Index = tuple[int, ...]
 
 CLEARLY = 5.0  # standard errors beyond which a mean has moved
 MOST = 8  # entries of an output that are searched, singly and jointly
-STRANGE = 1e50  # middle of an entry beyond which some runs gave no number there: nothing has a distance from that
+STRANGE = 1e50  # middle of an entry from which on some runs gave no number: it has no distances
 
 
 class Entries:

@@ -18,7 +18,7 @@ __all__ = ["SpreadAndPairs", "product", "search_pairs", "search_spreads"]
 Floats = NDArray[np.float64]
 
 MOST = 3  # entries, and pairs of entries, that are looked at
-FEWEST, FEW = 8, 32  # values of an entry, by the number of runs, up to which nobody takes its law for a normal one
+FEWEST, FEW = 8, 32  # values of an entry, by the number of runs, up to which no normal law is tried
 PAIRED = 256  # entries among which pairs are searched: all, or those that change most by themselves
 PRODUCTS = 2**28  # products of two entries in a run that are added up for that, in some 0.1 seconds
 
@@ -60,7 +60,7 @@ def search_pairs(explored: Explored) -> Iterator[Statistic]:
     means, errors = [], []
     for side in explored.held:
         values = explored.standard(side[:runs, entries], entries)
-        values -= values.mean(axis=0)  # entries that move by themselves, with noise of their own, are no news
+        values -= values.mean(axis=0)  # means that move are left to the attack on entries
         mean = values.T @ values / len(values)
         square = np.square(values)
         means.append(mean)
@@ -73,7 +73,7 @@ def search_pairs(explored: Explored) -> Iterator[Statistic]:
 
 
 def normal_ratio(explored: Explored, entry: int) -> Statistic:
-    """Return the log-likelihood ratio of an entry, were its laws normal, which is for other runs to say."""
+    """Return the log-likelihood ratio of an entry under normal laws; selection runs test whether it is one."""
     at = np.array([entry])
     spread = float(np.hypot(explored.x.sd[entry], explored.y.sd[entry]))
     shift = float(explored.y.mean[entry] - explored.x.mean[entry]) / spread

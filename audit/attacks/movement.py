@@ -18,7 +18,7 @@ from audit.neighbors import NeighborPair
 from audit.sampling.streams import Phase, halves
 
 __all__ = [
-    "KNOWING",
+    "EXACT_ATTACKS",
     "Explored",
     "Moments",
     "changed_entries",
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 GLANCE = 1 / 10  # share of the selection runs that looks for entries which move although the pair leaves them alone
 EXPLORING = 1 / 5  # share of the selection runs that finds what moves, where nothing tells that before
 ENOUGH = 2000  # runs that look at the digits of an output that is one number
-KNOWING = {"likelihood ratio", "paths"}  # attacks that know more than runs can teach
+EXACT_ATTACKS = {"likelihood ratio", "paths"}  # attacks that know more than runs can teach
 CLEARLY = 3.0  # standard errors, beyond the largest of as many by chance, from which one is worth a try
 FAR = 1e30  # standard deviations that stand for more, so that eighth powers are finite
 GLIMPSE = 2**20  # numbers of either database whose third and fourth moments are compared
@@ -146,7 +146,7 @@ def explore(exploration: Exploration) -> Explored:
         if entries == 1:
             runs = glancing_runs(exploration.choosing)
         else:
-            known = exploration.statistics_by_attack.keys() & KNOWING
+            known = exploration.statistics_by_attack.keys() & EXACT_ATTACKS
             clear = known or changed_entries(exploration.pair, exploration.shape)
             runs = max(4, int(exploration.choosing * (GLANCE if clear else EXPLORING)))
         held = min(runs, 2 * max(1, HELD // entries))

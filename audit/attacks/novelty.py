@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import HELD, KNOWING, explore, index_of, is_number, largest
+from audit.attacks.movement import EXACT_ATTACKS, HELD, explore, index_of, is_number, largest
 from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
 from audit.events import DECIMALS, Statistic, cell
@@ -74,7 +74,7 @@ class Novelty:
 
     def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Yield which gap of one database holds an entry, and how new an entry is to one or both."""
-        if exploration.statistics_by_attack.keys() & KNOWING:
+        if exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
             return
         x, y = taught(exploration)
         entries = [entry for entry in range(math.prod(exploration.shape)) if entry not in exploration.words]

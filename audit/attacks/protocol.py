@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # they load joblib, which the names of attacks do not need
     from audit.sampling.blocks import Reduce
     from audit.sampling.runs import Runs
 
-__all__ = ["OWN", "WORDS", "Exploration", "Look", "NoRunsError", "register_attack", "registered", "underscored"]
+__all__ = ["OWN", "WORDS", "Exploration", "NoRunsError", "SingleAttack", "register_attack", "registered", "underscored"]
 
 OWN = "own statistics"  # in the place of an attack's name, where the caller gave the statistics
 WORDS = "words"  # the attack on what is inside words
@@ -39,12 +39,13 @@ class Exploration:
     runs: Runs  # source of outputs; `outputs` draws from it and counts the runs used
     choosing: int  # selection runs in all
     statistics_by_attack: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)  # in the order of the attacks
-    known: list[Event] = field(default_factory=list)  # by the pair alone: counted whatever the selection runs choose
+    # Events by the pair alone: counted whatever the selection runs choose.
+    registered_events: list[Event] = field(default_factory=list)
     shared: dict[str, Any] = field(default_factory=dict)  # what one attack has computed and others may use
-    spent: int = 0  # runs of all attacks, those borrowed included
-    lent: int = 0  # counting runs that attacks may spend before any of them is made
-    borrowed: int = 0  # and those that they have spent
-    looking: str = ""  # name of the attack that looks now
+    spent: int = 0  # runs of all attacks, the extra ones included
+    extra_allowed: int = 0  # counting runs that attacks may spend before any of them is made
+    extra_used: int = 0  # and those that they have spent
+    current: str = ""  # name of the attack that looks now
     skipped: tuple[str, ...] = ()  # attacks for which no runs were left
     reading: Reading | None = None  # columns of the outputs, if these are not arrays of numbers
 
@@ -62,30 +63,30 @@ class Exploration:
     def words(self) -> frozenset[int]:
         """Entries whose numbers stand for words, and have no distances."""
         columns = () if self.reading is None else self.reading.columns
-        return frozenset(number for number, column in enumerate(columns) if column.known is not None)
+        return frozenset(number for number, column in enumerate(columns) if column.words is not None)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one output."""
         return self.runs.shape
 
-    def borrow(self, runs: int) -> int:
+    def use_extra(self, runs: int) -> int:
         """Take up to `runs` counting runs, none of which is made yet, for `outputs` to spend; return how many."""
-        borrowed = 2 * (min(runs, self.lent - self.borrowed) // 2)
-        self.borrowed += borrowed
-        return borrowed
+        extra = 2 * (min(runs, self.extra_allowed - self.extra_used) // 2)
+        self.extra_used += extra
+        return extra
 
     def outputs(self, size: int, reduce: Reduce, *stream: int, written: bool = False) -> list[Iterator[NDArray[Any]]]:
         """Spend `size` runs, half on each database; return what `reduce` keeps of the blocks on `x` and on `y`.
 
         `reduce` takes outputs of shape (runs, *output); if `written`, before their columns are read.
         """
-        if self.spent + size - self.borrowed > MOST * self.choosing:
+        if self.spent + size - self.extra_used > MOST * self.choosing:
             raise NoRunsError(
                 f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent + size}"
             )
         self.spent += size
-        phase = stream or (Phase.LEARN, zlib.crc32(self.looking.encode()))
+        phase = stream or (Phase.LEARN, zlib.crc32(self.current.encode()))
         return self.runs.reduced(halves(size), reduce, *phase, written=written)
 
     @property
@@ -107,7 +108,7 @@ class Exploration:
     def advice(self, statistic: Statistic) -> str:
         """Return the advice of the attack that found a statistic; empty if it has none."""
         by = self.attack_of(statistic)
-        return next((getattr(look, "advice", "") for look in registered() if underscored(look.name) == by), "")
+        return next((getattr(attack, "advice", "") for attack in registered() if underscored(attack.name) == by), "")
 
     def name_of(self, statistic: Statistic) -> str:
         """Return the name of a statistic, with columns in words if it is about columns."""
@@ -130,8 +131,8 @@ class Exploration:
         return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
 
 
-class Look(Protocol):
-    """An attack: one place to look for candidate statistics.
+class SingleAttack(Protocol):
+    """One attack, of which an `Attack` may combine several: a place to look for candidate statistics.
 
     It may also have ``advice``: what a result says if this attack found its event.
     """
@@ -143,22 +144,22 @@ class Look(Protocol):
         """Return candidate statistics; none if there is nothing to look at here."""
 
 
-_registered: dict[str, Look] = {}
+_registered: dict[str, SingleAttack] = {}
 
 
-def register_attack(look: Look) -> None:
+def register_attack(attack: SingleAttack) -> None:
     """Register an attack for `measure_loss`, the command and, if it is automatic, ``"auto"``.
 
     It looks after all attacks registered before it, and replaces an attack of the same name.
     """
-    _registered[look.name] = look
+    _registered[attack.name] = attack
 
 
-def registered() -> tuple[Look, ...]:
+def registered() -> tuple[SingleAttack, ...]:
     """Return all attacks in the order in which they look: that of their registration."""
     return tuple(_registered.values())
 
 
-def underscored(look: str) -> str:
+def underscored(name: str) -> str:
     """Return the name of an attack as ``measure_loss(attack=...)`` takes it."""
-    return look.replace(" ", "_")
+    return name.replace(" ", "_")

@@ -52,7 +52,7 @@ class Column:
     source: str  # the part of an output that it is about, as `_leaves` names it
     name: str  # in words, for the report
     read: Callable[[str], Any] | None  # what is looked at of a word there: word or number; None: numbers as they are
-    known: tuple[str, ...] | None  # words in alphabetical order, whose numbers are their places; None: a number is read
+    words: tuple[str, ...] | None  # words in alphabetical order, whose numbers are their places; None: a number is read
 
     def scores(self, values: Sequence[Any]) -> Floats:
         """Return one number for each value of the part, shape (runs,)."""
@@ -67,17 +67,17 @@ class Column:
             )
             return np.fromiter(numbers, np.float64, len(values))
         scores = map(self.read, values)
-        if self.known is not None:
-            places = {word: float(number) for number, word in enumerate(self.known)}
+        if self.words is not None:
+            places = {word: float(number) for number, word in enumerate(self.words)}
             scores = map(places.get, scores, repeat(ANOTHER))
         return np.fromiter(scores, np.float64, len(values))
 
     def in_words(self, score: float) -> str:
         """Return a score as the report shows it."""
-        is_place = self.known is not None and 0 <= score < len(self.known)
-        if not is_place or not self.known:
+        is_place = self.words is not None and 0 <= score < len(self.words)
+        if not is_place or not self.words:
             return score_in_words(score)
-        word = self.known[int(score)]
+        word = self.words[int(score)]
         return repr(word) if len(word) <= SHOWN else f"{word[:SHOWN]!r}... ({len(word)} letters)"
 
 
@@ -175,7 +175,7 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
     many = [name for name in many if name not in constant and len(words[name]) > min(FEW, words[name].total() / 2)]
     for place, name in enumerate(many[:NUMBERED] if inside else ()):
         columns += [*_numbers(name, words[name]), *(_inside(name, words[name]) if place < LOOKED_INTO else ())]
-    dropped = names.keys() - frequent - constant  # which nobody looks at: whoever has them is unlike what was seen
+    dropped = names.keys() - frequent - constant  # not read: outputs that have them count as never seen
     patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
     seen = frozenset(numbers - dropped), frozenset(patterns), frozenset(fixed)
     return Reading(tuple(map(_lettered, columns)), n_parts, *seen)

@@ -23,5 +23,5 @@ class Words:
         inside = range(exploration.reading.n_parts, len(columns))
         own = [number for number in sorted(exploration.words) if number not in inside]
         if inside:
-            own = [n for n in own if columns[n].source.startswith(FORMS) or len(columns[n].known or ()) <= MANY]
+            own = [n for n in own if columns[n].source.startswith(FORMS) or len(columns[n].words or ()) <= MANY]
         return tuple(cell(number) for number in (*inside, *own))

@@ -46,7 +46,7 @@ class Curve:
 def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None = None) -> Curve:
     """Compare each tail with the tail of `lag` people further out."""
     integral = bool((pooled == np.rint(pooled)).all())
-    scale = max(1.0, _spread(pooled))  # less than one person is nobody's privacy, so that is the shortest step
+    scale = max(1.0, _spread(pooled))  # the shortest step is one person
     steps = np.arange(5) * (scale / 2)
     default = np.unique(np.ceil(steps) if integral else steps)
     starts: Floats = default.astype(float) if at is None else real_numbers("at", at, ndim=(1,))

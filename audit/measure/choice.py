@@ -34,8 +34,8 @@ __all__ = [
     "count_all",
 ]
 
-LENT = 1 / 3  # share of the counting runs that attacks may spend where they still learn
-ENOUGH = 10_000  # counting runs from which they may: of fewer, those left may not show twice the promise
+EXTRA = 1 / 3  # share of the counting runs that attacks may spend where they still learn
+ENOUGH = 10_000  # counting runs from which they may: with fewer, the rest may have no power
 UNSEEN = 0.9  # share of counted runs unlike all that selection saw, above which they have no power
 SUSPICIOUS = 2.33  # standard errors by which calls of 1 audit in 100 differ more than independent runs make them
 SURE = 1e-7  # probability below which the runs that are then made are not believed to be independent
@@ -100,7 +100,7 @@ class Choice:
     new: Statistic | None = None  # whether an output has a part unlike all that selection saw
     skipped: tuple[str, ...] = ()  # attacks that got no runs
     impossible: str = ""  # what the mechanism's own likelihood says of outputs of one database alone
-    borrowed: int = 0  # runs that should have counted and that attacks have spent before
+    extra_used: int = 0  # runs that should have counted and that attacks have spent before
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
     guessed: dict[int, list[Guesses]] = field(default_factory=dict)  # by each event, of the last runs that were counted
     size: int = 0  # runs that were made
@@ -133,24 +133,24 @@ class Choice:
 
 
 def choose_event(
-    runs: Runs, method: Method, attack: Attack, choosing: int, counting: int, *, lending: bool = False
+    runs: Runs, method: Method, attack: Attack, choosing: int, counting: int, *, extra: bool = False
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the events that promise most.
 
-    If `lending`, attacks that learn may take a third of the counting runs, if these are 10,000 or more. If a selection
+    If `extra`, attacks that learn may take a third of the counting runs, if these are 10,000 or more. If a selection
     run returns more than the expected numbers, the audit reads all outputs as text and chooses again, because such an
     output may tell more than that it is no number.
     """
-    lent = int(LENT * counting) if lending and counting >= ENOUGH else 0
-    exploration = candidate_statistics(runs, attack, choosing, lent=lent)
+    extra_allowed = int(EXTRA * counting) if extra and counting >= ENOUGH else 0
+    exploration = candidate_statistics(runs, attack, choosing, extra_allowed=extra_allowed)
     statistics, reading = exploration.statistics, exploration.reading
-    sizes = exploration.runs.rest(choosing + exploration.borrowed, exploration.spent)
+    sizes = exploration.runs.rest(choosing + exploration.extra_used, exploration.spent)
     with_strange = [*statistics, Statistic("more than numbers", unlike_numbers)]
     scored = scores(exploration.runs, sizes, with_strange, Phase.SELECT)
     if reading is None and not isinstance(runs, GivenRuns) and any(side[:, -1].any() for side in scored):
-        return choose_event(runs.in_writing(), method, attack, choosing, counting, lending=lending)
+        return choose_event(runs.in_writing(), method, attack, choosing, counting, extra=extra)
     x, y = (side[:, :-1] for side in scored)
-    counting -= exploration.borrowed
+    counting -= exploration.extra_used
     events = _chosen_events(exploration, method, attack, x, y, counting)
     looked_at = {0, *(statistics.index(event.statistic) for event in events)}
     for place in () if isinstance(runs, GivenRuns) else sorted(looked_at):
@@ -181,7 +181,7 @@ def choose_event(
         skipped=exploration.skipped,
         new=None if reading is None else Statistic("parts never seen", reading.new),
         impossible=impossible(statistics, x, y),
-        borrowed=exploration.borrowed,
+        extra_used=exploration.extra_used,
     )
 
 
@@ -199,7 +199,7 @@ def _chosen_events(
     if advice := exploration.advice(events[0].statistic):
         ordinary = [column for column, one in enumerate(statistics) if exploration.advice(one) != advice]
         events = distinct([*events, *(chosen(ordinary)[:1] if ordinary else [])])
-    for known in exploration.known:
+    for known in exploration.registered_events:
         if events[0].statistic is not known.statistic:
             events = [*(one for one in events if one.statistic is not known.statistic), known]
     return events

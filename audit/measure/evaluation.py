@@ -123,22 +123,22 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
     An event far below the promise says nothing about other events, so it is used only if no other has power. The loss
     is infinite if nearly all runs are unlike what selection saw.
     """
-    telling, losses = [], [(math.inf, 0)]
+    events_with_power, losses = [], [(math.inf, 0)]
     for place, (counts, basis) in enumerate(known):
         if basis.get("unseen", 0.0) > UNSEEN:
             continue
         loss, promised = method.detectable(counts, basis, choosing=basis.get("choosing", choosing)), method.claim.budget
         losses.append((loss, place))
         if loss <= 2 * promised and not is_far(method.lower(counts, basis), promised, loss):
-            telling.append((loss, place))
-    return min(telling or losses)
+            events_with_power.append((loss, place))
+    return min(events_with_power or losses)
 
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     """Return how rare one value of only one database may be: once in this many runs is detected with power 0.8.
 
     Enough selection runs must meet it to choose it, and enough counting runs to prove it. Infinity means that none is
-    frequent enough, or that nobody chose the events.
+    frequent enough, or that the events were registered.
     """
     # Each search has one such event. The one with most of the error probability stands for all, whatever their order.
     searched = [one for one in known if "hits" in one[1]]
@@ -149,10 +149,10 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     basis = main[1] | {"regions": 1, "share": min(shares)}
     basis.pop("weights", None)
     runs = {side: main[0][side]["runs"] for side in "xy"}
-    nobody = {"guessed_x": 0, "guessed_y": 0}
+    no_guesses = {"guessed_x": 0, "guessed_y": 0}
 
     def is_violation(hits: int) -> bool:
-        counts = {"x": {"runs": runs["x"], **nobody}, "y": {"runs": runs["y"], **nobody, "guessed_y": hits}}
+        counts = {"x": {"runs": runs["x"], **no_guesses}, "y": {"runs": runs["y"], **no_guesses, "guessed_y": hits}}
         return method.lower(counts, basis) > method.claim.budget
 
     most = min(runs.values())

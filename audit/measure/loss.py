@@ -178,11 +178,11 @@ def measure_loss(
             if event is not None:
                 return Choice((Selected(_named(event, probed.kind.columns)),), runs.as_given())
             fresh = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
-            return choose_event(fresh, method, attack, choosing, counting, lending=stop == "fixed")
+            return choose_event(fresh, method, attack, choosing, counting, extra=stop == "fixed")
 
         if stop == "fixed":
             chosen = choose(0, choosing, size - choosing)
-            choosing += chosen.borrowed
+            choosing += chosen.extra_used
             chosen = count_all(chosen, method, method.sizes(size - choosing, coins), size, choosing)
         else:
             share = 0.0 if event is not None else selection
@@ -304,8 +304,8 @@ def measure_loss_from_outputs(
         if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
             raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
         method = method_for(claim, pair.distance, confidence)
-        chosen = choose_event(runs, method, attack, choosing, 2 * fewest - choosing, lending=True)
-        choosing += chosen.borrowed
+        chosen = choose_event(runs, method, attack, choosing, 2 * fewest - choosing, extra=True)
+        choosing += chosen.extra_used
     method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
     sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
     check_file(batches, lambda name: with_columns(name, kind.columns))

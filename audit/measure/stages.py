@@ -16,7 +16,7 @@ from audit.methods.method import Basis, Method
 __all__ = ["count_in_stages"]
 
 FIRST_STAGE, FEWEST = 1000, 100  # runs of the first stage, or as many as let so many choose and count
-LAST = 8  # times as many runs as a stage would have are left where one more is the last
+LAST = 8  # stages: if fewer runs than theirs remain, the next stage takes them all
 FIRST_LOOK = 1000  # counting runs before the first look at an event that was registered
 PLACES, SHARE = 4, 0.05  # events that are counted at the same time, at most, and the share of each but the first
 SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
@@ -66,13 +66,13 @@ def count_in_stages(
                 for one, of, guesses in zip(chosen.events, counted, expected, strict=True)
             ]
             known = [(of.counts, basis) for of, basis in zip(counted, bases, strict=True)]
-            # What the best event could detect takes less time to tell than what a chosen one could.
-            able = detectable_loss(method, known[:1], 0)[0] <= limit
+            # Check the cheap condition first: as if the best event was registered.
+            has_power = detectable_loss(method, known[:1], 0)[0] <= limit
             if not going_on:
                 for basis in bases:
                     basis["choosing"] = choosing
-                able = able and detectable_loss(method, known[:1], selection)[0] <= limit
-            if able or any(method.lower(*one) > method.claim.budget for one in known):
+                has_power = has_power and detectable_loss(method, known[:1], selection)[0] <= limit
+            if has_power or any(method.lower(*one) > method.claim.budget for one in known):
                 return chosen.counted(counted, bases, size=selection + spent, selection=selection)
     return chosen.counted(counted, bases, size=selection + spent, selection=selection)
 

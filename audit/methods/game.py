@@ -149,7 +149,7 @@ class AnytimeGame(Game):
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
         budget, question = self.claim.budget, self._question(basis)
-        # Not before more than half of the guesses are right does any stake gain.
+        # No stake gains before more than half of the guesses are right.
         return fewest(lambda right: rejects(budget, right, guessed - right, runs, **question), guessed, guessed // 2)
 
     @classmethod

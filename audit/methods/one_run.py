@@ -112,7 +112,7 @@ class OneRun(Method):
             raise ValueError(f"most must be the guesses or the canaries, got {basis['most']!r}")
 
 
-# Whoever audits one mechanism many times asks about few numbers of guesses, again and again.
+# Audits of one mechanism ask about the same few numbers of guesses again and again.
 
 
 @lru_cache(maxsize=4096)

@@ -30,7 +30,7 @@ from audit.neighbors.counts import (
 
 __all__ = ["as_given", "check_table", "compared", "distance_of_tables", "joined", "replaced", "rows_apart", "units_of"]
 
-# Whose `repr` tells two values apart, 1 and 1.0 and True included; of subclasses nobody knows what theirs tells.
+# Types whose `repr` tells values apart, 1 and 1.0 and True included; a subclass may have another `repr`.
 TOLD_APART = {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, UUID}
 LONGEST, FEW = 2**17, 4  # rows of a database, and rows that differ, up to which they are looked for
 TOLD_APART |= {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}

@@ -18,7 +18,7 @@ __all__ = ["MOST", "MOST_CANARIES", "Design", "Plan"]
 Floats = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Design = Literal["coins", "outputs", "one_run"]
-MOST, MOST_CANARIES = 10**12, 10**6  # runs and canaries: beyond, nobody plans anything
+MOST, MOST_CANARIES = 10**12, 10**6  # largest numbers of runs and of canaries that are planned
 
 
 @dataclass(frozen=True)

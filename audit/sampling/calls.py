@@ -28,7 +28,7 @@ Noted = set[tuple[str, str]]  # types of batches, and exceptions, that calls sho
 def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
     """Return a batch of outputs as the mechanism gives it, one that can be read twice.
 
-    A mechanism that ends the program fails as one that raises an exception does: nobody else's program ends.
+    A mechanism that ends the program counts as one that raises an exception: the audit goes on.
     """
     RUNNING.set(data)
     try:
@@ -47,8 +47,8 @@ def run(
 
     They are a copy, as the mechanism may write into its own array again; of a mechanism that says it never does so, by
     ``threads``, they may be its own array, which is not to be written into. A run that raises an exception has an
-    output too, since whoever sees the release sees that it failed: the word for its class, or that word's value in
-    every entry. The first calls of an audit, which settle its kind, collect what they show in `noted`.
+    output too, since a failure can be seen: the word for its class, or that word's value in every entry. The first
+    calls of an audit, which settle its kind, collect what they show in `noted`.
     """
     parts = _Caller(mechanism, data, rng, kind, noted).parts(size)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -21,7 +21,7 @@ from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
 from audit.values import unlike_numbers
 
-__all__ = ["MOST_PROBES", "Probed", "check_steady", "probe"]
+__all__ = ["MOST_PROBES", "ProbeResult", "check_steady", "probe"]
 
 CALLS = 8  # of a mechanism on either database, each with a stream of its own
 MOST_EACH = 16  # runs of one call
@@ -35,7 +35,7 @@ IGNORED = (
 
 
 @dataclass(frozen=True)
-class Probed:
+class ProbeResult:
     """What the first runs tell."""
 
     kind: Kind  # what one output is, for the whole audit
@@ -44,7 +44,7 @@ class Probed:
     calls: list[list[_Call]]  # the first short ones on either database
 
 
-def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence) -> Probed:
+def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence) -> ProbeResult:
     """Settle what one output is, and refuse a mechanism that ignores its generator."""
     first = _first_outputs(mechanism, databases, stream(seed, 0))
     kind = kind_of(first)
@@ -67,11 +67,11 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
         _check_uses_rng(side)
     again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
     same = again.marks == calls[0][0].marks
-    return Probed(resolve_types(kind, noted), read_outputs(first[0], kind), same, calls)
+    return ProbeResult(resolve_types(kind, noted), read_outputs(first[0], kind), same, calls)
 
 
 def check_steady(
-    mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence, probed: Probed
+    mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence, probed: ProbeResult
 ) -> None:
     """Refuse a mechanism whose runs are others at the end of an audit, as of a budget that is spent over all runs.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks.aggregates.scales import search_scales
-from audit.attacks.movement import KNOWING, clearly, explore, is_number, largest
+from audit.attacks.movement import EXACT_ATTACKS, clearly, explore, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.attacks.reading import Reading
 from audit.attacks.statistics import added
@@ -42,7 +42,7 @@ class Aggregates:
 
     def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Return statistics of whole outputs that clearly differ."""
-        if math.prod(exploration.shape) < FEWEST or exploration.statistics_by_attack.keys() & KNOWING:
+        if math.prod(exploration.shape) < FEWEST or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
             return
         explored = explore(exploration)
         yield from search_scales(explored)
@@ -71,7 +71,7 @@ def _readings(reading: Reading | None) -> Iterator[tuple[Function, Callable[[flo
         yield lambda flat: np.where(is_number(flat), flat, np.nan), "{:.10g}".format, OF_NUMBERS
         return
     parts = enumerate(reading.columns[: reading.n_parts])
-    entries = [(place, column.known) for place, column in parts if column.source.startswith("output")]
+    entries = [(place, column.words) for place, column in parts if column.source.startswith("output")]
     numbers = [place for place, known in entries if known is None]
     if len(numbers) >= FEWEST:
         yield lambda flat: np.where(is_number(flat[:, numbers]), flat[:, numbers], np.nan), "{:.10g}".format, OF_NUMBERS

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.attacks.movement import KNOWING, clearly, explore
+from audit.attacks.movement import EXACT_ATTACKS, clearly, explore
 from audit.attacks.protocol import Exploration
 from audit.attacks.rows.split import COLUMNS, FEWEST, Differing, agreeing, differing_pairs, differing_rows, hashed
 from audit.attacks.rows.tables import ANY, NO_ROW, Codes, Layout, known_rows, layout_of
@@ -41,7 +41,7 @@ class Rows:
     def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
         """Return statistics of the rows that differ, if outputs are tables, and how many different rows there are."""
         layout = layout_of(exploration)
-        if layout is None or exploration.statistics_by_attack.keys() & KNOWING:
+        if layout is None or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
             return
         known = known_rows(exploration, layout)
         sides = _looked_at(exploration, layout, few=bool(known))
@@ -56,7 +56,7 @@ class Rows:
             equal, *others = _like(layout, name, row)
             yield from (equal, *others)
             rule = ThresholdRule(-math.inf, 1.0, side)
-            exploration.known.append(Event(equal, rule, share=KNOWN / len(known)))
+            exploration.registered_events.append(Event(equal, rule, share=KNOWN / len(known)))
         for row in _nearest(found):
             if not any(np.array_equal(row, one) for _, one, _ in known):
                 yield from _like(layout, layout.in_words(row), row)

@@ -93,7 +93,7 @@ def layout_of(exploration: Exploration) -> Layout | None:
     # The largest table of an output, and of several the first one.
     table = Counter(part[0] for part in parts).most_common(1)[0][0]
     parts, within = [part[1:] for part in parts if part[0] == table], tuple(re.findall(KEY, table))
-    known = {word for column in columns if column.read is str for word in column.known or ()}
+    known = {word for column in columns if column.read is str for word in column.words or ()}
     words = {int(code): repr(word) for word, code in zip(known, _codes_of(list(known)), strict=True)}
     names = next((place for place in (0, 1) if all(part[place].startswith('"') for part in parts)), None)
     if names is None:  # a list of lists

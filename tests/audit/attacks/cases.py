@@ -29,9 +29,9 @@ def select(x, y, statistics=ENTRY, **options):
     return several(x, y, statistics, **options)[0]
 
 
-def exploration(x, y, looking="", times=10):
+def exploration(x, y, current="", times=10):
     """Outputs all of which an attack may look at: so many times their number choose."""
-    return Exploration(given_runs(np.asarray(x), np.asarray(y)), times * len(x), looking=looking)
+    return Exploration(given_runs(np.asarray(x), np.asarray(y)), times * len(x), current=current)
 
 
 def geometric_law(epsilon, center=0):

@@ -44,7 +44,7 @@ def columns_of(found, *outputs):
     """The scores of outputs by the names of their columns."""
     scores = found(texts(*outputs))
     assert scores.shape == (len(outputs), len(found.columns))
-    names = [column.name + ("" if column.known is None else " in words") for column in found.columns]
+    names = [column.name + ("" if column.words is None else " in words") for column in found.columns]
     return dict(zip(names, scores.T.tolist(), strict=True))
 
 
@@ -54,7 +54,7 @@ def columns_of(found, *outputs):
 def test_a_word_has_its_own_number_in_alphabetical_order():
     found = learned("yes", "no", "perhaps")
     (column,) = found.columns
-    assert column.known == ("no", "perhaps", "yes")
+    assert column.words == ("no", "perhaps", "yes")
     assert columns_of(found, "no", "yes", "never", BrokenError) == {"output in words": [0, 2, ANOTHER, RAISED]}
     assert [column.in_words(score) for score in (0.0, 2.0, ANOTHER, RAISED, 3.0)] == [
         *("'no'", "'yes'", "(another word)", "(raised an exception)", "3")
@@ -185,9 +185,9 @@ def test_the_most_frequent_of_too_many_words_are_told_apart():
     names = [f"{k:05d} word" for k in range(COLUMNS + 900)]
     often = names[::10]
     column = reading._words("output", "output", str, reading.Counter([*names, *often, *often]))
-    assert len(column.known) == COLUMNS
-    assert set(often) <= set(column.known)
-    assert list(column.known) == sorted(column.known)
+    assert len(column.words) == COLUMNS
+    assert set(often) <= set(column.words)
+    assert list(column.words) == sorted(column.words)
     assert (column.scores(names) == ANOTHER).sum() == 900
 
 
@@ -288,12 +288,12 @@ def test_columns_are_learned_from_a_tenth_of_the_runs():
 
     told = []
     found, spent = learn(runs_of(poll, shape=None, told=told), 1000, inside=True)
-    assert found.columns[0].known == ("no", "only 40", "only 41", "yes")
+    assert found.columns[0].words == ("no", "only 40", "only 41", "yes")
     assert spent == 100
     assert sum(told) == 101  # and one that says how long texts are
     assert learn(runs_of(poll, shape=None), 8, inside=True)[1] == 2
     found, spent = learn(given_runs([["a", "b"]] * 50, [["b", "c"]] * 50), 100, inside=True)
-    assert ([column.known for column in found.columns], spent) == ([("a", "b"), ("b", "c")], 10)
+    assert ([column.words for column in found.columns], spent) == ([("a", "b"), ("b", "c")], 10)
 
 
 def test_no_more_is_learned_than_memory_holds(monkeypatch):
@@ -318,7 +318,7 @@ def test_events_are_told_in_the_words_of_the_outputs():
     runs = runs_of(lambda data, size, rng: [(one, 1.5) for one in rng.choice(["no", "yes"], size)], shape=None)
     found = candidate_statistics(runs, Attack.named("entries"), 3000)
     assert found.reading is not None
-    place = [column.known is not None for column in found.reading.columns].index(True)
+    place = [column.words is not None for column in found.reading.columns].index(True)
     event = found.counted(Event(cell(place), CellRule(np.array([1.0]), np.array([ANOTHER]))))
     assert str(event) == "y if output[0] in {'yes'}, x if output[0] in {(another word)}"
     assert event.guess(texts(("yes", 2), ("no", 2), ("never", 1))).tolist() == [1, 0, -1]

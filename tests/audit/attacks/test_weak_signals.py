@@ -151,10 +151,10 @@ def test_given_outputs_that_teach_are_not_counted():
     assert sum(side["runs"] for side in result.counts.values()) <= result.size - result.selection
 
 
-@pytest.mark.parametrize(("runs", "borrowed"), [(10, 10), (11, 10), (100, 30), (0, 0)])
-def test_no_more_is_borrowed_than_is_lent(runs, borrowed):
-    lending = Exploration(given_runs(np.zeros((9, 1)), np.ones((9, 1))), 10, lent=31)
-    assert [lending.borrow(asked) for asked in (runs, 100, 100)] == [borrowed, 30 - borrowed, 0]
+@pytest.mark.parametrize(("runs", "used"), [(10, 10), (11, 10), (100, 30), (0, 0)])
+def test_no_more_extra_runs_are_used_than_are_allowed(runs, used):
+    exploration = Exploration(given_runs(np.zeros((9, 1)), np.ones((9, 1))), 10, extra_allowed=31)
+    assert [exploration.use_extra(asked) for asked in (runs, 100, 100)] == [used, 30 - used, 0]
 
 
 @pytest.mark.slow
