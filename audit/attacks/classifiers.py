@@ -95,7 +95,7 @@ class Trained:
 
 
 def one_entry_tells_all(pair: NeighborPair, explored: Explored) -> bool:
-    """Tell whether the likelihood ratio is one of a single entry, as far as a few runs can tell.
+    """Tell whether a few runs show all of the likelihood ratio in one entry.
 
     Either it is the only one that is changed or clearly moves or spreads, and no other depends on it; or it has few
     values, and among runs of one value the others are alike on both databases.

@@ -49,14 +49,12 @@ def two_sample_lower(
     other. The event and the order of the databases must have been chosen without looking at these runs. Divide by the
     distance of a group pair only where `delta`, the probability that is forgiven, is 0.
 
-    Notes
-    -----
-    Guarantee: P(bound > true loss) <= 1 - confidence for every mechanism; needs about 2.8 times the runs of the game.
+    Guarantee: P(bound > true loss) <= 1 - confidence for every mechanism (Clopper and Pearson, 1934, and a union bound
+    over two probabilities); it needs about 2.8 times the runs of the game.
 
     References
     ----------
-    .. [1] Clopper and Pearson, 1934, and a union bound over two probabilities.
-    .. [2] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018 (the event's ratio).
+    .. [1] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018 (the event's ratio).
 
     Examples
     --------

@@ -105,9 +105,8 @@ def estimate_direct(
 ) -> LossEstimate:
     """Run a mechanism on two databases, and estimate the loss from the error of the entry that the pair changes most.
 
-    `runs` are over both databases. `options` go to `direct_loss`. By default the errors `at` are 17 whole numbers
-    around their median. They reach 8 people, or two standard deviations (by the median absolute deviation) if that is
-    more. The settings name the entry, and how many entries the pair changes.
+    `runs` are over both databases, `options` those of `direct_loss`. By default the errors `at` are 17 whole numbers
+    around their median, 8 people or two standard deviations out. The settings name the entry.
 
     >>> class Noisy:
     ...     def exact(self, data):

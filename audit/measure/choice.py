@@ -137,9 +137,8 @@ def choose_event(
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the events that promise most.
 
-    If `extra`, attacks that learn may take a third of the counting runs, if these are 10,000 or more. If a selection
-    run returns more than the expected numbers, the audit reads all outputs as text and chooses again, because such an
-    output may tell more than that it is no number.
+    If `extra`, attacks that learn may take a third of the counting runs. If a selection run returns more than the
+    expected numbers, the audit reads all outputs as text and chooses again: they may tell more than that they are none.
     """
     extra_allowed = int(EXTRA * counting) if extra and counting >= ENOUGH else 0
     exploration = candidate_statistics(runs, attack, choosing, extra_allowed=extra_allowed)

@@ -33,12 +33,9 @@ def count_in_stages(
 ) -> Choice:
     """Choose and count in stages; stop when the runs show a violation, or would have shown a small one.
 
-    A `share` of each stage chooses new events, so that an obvious violation costs little. A bound for all looks
-    together keeps the guesses of earlier events: a rule may change before the coin of a run is tossed. Any other bound
-    uses the last events only, and all looks share the error equally. With no share the event is registered.
-
-    `choose` takes the number of a stage and its runs that choose and count; `count` the runs on `x` and on `y` and the
-    number of the look.
+    A `share` of each stage chooses new events, none if the event is registered. A bound for all looks together keeps
+    the guesses of earlier events: a rule may change before the coin of a run is tossed. Any other bound uses the last
+    events only, and all looks share the error equally.
     """
     going_on, limit = method.cumulative or share == 0, SETTLED * method.claim.budget
     stages = list(_stages(size, share))

@@ -84,10 +84,7 @@ class Method(ABC):
 
     @abstractmethod
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest budget of one step that as many runs call a violation with power 0.8.
-
-        So many runs were `choosing` the event; none did if it was registered.
-        """
+        """Return the smallest budget of one step that the runs, `choosing` ones included, detect with power 0.8."""
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove: that of runs which are never confused."""
@@ -99,18 +96,14 @@ class Method(ABC):
         return {"x": {"runs": x, "guessed_x": x, "guessed_y": 0}, "y": {"runs": y, "guessed_x": 0, "guessed_y": y}}
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return what `lower` reads besides the counts.
-
-        `look` is the number of the look, 0 where there is only one; `expected` are the guesses to come and the share of
-        them that is right, as selection runs suggest.
-        """
+        """Return what `lower` reads besides the counts at a look; 0 is the only one. `expected` guesses are to come."""
         return cast("Basis", event.rule.parameters() | {"look": look})
 
     def confidence_at(self, basis: Basis) -> float:
         """Return the confidence of an event at a look: all events and looks together have that of the method.
 
-        Runs that depend on each other count as fewer, by the factor by which their counts vary more than those of
-        independent runs. The logarithm of an error shrinks as runs do, so that the error is raised to that power.
+        Runs that depend on each other count as fewer, by the factor by which their counts vary more. The logarithm of
+        an error shrinks as runs do, so that the error is raised to that power.
         """
         confidence = 1 - (1 - self.confidence) * basis.get("share", 1.0)
         confidence = look_confidence(basis["look"], confidence, basis.get("looks")) if basis.get("look") else confidence

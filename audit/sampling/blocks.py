@@ -46,16 +46,10 @@ def draw(
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
-    Runs come in blocks of ``max(1, 2**21 // cells)``, with as many cells as the data or one output has entries, and of
-    ``mechanism.runs_per_block`` at most, where it has one. All are made in so many `calls` at least, unless these
-    had fewer runs than `least`. Each call has a random stream of its own and each block is
-    reduced before it is dropped, so memory does not grow with `size`, and results depend neither on `n_jobs` nor on the
-    backend, which ``joblib.parallel_config`` may choose. If a worker process is killed, its blocks are run again.
-    Blocks at work at the same time get processes of their own, or threads where the mechanism says that it is made for
-    them. `repeats` says whether the same stream gives the same outputs again.
-
-    Raises ValueError if blocks under different streams are identical, OSError if a finished block cannot be kept or a
-    worker process was killed twice over the same runs, and what `audit.outputs.run` does.
+    All runs are made in so many `calls` at least, unless these had fewer runs than `least`. Each call has a random
+    stream of its own and each block is reduced before it is dropped: memory does not grow with `size`, and results
+    depend neither on `n_jobs` nor on the backend, which ``joblib.parallel_config`` may choose. If a worker process is
+    killed, its blocks are run again, once. `repeats` says whether the same stream gives the same outputs again.
     """
     each = call_runs(size, data, kind, mechanism, calls, least)
     together = block_runs(data, kind, mechanism) // each
@@ -128,10 +122,7 @@ def block_runs(data: Any, kind: Kind, mechanism: Mechanism | None = None) -> int
 
 
 def call_runs(size: int, data: Any, kind: Kind, mechanism: Mechanism, calls: int = CALLS, least: int = 1) -> int:
-    """Return the runs of one call, of `size` runs on a database in so many calls: `least`, and no more than a block.
-
-    What is drawn once a call instead of once a run is then told by comparing calls.
-    """
+    """Return the runs of one call, so that calls can be compared: `least` of `size`, and no more than a block."""
     return min(block_runs(data, kind, mechanism), max(least, -(-size // calls)))
 
 

@@ -41,10 +41,7 @@ UNSTEADY = (
 
 @dataclass(frozen=True)
 class Spread:
-    """By how much what an event counts varies between calls, against what it does if all runs are independent.
-
-    All are variances of a sum over the runs; those of several sets of runs add up.
-    """
+    """Variances of a sum over the runs, between calls and within; those of several sets of runs add up."""
 
     between: float = 0.0  # by what calls differ
     within: float = 0.0  # by what runs differ

@@ -46,14 +46,13 @@ def path_statistics(
     """Return statistics of the areas whose totals a pair changes: as released, and as they were before raking.
 
     Those are the areas above a changed leaf, itself included: one path when people are added, two paths below their
-    lowest common area when they move. Their counts are looked at jointly, in sum, and level by level. Scores are
-    positive on the side of `y`, in people; `leaves` are the nodes of the counts, by default as released.
+    lowest common area when they move. They are looked at jointly, in sum, and level by level. `leaves` are the nodes of
+    the counts, by default as released.
 
     Raking spreads the noise of an area over its children, so that one raked count shows the budget of its own level
     only (Flaxman, 2019, section 2.2: a quarter of the loss). The noisy counts before raking have independent noise
-    each, so that their losses add up: to the whole budget when people are added. `unrake` recovers them; where it
-    fails the score is 0. The sum takes each area's shift up to half of what the pair changes there: it is the
-    log-likelihood ratio of the recovered counts, up to a factor, when all have two-tailed geometric noise of one scale.
+    each, so that their losses add up. `unrake` recovers them; where it fails the score is 0. The sum takes each area's
+    shift up to half of what the pair changes there: the log-likelihood ratio of geometric noise of one scale.
     """
     tree = Tree(parent, released)  # type: ignore[arg-type]
     order = tree.released[np.isin(tree.released, tree.leaves)] if leaves is None else np.asarray(leaves)

@@ -123,22 +123,14 @@ def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> F
     """Recover the noisy whole numbers that a table held before it was raked from the top down; NaN where they are lost.
 
     Raking multiplies all children of an area by one factor, so they stay whole multiples of one unit: the raked parent
-    over the sum of the noisy children. Their shares of the parent, read as fractions in lowest terms [1]_, give the
-    noisy children up to a common divisor, and the multiple nearest to the expected counts, `around`, is taken.
+    over the sum of the noisy children. Their shares of the parent, read as fractions in lowest terms (Hardy and Wright,
+    "An Introduction to the Theory of Numbers", theorem 184), give the noisy children up to a common divisor, and the
+    multiple nearest to the expected counts, `around`, is taken.
 
-    A family fails where its shares are no fractions that float64 can tell, where its parent is 0, and where all its
-    children are equal: the children of a sum of zero or less share equally, and hold no proportion. It is wrong where a
-    common divisor of the noisy counts leaves another multiple nearer: often with two children, seldom with many.
-    Float64 tells the fractions while the smallest child times the sum of the family is below some 3e11; beyond, the sum
-    is looked for near the expected one.
+    A family fails where its shares are no fractions that float64 can tell (from 3e11 for the smallest child times the
+    sum, which is then looked for near the expected one), where its parent is 0, and where all its children are equal.
+    It is wrong where a common divisor leaves another multiple nearer: often with two children, seldom with many.
 
-    References
-    ----------
-    .. [1] Hardy and Wright, "An Introduction to the Theory of Numbers", theorem 184: a fraction nearer to a number than
-       half the inverse square of its denominator is one of the number's convergents.
-
-    Examples
-    --------
     >>> tree = Tree([-1, 0, 0], [0, 1, 2])
     >>> unrake(tree, np.array([[40.0, 40 * 7 / 18, 40 * 11 / 18]]), np.arange(3), np.array([20, 10, 10]))
     array([[40.,  7., 11.]])

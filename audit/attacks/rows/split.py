@@ -46,10 +46,7 @@ def hashed(codes: Codes, without: Sequence[int] = (-1,)) -> Iterator[Codes]:
 
 
 def differing_rows(sides: Sequence[Codes]) -> list[Differing]:
-    """Return the rows, whole and less one column, whose number in a table clearly differs; most clearly first.
-
-    Each column that may be left out, and none, has its share of the chance that any row differs as clearly.
-    """
+    """Return the rows, whole and less one column, whose number in a table clearly differs; most clearly first."""
     differing, width = [], len(sides[0])
     some = [codes[:, : max(FEWEST, LESS * codes.shape[1] // codes.size)] for codes in sides]
     shorter = range(width if 1 < width <= COLUMNS else 0)
