@@ -22,9 +22,8 @@ from algorithms.bottom_up.mechanism import MOST_ATTRIBUTES, BottomUp
 from algorithms.bottom_up.weighted import WeightedBottomUp
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.release.columns import COUNT, Table, attribute_columns, check_distinct, code_columns
-from algorithms.release.engine import Release as Published
-from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
+from algorithms.release.columns import COUNT, TableFile, attribute_columns, check_distinct, code_columns
+from algorithms.release.engine import Published, described, level_names, margins, publishing, tell_rare
 from algorithms.release.frames import Frame
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 
@@ -58,7 +57,7 @@ class Release(Published):
         return tables
 
     @property
-    def files(self) -> dict[str, Table]:
+    def files(self) -> dict[str, TableFile]:
         """Areas down to the level, and the same columns at every level."""
         weighted = isinstance(self.mechanism, WeightedBottomUp)
         count = replace(COUNT, meaning="weighted number of people, with noise", unit="people") if weighted else COUNT
@@ -67,7 +66,9 @@ class Release(Published):
         totals, files = self.mechanism.published, {}
         for level, table in enumerate(self.tables):
             last = count if totals is None or level > totals.level else kept
-            files[f"level_{level}.csv"] = Table((*code_columns(self.areas[:level]), *attributes, last), table.rows())
+            files[f"level_{level}.csv"] = TableFile(
+                (*code_columns(self.areas[:level]), *attributes, last), table.rows()
+            )
         return files
 
     @property

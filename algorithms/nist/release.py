@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng
-from algorithms.release.columns import COUNT, Table, TableColumn, attribute_columns
-from algorithms.release.engine import Release as Published
-from algorithms.release.engine import publishing, tell_rare
+from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns
+from algorithms.release.engine import Published, publishing, tell_rare
 from algorithms.release.folder import in_file
 from algorithms.release.frames import Frame
 from algorithms.schema import Schema
@@ -77,22 +76,22 @@ class Release(Published):
         }
 
     @property
-    def files(self) -> dict[str, Table]:
+    def files(self) -> dict[str, TableFile]:
         """The bins, and the synthetic rows."""
         schema, groups = self.nist.schema, self.nist.groups
         group = TableColumn("GROUP", "fields that share a histogram", codes=groups.names)
         bins = attribute_columns(schema, more="; empty where the group has no such field", noisy=True)
         rows = (row for number in range(len(groups)) for row in self._histogram_rows(number))
         return {
-            "noisy_measurements.csv": Table([group, *bins, COUNT], rows),
-            "microdata.csv": Table(attribute_columns(schema, noisy=True), lines=self._synthetic_lines()),
+            "noisy_measurements.csv": TableFile([group, *bins, COUNT], rows),
+            "microdata.csv": TableFile(attribute_columns(schema, noisy=True), lines=self._synthetic_lines()),
         }
 
     @property
     def texts(self) -> dict[str, str]:
         """The groups."""
         groups = self.nist.groups
-        return {"groups.txt": str(groups), "groups.json": json.dumps(groups.to_dict(), indent=4)}
+        return {"groups.txt": f"{groups}\n", "groups.json": json.dumps(groups.to_dict(), indent=4) + "\n"}
 
     def _histogram_rows(self, group: int) -> Iterator[list[Any]]:
         columns, levels = self.nist.columns[group], list(self.nist.schema.attributes.values())

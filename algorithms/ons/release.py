@@ -20,10 +20,8 @@ from algorithms.noise import Rng
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
-from algorithms.release.columns import COUNT, TableColumn, attribute_columns, check_distinct, code_columns
-from algorithms.release.columns import Table as File
-from algorithms.release.engine import Release as Published
-from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
+from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns, check_distinct, code_columns
+from algorithms.release.engine import Published, described, level_names, margins, publishing, tell_rare
 from algorithms.release.shares import Share
 from algorithms.schema import Schema
 
@@ -89,16 +87,16 @@ class Release(Published):
         }
 
     @property
-    def files(self) -> dict[str, File]:
+    def files(self) -> dict[str, TableFile]:
         """The tables: areas, attributes and groupings, counts; of a synthetic person areas and attributes."""
         files = {}
         for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True), 1):
             groups = (TableColumn(name, "level or group", codes=names) for name, names in self._named(table).items())
             columns = [*code_columns(self.areas[: table.level]), *groups, COUNT]
-            files[f"table_{number}.csv"] = File(columns, self._table_rows(table, counts))
+            files[f"table_{number}.csv"] = TableFile(columns, self._table_rows(table, counts))
         if self.people is not None:
             columns = [*code_columns(self.areas, noisy=True), *attribute_columns(self.mechanism.schema, noisy=True)]
-            files["microdata.csv"] = File(columns, self._record_rows(self.people))
+            files["microdata.csv"] = TableFile(columns, self._record_rows(self.people))
         return files
 
     @property

@@ -9,7 +9,7 @@ from algorithms.phsafe.budget import CLAIMS, Config
 from algorithms.phsafe.columns import GROUPS, TITLES
 from algorithms.phsafe.tables import DERIVED, PUBLISHED, QUERIES
 from algorithms.release.frames import Frame
-from algorithms.release.ledger import Ledger as Promises
+from algorithms.release.ledger import Promises
 from audit.claims import ZCDP, PureDP
 
 __all__ = ["Ledger"]

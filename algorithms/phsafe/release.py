@@ -62,9 +62,8 @@ from algorithms.phsafe.postprocessing.postprocess import (
 )
 from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.phsafe.tabulation.validate import Validation
-from algorithms.release.columns import Table
-from algorithms.release.engine import Release as Published
-from algorithms.release.engine import publishing
+from algorithms.release.columns import TableFile
+from algorithms.release.engine import Published, publishing
 from algorithms.release.frames import Frame
 from algorithms.release.spark import Engine
 
@@ -113,16 +112,17 @@ class Release(Published):
         return postprocess(self.tables, cap=caps(self.config.tau)) if self.with_published else {}
 
     @property
-    def files(self) -> dict[str, Table]:
+    def files(self) -> dict[str, TableFile]:
         """The noisy tables, each in a folder of its own, and the published ones in one."""
         files = {
-            f"{name}/{name}.csv": Table(columns_of(name, table), table.rows()) for name, table in self.tables.items()
+            f"{name}/{name}.csv": TableFile(columns_of(name, table), table.rows())
+            for name, table in self.tables.items()
         }
         for name, table in self.published.items():
             coverage = (
                 f"{self._covered([name])}, and the total of small cells in fewer; {MARGIN}" if name in COUNTS else None
             )
-            files[f"published/{name}.csv"] = Table(columns_of(name, table, coverage), table.rows())
+            files[f"published/{name}.csv"] = TableFile(columns_of(name, table, coverage), table.rows())
         return files
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 from algorithms.schema import Schema
 
-__all__ = ["COUNT", "Table", "TableColumn", "attribute_columns", "check_distinct", "code_columns"]
+__all__ = ["COUNT", "TableColumn", "TableFile", "attribute_columns", "check_distinct", "code_columns"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class TableColumn:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """A file of a release: its columns, in their order, and its rows, which may be read once.
 
     Where there are very many rows they may be `lines`, as `in_file` makes them.

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Draws, counted
-from algorithms.release.columns import Table
+from algorithms.release.columns import TableFile
 from algorithms.release.folder import CELLS, RECORD, whole_folder, write_rows, write_texts
 from algorithms.release.reading import tell
 from algorithms.schema import Schema
 from audit.claims import Claim
 from audit.io.files import make_folder
 
-__all__ = ["Release", "described", "level_names", "margins", "publishing", "tell_rare"]
+__all__ = ["Published", "described", "level_names", "margins", "publishing", "tell_rare"]
 
 DESCRIBED = ("FILE", "COLUMN", "MEANING", "UNIT", "CODES", "VALUES")
 RARE = 10  # people by which a fitted group is off at least where it is named
@@ -38,7 +38,7 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Release(ABC):
+class Published(ABC):
     """What a run of some system publishes, and says of itself; the data are not in it.
 
     `claim` is what the release promises to lose at most, `listed` whether the areas are from a public list, not read
@@ -54,7 +54,7 @@ class Release(ABC):
 
     @property
     @abstractmethod
-    def files(self) -> Mapping[str, Table]:
+    def files(self) -> Mapping[str, TableFile]:
         """The tables, by the paths of their files."""
 
     @property
@@ -103,10 +103,10 @@ class Release(ABC):
             ]
         write_rows(staged / "columns.csv", DESCRIBED, described)
         record = json.dumps(self.record, indent=4)
-        write_texts(staged, {**self.texts, "ledger.txt": str(self.ledger), RECORD: record})
+        write_texts(staged, {**self.texts, "ledger.txt": f"{self.ledger}\n", RECORD: f"{record}\n"})
 
 
-Made = TypeVar("Made", bound=Release)
+Made = TypeVar("Made", bound=Published)
 
 
 @contextmanager

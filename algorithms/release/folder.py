@@ -95,10 +95,10 @@ class _Lines:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write text files into a folder, each with a line end behind it, for whoever shows them on a terminal."""
+    """Write text files into a folder, for whoever shows them on a terminal."""
     for name, text in texts.items():
         with whole_file(folder / name) as file:
-            file.write(f"{shown(text)}\n")
+            file.write(shown(text))
 
 
 def _usual_mode() -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from algorithms.release.frames import Frame
 from audit.claims import ZCDP, GaussianDP, PureDP
 
-__all__ = ["Ledger", "conversions"]
+__all__ = ["Promises", "conversions"]
 
 
 def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
@@ -33,7 +33,7 @@ def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ledger(ABC):
+class Promises(ABC):
     """What a run spends and promises under two relations, and what that means as epsilon at `delta`."""
 
     delta: float = 1e-10

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from algorithms.noise import Rng
-from algorithms.release.engine import Release
+from algorithms.release.engine import Published
 from algorithms.release.folder import RECORD, check_folder
 from audit.io.terminal import at_work
 
@@ -60,7 +60,7 @@ Seed = Annotated[
 ]
 
 
-def releasing(prepare: Callable[..., Callable[[Path], Release] | None]) -> Callable[..., int]:
+def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Callable[..., int]:
     """Turn a function of a source of noise and a system's options into its command, with the options --out and --seed.
 
     It refuses what is wrong with the options before data are read, and returns what reads them and releases into a

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from algorithms.noise import DiscreteGaussian
 from algorithms.release.frames import Frame
-from algorithms.release.ledger import Ledger as Promises
+from algorithms.release.ledger import Promises
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.plan import Plan
 from audit.claims import PureDP

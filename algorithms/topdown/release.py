@@ -27,9 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Rng
-from algorithms.release.columns import COUNT, Table, TableColumn, attribute_columns, check_distinct, code_columns
-from algorithms.release.engine import Release as Published
-from algorithms.release.engine import described, level_names, margins, publishing, tell_rare
+from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns, check_distinct, code_columns
+from algorithms.release.engine import Published, described, level_names, margins, publishing, tell_rare
 from algorithms.release.folder import in_file, read_rows
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
@@ -87,7 +86,7 @@ class Release(Published):
         return "\n".join([*lines, f"Tables of {tree.n_nodes:,} areas and {self.tables.people:,} records"])
 
     @property
-    def files(self) -> dict[str, Table]:
+    def files(self) -> dict[str, TableFile]:
         """Measurements and invariants, as `NOISY` and `EXACT` name them, the tables, and a person a row."""
         plan, schema, names, invariants = (
             self.topdown,
@@ -120,10 +119,10 @@ class Release(Published):
         ]
         fitted = replace(COUNT, meaning=COUNT.meaning + sums)
         return {
-            "noisy_measurements.csv": Table([level, *areas, query, group, COUNT, variance], lines=noisy),
-            "invariants.csv": Table([invariant, level, *areas, known, exact], answers),
-            "tables.csv": Table([level, *areas, *attribute_columns(schema), fitted], counts),
-            "microdata.csv": Table(people, persons),
+            "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], lines=noisy),
+            "invariants.csv": TableFile([invariant, level, *areas, known, exact], answers),
+            "tables.csv": TableFile([level, *areas, *attribute_columns(schema), fitted], counts),
+            "microdata.csv": TableFile(people, persons),
         }
 
     @property
@@ -158,7 +157,7 @@ def release(
     Measurements and tables are in memory some areas at a time, and on disk meanwhile, as the histogram may be
     (`algorithms.release.intake.store_histogram`); `TopDown.measure` and `TopDown.estimate` return all of them. The same
     seed gives the same tables there and here; what is published takes the default, the operating system's entropy.
-    `areas` names the levels below the root; the rest is what `algorithms.release.engine.Release` has for the record.
+    `areas` names the levels below the root; the rest is what `algorithms.release.engine.Published` has for the record.
     """
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
