@@ -88,12 +88,8 @@ class Release(Published):
     @property
     def files(self) -> dict[str, TableFile]:
         """Measurements and invariants, as `NOISY` and `EXACT` name them, the tables, and a person a row."""
-        plan, schema, names, invariants = (
-            self.topdown,
-            self.topdown.schema,
-            enumerate(("root", *self.areas)),
-            self.topdown.invariants,
-        )
+        plan, names = self.topdown, enumerate(("root", *self.areas))
+        schema, invariants = plan.schema, plan.invariants
         held = max((one.level - isinstance(one, GroupedTotal) for one in invariants), default=0)  # by exact totals
         queries = [one.query for one in invariants if isinstance(one, Invariant)]
         parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
