@@ -24,13 +24,6 @@ def check_counts(counts: ArrayLike) -> Index:
     -------
     ndarray of int64, shape (..., n)
         The same numbers.
-
-    Raises
-    ------
-    TypeError
-        If they are not numbers.
-    ValueError
-        If one is negative or not whole, or a total reaches 2**53.
     """
     array = np.asarray(counts)
     if array.dtype.kind not in "iuf":
@@ -83,13 +76,6 @@ class Hierarchy:
 
         Its leaves are the nodes without children, in increasing index. `labels` are the names of the nodes.
 
-        Raises
-        ------
-        ValueError
-            If there is not exactly one root, or a node is an orphan (no such parent) or on a cycle.
-        TypeError
-            If `parents` are not whole numbers.
-
         Examples
         --------
         >>> tree = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2])
@@ -139,11 +125,6 @@ class Hierarchy:
         A code needs to be unique only within its parent: commune "01" of one province is not commune "01" of another.
         There is one level for each column, under a root that is labeled ``"total"``.
 
-        Raises
-        ------
-        ValueError
-            If columns differ in length, are empty, or two rows are the same leaf.
-
         Examples
         --------
         >>> tree = Hierarchy.from_codes(["north", "north", "south"], ["1", "2", "1"])
@@ -178,13 +159,6 @@ class Hierarchy:
     def regular(cls, fanout: int, depth: int) -> Hierarchy:
         """Build the tree in which every area above the leaves has `fanout` children.
 
-        Raises
-        ------
-        ValueError
-            If either number is below 1.
-        TypeError
-            If either is not a whole number.
-
         Examples
         --------
         >>> Hierarchy.regular(21, 3).n_leaves
@@ -216,25 +190,13 @@ class Hierarchy:
         return f"Hierarchy({levels} areas, {self.n_leaves} leaves)"
 
     def level(self, j: int) -> slice:
-        """Return the slice of nodes at level `j`: 0 is the root, `depth` the finest.
-
-        Raises
-        ------
-        ValueError
-            If the tree has no such level.
-        """
+        """Return the slice of nodes at level `j`: 0 is the root, `depth` the finest."""
         if not 0 <= j <= self.depth:
             raise ValueError(f"level must be in 0..{self.depth}, got {j}")
         return slice(int(self.offsets[j]), int(self.offsets[j + 1]))
 
     def path(self, leaf: int) -> Index:
-        """Return the nodes from the root down to a leaf, both included, shape (levels of the leaf + 1,).
-
-        Raises
-        ------
-        ValueError
-            If there is no such leaf.
-        """
+        """Return the nodes from the root down to a leaf, both included, shape (levels of the leaf + 1,)."""
         if not 0 <= leaf < self.n_leaves:
             raise ValueError(f"leaf must be in 0..{self.n_leaves - 1}, got {leaf}")
         node, nodes = int(self.leaves[leaf]), []
@@ -244,13 +206,7 @@ class Hierarchy:
         return np.array(nodes[::-1])
 
     def ancestors(self, j: int) -> Index:
-        """Return the area at level `j` that holds each leaf, shape (n_leaves,); a leaf above it stands for itself.
-
-        Raises
-        ------
-        ValueError
-            If the tree has no such level.
-        """
+        """Return the area at level `j` that holds each leaf, shape (n_leaves,); a leaf above it stands for itself."""
         stop = self.level(j).stop
         nodes = self.leaves.copy()
         while (deeper := nodes >= stop).any():
@@ -261,11 +217,6 @@ class Hierarchy:
         """Return the areas that cut the tree at level `j`: those of the level, and leaves above it.
 
         They are ordered by the first leaf in each, so at the finest level they have the order of the leaves.
-
-        Raises
-        ------
-        ValueError
-            If the tree has no such level.
         """
         areas = self.ancestors(j)
         return areas[np.sort(np.unique(areas, return_index=True)[1])]
@@ -285,13 +236,7 @@ class Hierarchy:
         return " / ".join(self.codes(node)) or self.labels[0]
 
     def codes(self, node: int) -> list[str]:
-        """Return the labels on the path to an area, the outermost first and without the root's.
-
-        Raises
-        ------
-        ValueError
-            If there is no such node.
-        """
+        """Return the labels on the path to an area, the outermost first and without the root's."""
         if not 0 <= node < self.n_nodes:
             raise ValueError(f"node must be in 0..{self.n_nodes - 1}, got {node}")
         labels = []
@@ -301,28 +246,14 @@ class Hierarchy:
         return labels[::-1]
 
     def check_counts(self, counts: ArrayLike) -> Index:
-        """Return counts of people as int64, shape (..., n_leaves), or say what is wrong with them.
-
-        Raises
-        ------
-        TypeError
-            If they are no numbers.
-        ValueError
-            If the last axis is not the leaves, a count is negative or no whole number, or a total would reach 2**53.
-        """
+        """Return counts of people as int64, shape (..., n_leaves), or say what is wrong with them."""
         array = np.asarray(counts)
         if array.ndim == 0 or array.shape[-1] != self.n_leaves:
             raise ValueError(f"counts must have one entry for each of {self.n_leaves} leaves, got shape {array.shape}")
         return check_counts(array)
 
     def totals(self, values: ArrayLike) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Add up the values of the leaves, shape (..., n_leaves), to those of all areas, root first: (..., n_nodes).
-
-        Raises
-        ------
-        ValueError
-            If the last axis is not the leaves.
-        """
+        """Add up the values of the leaves, shape (..., n_leaves), to those of all areas, root first: (..., n_nodes)."""
         array = np.asarray(values)
         if array.ndim == 0 or array.shape[-1] != self.n_leaves:
             raise ValueError(f"values must have one entry for each of {self.n_leaves} leaves, got shape {array.shape}")
@@ -341,11 +272,6 @@ class Hierarchy:
         would be undefined or turn signs. The rule reads noisy values only, so it costs no privacy. Whole numbers give
         neither NaN nor infinity: every other sum is at least 1, so values below 2**53 stay finite through 18 levels and
         more.
-
-        Raises
-        ------
-        ValueError
-            If the last axis is not the nodes, or a value is no whole number.
 
         References
         ----------

@@ -91,13 +91,6 @@ def uniform_population(
     counts : ndarray of int64, shape (n_leaves,)
         People in each leaf, read-only. They add up to `people`.
 
-    Raises
-    ------
-    TypeError
-        If `people` or `levels` is not an integer or `people_per_leaf` not a number.
-    ValueError
-        If a number is out of range, or there are too few people to fill one leaf.
-
     Notes
     -----
     A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. Each area's people are
@@ -146,11 +139,6 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
         city no leaf for a month without a death.
     counts : ndarray of int64, shape (n_leaves,)
         People in each leaf, read-only.
-
-    Raises
-    ------
-    ValueError
-        If there is no such extract, or it does not have such cells.
 
     Notes
     -----
@@ -231,11 +219,6 @@ def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     -------
     public, protected : ndarray, shapes (ceil(n / 2), ...) and (floor(n / 2), ...)
         The records at even and at odd places of a permutation with a fixed seed; each half keeps their old order.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 2 records.
 
     Examples
     --------

@@ -99,13 +99,7 @@ class System:
         return self.mechanism().claim
 
     def mechanism(self, *, stage: str = "", **settings: Any) -> Any:
-        """Return the mechanism, or one stage of it.
-
-        Raises
-        ------
-        ValueError
-            If it has no such stage.
-        """
+        """Return the mechanism, or one stage of it."""
         self.check_installed()
         if stage:
             self._check_known("stage", stage, self.stages)
@@ -113,13 +107,7 @@ class System:
         return built.stage(stage) if stage else built
 
     def pair(self, name: str = "") -> NeighborPair:
-        """Return a bundled pair of neighbors, by default the usual one.
-
-        Raises
-        ------
-        ValueError
-            If it has no such pair.
-        """
+        """Return a bundled pair of neighbors, by default the usual one."""
         self.check_installed()
         if name:
             self._check_known("pair", name, self.pairs)
@@ -135,13 +123,7 @@ class System:
         return replace(pair, label=f"{pair.label}: {cells}")
 
     def preset(self, name: str) -> System:
-        """Return the system with the settings of that name.
-
-        Raises
-        ------
-        ValueError
-            If it has no such preset.
-        """
+        """Return the system with the settings of that name."""
         self._check_known("preset", name, self.presets)
         return self.presets[name]
 
@@ -153,13 +135,7 @@ class System:
             raise ValueError(f"{kind} of {self.name} must be one of {', '.join(known)}, got {name!r}")
 
     def on(self, data: str, **options: Any) -> System:
-        """Return the system on the user's own persons, with fewer runs if these are more.
-
-        Raises
-        ------
-        ValueError
-            If it reads no file, or an option is unknown or missing.
-        """
+        """Return the system on the user's own persons, with fewer runs if these are more."""
         self.check_installed()
         if self.own is None:
             raise ValueError(f"{self.name} reads no file of persons, got {data}")
@@ -190,11 +166,6 @@ def register(system: System) -> None:
     ----------
     system : System
         The system, with a name that no other system has.
-
-    Raises
-    ------
-    ValueError
-        If the name is taken.
     """
     if REGISTERED.setdefault(system.name, system) is not system:
         raise ValueError(f"every system must have a name of its own, and {system.name!r} is registered already")

@@ -48,11 +48,6 @@ class Query:
         The group that each cell falls into.
     labels : tuple of str
         Name of each group.
-
-    Raises
-    ------
-    ValueError
-        If a group has no cell, or the labels do not name every group.
     """
 
     name: str
@@ -104,15 +99,6 @@ class Schema:
         Numbers below the first edge, or from such an end on, have no level.
     codes : mapping of str to sequence of str, optional
         For attributes that data give as codes: that of each level. Data of the others hold the names of levels.
-
-    Raises
-    ------
-    TypeError
-        If attributes or edges are of another kind.
-    ValueError
-        If there is no attribute, a name or level is empty or appears twice, a name contains a ``*``, a grouping omits
-        or repeats a level, edges are not finite numbers that increase, one for each level or one more, or codes are not
-        different, one for each level.
 
     Examples
     --------
@@ -191,14 +177,7 @@ class Schema:
         return math.prod(self.shape)
 
     def query(self, name: str) -> Query:
-        """Return the query of that name.
-
-        Raises
-        ------
-        ValueError
-            If there is no such attribute or grouping, an attribute is named twice, or there are more than `MOST_CELLS`
-            cells.
-        """
+        """Return the query of that name."""
         if self.cells > MOST_CELLS:
             raise ValueError(f"attributes must have at most {MOST_CELLS:,} cells together, got {self.cells:,}")
         if name == DETAILED:
@@ -231,13 +210,7 @@ class Schema:
         return np.array([place[level] for level in levels]), list(groups)
 
     def where(self, **levels: str | Sequence[str]) -> NDArray[np.bool_]:
-        """Return which cells have these levels, shape (cells,).
-
-        Raises
-        ------
-        ValueError
-            If there is no such attribute or level.
-        """
+        """Return which cells have these levels, shape (cells,)."""
         mask = np.ones(self.shape, np.bool_)
         for axis, (name, known) in enumerate(self.attributes.items()):
             if name in levels:
@@ -293,11 +266,6 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
     Schema
         Attributes in the order of the file.
 
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, is not of that form, or its levels break a rule of `Schema`.
-
     Notes
     -----
     The list must have levels that nobody has, too. A list made from the data reveals who is in them: the mechanism
@@ -336,11 +304,6 @@ def read_named(path: str | os.PathLike[str], what: str) -> Any:
     -------
     object
         The content of the file.
-
-    Raises
-    ------
-    ValueError
-        If it is no ``.json`` file that can be read, is not JSON, or has a name twice.
     """
     name = os.fspath(path)
     if Path(name).suffix.lower() != ".json":

@@ -107,15 +107,7 @@ class BottomUp(PureBudget):
         return self
 
     def counts(self, data: ArrayLike) -> Integers:
-        """Return the counts of people that are to be protected, shape (leaves,) or (leaves, cells), or refuse them.
-
-        Raises
-        ------
-        TypeError
-            If they are not numbers.
-        ValueError
-            If one is negative or not whole, they have another shape, or they add up to 2**53.
-        """
+        """Return the counts of people that are to be protected, shape (leaves,) or (leaves, cells), or refuse them."""
         array = np.asarray(data)
         if array.ndim not in (1, 2) or array.size == 0:
             raise ValueError(f"counts must have shape (leaves,) or (leaves, cells), got {array.shape}")
@@ -142,13 +134,7 @@ class BottomUp(PureBudget):
         return calibrate(noisy.reshape(size, len(exact), -1), self.published, agreed).reshape(noisy.shape)
 
     def stage(self, name: Literal["measurements"]) -> BottomUp:
-        """Return the noisy counts before they are calibrated, as a mechanism by itself.
-
-        Raises
-        ------
-        ValueError
-            If another stage is named.
-        """
+        """Return the noisy counts before they are calibrated, as a mechanism by itself."""
         if name != "measurements":
             raise ValueError(f"stage must be measurements, got {name!r}")
         return replace(self, published=None)
@@ -157,11 +143,6 @@ class BottomUp(PureBudget):
         """Add up noisy cells, shape (..., leaves, cells), to those of all areas, root first: (..., areas, cells).
 
         An area is NaN if a part of it is not reported.
-
-        Raises
-        ------
-        ValueError
-            If there is not a row for each leaf.
         """
         cells = np.asarray(noisy)
         if cells.ndim < 2:
@@ -174,11 +155,6 @@ class BottomUp(PureBudget):
 
         A margin has the shape (..., areas, groups) and the name of its query: ``"total"``, each attribute, each
         combination joined by ``*``, and ``"detailed"``.
-
-        Raises
-        ------
-        ValueError
-            If there is no schema, it has other cells or more than 12 attributes, or there is not a row for each leaf.
 
         Examples
         --------

@@ -63,13 +63,6 @@ class Groups:
     max_bins : int or None
         The most bins that a joined group may have; None if the groups were given.
 
-    Raises
-    ------
-    TypeError
-        If fields are not lists of names.
-    ValueError
-        If there is no group, a group is empty, or a field appears twice.
-
     Examples
     --------
     >>> print(Groups([["age", "education"], ["sex"]]))
@@ -110,13 +103,7 @@ class Groups:
         return len(self.fields)
 
     def check(self, schema: Schema) -> None:
-        """Refuse groups that are not a partition of the fields of a schema.
-
-        Raises
-        ------
-        ValueError
-            If a field is unknown or left out.
-        """
+        """Refuse groups that are not a partition of the fields of a schema."""
         names = [name for group in self.fields for name in group]
         if unknown := [name for name in names if name not in schema.attributes]:
             raise ValueError(f"groups must be of the fields of the specification, got {unknown[0]!r}")
@@ -165,11 +152,6 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
     -------
     Groups
         As given.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read or is not of that form.
     """
     try:
         return Groups(read_named(path, "groups")["groups"])
@@ -203,13 +185,6 @@ def choose_groups(
     -------
     Groups
         The groups with every decision; fields in the order of the schema.
-
-    Raises
-    ------
-    ValueError
-        If there is no record, a code has no level, or a limit is out of range.
-    TypeError
-        If codes or `max_bins` are not whole numbers, or `least` is no number.
 
     Notes
     -----

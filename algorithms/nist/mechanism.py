@@ -54,14 +54,6 @@ class NistDp3(PureBudget):
         Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as its author has it, or two-tailed geometric of
         the same rate, which secure releases need.
 
-    Raises
-    ------
-    ValueError
-        If groups do not have every field of the schema exactly once, one has too many bins, or a number is out of
-        range.
-    TypeError
-        If an argument is of the wrong type.
-
     Notes
     -----
     The author states that the cut is proportional to ``scale * log10(bins)``, but not its factor. The default is
@@ -205,11 +197,6 @@ class NistDp3(PureBudget):
         """Return noisy histograms, before or after the cut, or rows counted by bins, as a mechanism by itself.
 
         `only` names the groups that are released, by words such as ``"age*sex"`` or by their fields. Default: all.
-
-        Raises
-        ------
-        ValueError
-            If there is no such stage or group, or `only` is empty.
         """
         if name not in STAGES:
             raise ValueError(f"stage must be one of {', '.join(STAGES)}, got {name!r}")

@@ -46,13 +46,6 @@ def marginal_distance(
     float
         From 0 (the same margins) to 1 (nothing in common).
 
-    Raises
-    ------
-    ValueError
-        If a database is empty or does not fit the schema, or a number is out of range.
-    TypeError
-        If codes, `ways` or `marginals` are not whole numbers.
-
     References
     ----------
     .. [1] Ridgeway, Theofanos, Manley and Task, "Challenge Design and Lessons Learned from the 2018 Differential

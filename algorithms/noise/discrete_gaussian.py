@@ -35,13 +35,6 @@ class DiscreteGaussian(OnIntegers):
     scale : float
         The parameter sigma, from 1e-12 to 1e12. Its square exceeds the variance, noticeably so below about 0.6.
 
-    Raises
-    ------
-    ValueError
-        If `scale` is not positive and finite, or outside its limits.
-    TypeError
-        If `scale` is not a number.
-
     Notes
     -----
     Up to sigma 1000 draws come from a table, see `algorithms.noise.table`. Beyond, they come by rejection [1]_: with

@@ -31,13 +31,6 @@ class Gaussian(OnReals):
     scale : float
         Standard deviation, in units of the noise, from 1e-150 to 1e150.
 
-    Raises
-    ------
-    ValueError
-        If `scale` is not positive and finite, or outside its limits.
-    TypeError
-        If `scale` is not a number.
-
     Examples
     --------
     >>> Gaussian(3.0).variance

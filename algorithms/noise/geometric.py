@@ -31,13 +31,6 @@ class TwoTailedGeometric(OnIntegers):
     epsilon : float
         Privacy loss in nats per unit of sensitivity, at least 1e-12 and finite.
 
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not positive and finite, or below its limit.
-    TypeError
-        If `epsilon` is not a number.
-
     Notes
     -----
     With :math:`q = e^{-\varepsilon}`, :math:`P(|K| \ge m) = 2q^m/(1+q)` for :math:`m \ge 1`. Let E be a standard

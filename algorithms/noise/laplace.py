@@ -29,13 +29,6 @@ class Laplace(OnReals):
     scale : float
         The scale, in units of the noise, from 1e-150 to 1e150.
 
-    Raises
-    ------
-    ValueError
-        If `scale` is not positive and finite, or outside its limits.
-    TypeError
-        If `scale` is not a number.
-
     Examples
     --------
     >>> Laplace(2.0).variance

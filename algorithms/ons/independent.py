@@ -169,15 +169,7 @@ class IndependentNoise(NoisyTables):
         return [self.only([place]) for place in range(len(self.tables))]
 
     def only(self, places: Sequence[int]) -> IndependentNoise:
-        """Return a mechanism that releases only some tables, named by place from 0 on, with the sum of their shares.
-
-        Raises
-        ------
-        ValueError
-            If there is no such table, or none is named.
-        TypeError
-            If a place is not a whole number.
-        """
+        """Return a mechanism that releases only some tables, named by place from 0 on, with the sum of their shares."""
         if odd := [place for place in places if not isinstance(place, SupportsIndex)]:
             raise TypeError(f"tables must be named by whole numbers, got {odd[0]!r}")
         if not places or not set(places) <= set(range(len(self.tables))):

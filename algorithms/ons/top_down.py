@@ -202,11 +202,6 @@ class OnsTopDown:
 
         The stages: noisy counts of levels (`only`: of the levels at these places, from 0 on); the last level before
         rounding; the last level after it; the fourteen tables counted from it.
-
-        Raises
-        ------
-        ValueError
-            If there is no such stage or level, or `only` is given for another stage.
         """
         if name == "measurements":
             return LevelStage(self, tuple(range(len(self.levels)) if only is None else only))

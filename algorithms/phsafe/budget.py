@@ -148,11 +148,6 @@ def read_config(source: Settings) -> Config:
     Config
         The settings.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the file is too large or not JSON, a key appears twice, is missing or unknown, or a value breaks a rule.
-
     Examples
     --------
     >>> read_config("pr").states

@@ -136,11 +136,6 @@ class TopDown(Plan):
             paths of a pair reveal nothing: their noise is independent.)
         relation : {"add_remove", "replace_one"}, optional
             Neighbors to which the claim refers. Default: the budget's.
-
-        Raises
-        ------
-        ValueError
-            If there is no such stage, level, query or leaf, or `only` or `paths` is given for another stage.
         """
         neighbors = relation or self.claim.relation
         if name == "measurements":

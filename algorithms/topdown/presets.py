@@ -202,13 +202,6 @@ def preset(
     TopDown
         A mechanism.
 
-    Raises
-    ------
-    ValueError
-        If there are no such settings, the tree, `inside` or `facilities` do not fit them, or the budget is unclear.
-    TypeError
-        If the tree is no `Hierarchy`, or an override is no attribute of the plan.
-
     References
     ----------
     .. [1] Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the

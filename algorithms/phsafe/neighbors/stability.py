@@ -65,11 +65,6 @@ def stability_change(
         which the noise is scaled), SHARE (``L2_SQUARED / STABILITY**2``: the part of the level's rho that is spent) and
         ROWS: how many rows of the truncated and joined persons, or of the households, are in one database alone.
 
-    Raises
-    ------
-    ValueError
-        If a query is unknown, a file or column is missing, or (`InvalidHouseholds`) a database fails its validation.
-
     Notes
     -----
     SHARE is exact for Gaussian noise, and for discrete Gaussian noise at production's scales. Under pure privacy a pair

@@ -98,11 +98,6 @@ def tabulate(
     -------
     Frame
         Columns TABLE, REGION_TYPE, REGION_ID, ITERATION_CODE (empty in PH2 and PH6), DATA_CELL and COUNT.
-
-    Raises
-    ------
-    ValueError
-        If a table is unknown, a file or column is missing, or (`InvalidHouseholds`) the data are wrong.
     """
     names = named(tables, PUBLISHED)
     if not names:
