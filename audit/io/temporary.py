@@ -160,4 +160,8 @@ def _began(process: int) -> str:
 def _sizes(path: Path) -> list[int]:
     """Return the bytes of a file, or of each in a folder."""
     files = [path] if path.is_file() else [Path(place, name) for place, _, names in os.walk(path) for name in names]
-    return [os.lstat(file).st_size for file in files]
+    sizes = []
+    for file in files:
+        with suppress(OSError):  # somebody else has just removed it
+            sizes.append(os.lstat(file).st_size)
+    return sizes

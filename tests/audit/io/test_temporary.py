@@ -137,6 +137,13 @@ def test_a_process_that_has_the_number_of_another_is_not_that(tmp_path):
     assert len(list(cleaned(tmp_path))) == 1
 
 
+def test_what_somebody_else_removes_meanwhile_ends_no_command(tmp_path, monkeypatch):
+    left(tmp_path)
+    monkeypatch.setattr(os, "walk", lambda folder: [(folder, [], ["gone"])])
+    find_leftovers(tmp_path)
+    assert pop_leftovers()[0].startswith("left by a run that was killed: 1 file, 1.5 kB")
+
+
 def test_a_folder_that_is_gone_or_hidden_holds_nothing(tmp_path):
     find_leftovers(tmp_path / "gone")
     assert (pop_leftovers(), list(cleaned(tmp_path / "gone"))) == ([], [])
