@@ -18,13 +18,7 @@ LARGEST_EXACT = 2**53  # above this, float64 no longer holds every whole number
 
 
 def check_counts(counts: ArrayLike) -> Index:
-    """Return counts of people as int64, or say what is wrong with them.
-
-    Returns
-    -------
-    ndarray of int64, shape (..., n)
-        The same numbers.
-    """
+    """Return counts of people, shape (..., n), as int64; refuse negative or broken numbers and totals from 2**53 on."""
     array = np.asarray(counts)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"counts must be whole numbers of people, got dtype {array.dtype}")
@@ -45,9 +39,8 @@ def check_counts(counts: ArrayLike) -> Index:
 class Hierarchy:
     """Areas nested in areas, from the root down to the leaves whose counts are known.
 
-    Nodes are numbered level by level from the root, node 0, with siblings side by side, so that each level is a slice
-    and each family a run of neighbors. Fan-out may differ from area to area, and leaves may lie at different depths.
-    Build one with `from_parents`, `from_codes` or `regular`.
+    Nodes are numbered level by level from the root, node 0, with siblings side by side: each level is a slice, each
+    family a run of neighbors. Fan-out may differ from area to area, and leaves may lie at different depths.
 
     Attributes
     ----------
@@ -74,12 +67,11 @@ class Hierarchy:
     def from_parents(cls, parents: ArrayLike, labels: Sequence[str] | None = None) -> Hierarchy:
         """Build the tree in which node ``i`` lies in node ``parents[i]``, in any order; the one root has parent -1.
 
-        Its leaves are the nodes without children, in increasing index. `labels` are the names of the nodes.
+        Leaves are the nodes without children, in increasing index. `labels` are the names of the nodes.
 
         Examples
         --------
-        >>> tree = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2])
-        >>> tree.totals([5, 7, 1])
+        >>> Hierarchy.from_parents([-1, 0, 0, 1, 1, 2]).totals([5, 7, 1])
         array([13, 12,  1,  5,  7,  1])
         """
         numbers = np.asarray(parents)
@@ -120,10 +112,9 @@ class Hierarchy:
 
     @classmethod
     def from_codes(cls, *columns: Sequence[str] | NDArray[np.str_]) -> Hierarchy:
-        """Build the tree that columns of codes describe, one row a leaf, the outermost level first.
+        """Build the tree that columns of codes describe, one row a leaf, one column a level, the outermost first.
 
-        A code needs to be unique only within its parent: commune "01" of one province is not commune "01" of another.
-        There is one level for each column, under a root that is labeled ``"total"``.
+        A code needs to be unique only within its parent. The root is labeled ``"total"``.
 
         Examples
         --------
@@ -157,13 +148,7 @@ class Hierarchy:
 
     @classmethod
     def regular(cls, fanout: int, depth: int) -> Hierarchy:
-        """Build the tree in which every area above the leaves has `fanout` children.
-
-        Examples
-        --------
-        >>> Hierarchy.regular(21, 3).n_leaves
-        9261
-        """
+        """Build the tree in which every area above the leaves has `fanout` children."""
         fanout, depth = whole_number("fanout", fanout, least=1), whole_number("depth", depth, least=1)
         offsets = np.cumsum([0] + [fanout**j for j in range(depth + 1)])
         n = int(offsets[-1])
@@ -266,22 +251,17 @@ class Hierarchy:
         return out
 
     def rake(self, noisy: ArrayLike) -> NDArray[np.float64]:
-        """Scale the children of every area, from the top down, so that they add up to their raked parent.
+        """Scale the children of every area, shape (..., n_nodes), from the top down to add up to their raked parent.
 
-        If the noisy children of an area add up to zero or less, they share their parent's value equally, since a ratio
-        would be undefined or turn signs. The rule reads noisy values only, so it costs no privacy. Whole numbers give
+        If the noisy children of an area add up to zero or less, they share their parent's value equally: a ratio would
+        be undefined or change signs. The rule reads noisy values only, so it costs no privacy. Whole numbers give
         neither NaN nor infinity: every other sum is at least 1, so values below 2**53 stay finite through 18 levels and
-        more.
-
-        References
-        ----------
-        .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
-           section 2.2 (RDPC); the rule for sums of zero and below is ours, the paper states none.
+        more. Source: Flaxman, 2019, section 2.2 (RDPC); the paper has no rule for sums of zero and below, this one is
+        ours.
 
         Examples
         --------
-        >>> tree = Hierarchy.regular(2, 1)
-        >>> tree.rake([[12, 4, 2], [12, -1, 1]])
+        >>> Hierarchy.regular(2, 1).rake([[12, 4, 2], [12, -1, 1]])
         array([[12.,  8.,  4.],
                [12.,  6.,  6.]])
         """

@@ -29,16 +29,9 @@ HALVES = 1994  # seed of the one permutation that divides records
 
 @dataclass(frozen=True)
 class Extract:
-    """A bundled extract: one row per leaf of its finest tree, with the people counted there.
+    """A bundled extract, one row per leaf of its finest tree: `about` describes it in one line, for a listing.
 
-    Attributes
-    ----------
-    about : str
-        One line for a listing: where, when, how many people.
-    levels : tuple of str
-        Levels of the tree that are always there, the outermost first.
-    cells : tuple of str
-        Levels that `load` can add below them, in this order.
+    `levels` are always levels of the tree, the outermost first; `load` can add `cells` below them, in this order.
     """
 
     about: str
@@ -70,7 +63,7 @@ EXTRACTS: Mapping[str, Extract] = MappingProxyType(
 def uniform_population(
     people: int, levels: int, people_per_leaf: float, rng: int | np.random.Generator | np.random.SeedSequence | None
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Scatter people over a regular tree, each of them in a leaf drawn uniformly and independently.
+    """Scatter people over a regular tree, each in a leaf drawn uniformly (Flaxman, 2019, section 2.1).
 
     Parameters
     ----------
@@ -79,15 +72,15 @@ def uniform_population(
     levels : int
         Levels of areas J below the root, at least 1.
     people_per_leaf : float
-        People wanted in a leaf on average, mu. The mean is N / C**J: mu or more, because C is rounded down.
+        People wanted in a leaf on average. The mean is N / C**J: this or more, because the fan-out C is rounded down.
     rng : int, Generator, SeedSequence or None
         Source of randomness.
 
     Returns
     -------
     tree : Hierarchy
-        Every area above the leaves has C children: the largest whole number with ``C**J * mu <= N``, compared exactly:
-        1,000 people at 1 per leaf over 3 levels have a fan-out of 10, where ``1000 ** (1 / 3)`` rounds down to 9.
+        Every area above the leaves has C children, the largest whole number with ``C**J * people_per_leaf <= N``,
+        compared exactly: in floating point ``1000 ** (1 / 3)`` would round down to 9.
     counts : ndarray of int64, shape (n_leaves,)
         People in each leaf, read-only. They add up to `people`.
 
@@ -96,18 +89,10 @@ def uniform_population(
     A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. Each area's people are
     divided among its children, from the top down, at a cost that does not grow with the number of people.
 
-    References
-    ----------
-    .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
-       section 2.1.
-
     Examples
     --------
-    >>> tree, counts = uniform_population(1_000_000, 3, 100, rng=0)
-    >>> tree
+    >>> uniform_population(1_000_000, 3, 100, rng=0)[0]
     Hierarchy(1 > 21 > 441 > 9261 areas, 9261 leaves)
-    >>> int(counts.sum())
-    1000000
     """
     fanout = _fanout(people, levels, people_per_leaf)
     generator = np.random.default_rng(rng)
@@ -125,12 +110,10 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
     ----------
     name : str
         A name in `EXTRACTS`: ``"morocco"`` (region > province > commune), ``"midwest"`` (state > county > race: its
-        source counts every county by race, so race is always the finest level) or ``"brazil"`` (region > state > city;
-        its people are those who died).
+        source counts every county by race) or ``"brazil"`` (region > state > city; its people are those who died).
     cells : sequence of str, optional
-        Further levels below those, in the order in which the extract has them. For ``"morocco"`` any of ``("area",)``
-        (urban or rural), ``("sex",)`` and ``("area", "sex")``; for ``"brazil"`` ``("month",)``, ``"1"`` to ``"12"``.
-        Default: none.
+        Further levels below those: for ``"morocco"`` any of ``("area",)`` (urban or rural), ``("sex",)`` and
+        ``("area", "sex")``; for ``"brazil"`` ``("month",)``, ``"1"`` to ``"12"``. Default: none.
 
     Returns
     -------
@@ -138,20 +121,11 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
         Labeled with the source's names. The fan-out is real: a commune without a rural part has no rural leaf, and a
         city no leaf for a month without a death.
     counts : ndarray of int64, shape (n_leaves,)
-        People in each leaf, read-only.
-
-    Notes
-    -----
-    Without ``"sex"`` every count is the source's own. With it, the numbers of men and women in 4 small communes are
-    derived from published totals, for 2 of them (1,598 people) as an estimate: see ``data/NOTICE.md``.
+        People in each leaf, read-only. They are the source's own, but with ``"sex"`` those of 4 small communes are
+        derived from published totals, for 2 of them (1,598 people) as an estimate: see ``data/NOTICE.md``.
 
     Examples
     --------
-    >>> tree, counts = load("morocco")
-    >>> tree
-    Hierarchy(1 > 12 > 75 > 1503 areas, 1503 leaves)
-    >>> tree.label(0), int(counts[0])
-    ('Tanger-Tétouan-Al Hoceima / Al Hoceima / Al Hoceima', 49561)
     >>> load("morocco", cells=("area", "sex"))[0]
     Hierarchy(1 > 12 > 75 > 1503 > 1663 > 3326 areas, 3326 leaves)
     """
@@ -180,6 +154,9 @@ def _loaded(name: str, cells: tuple[str, ...]) -> tuple[Hierarchy, NDArray[np.in
 def load_income() -> tuple[Schema, NDArray[np.uint8]]:
     """Load KDD Census-Income: persons of the Current Population Survey of 1994 and 1995, by 37 fields.
 
+    Left out are the five fields with more than 100 values: wage per hour, capital gains and losses, dividends, and the
+    weight of the record in the survey. Source, license and what was changed: ``data/NOTICE.md``.
+
     Returns
     -------
     schema : Schema
@@ -187,16 +164,10 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
     codes : ndarray of uint8, shape (199523, 37)
         For each record and field, the place of its value in the schema, read-only.
 
-    Notes
-    -----
-    The five fields with more than 100 values are left out: wage per hour, capital gains and losses, dividends, and the
-    weight of the record in the survey. Source, license and what was changed: ``data/NOTICE.md``.
-
     Examples
     --------
-    >>> schema, codes = load_income()
-    >>> codes.shape, codes.dtype, f"{schema.cells:.1e}"
-    ((199523, 37), dtype('uint8'), '1.8e+36')
+    >>> load_income()[1].shape
+    (199523, 37)
     """
     data = resources.files("algorithms").joinpath("data")
     with resources.as_file(data.joinpath("census_income.json")) as path:
@@ -208,17 +179,10 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
 
 
 def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Divide records into a public half and a half to protect, at random but always in the same way.
+    """Divide records, shape (n, ...) with n at least 2, into a public half and a half to protect.
 
-    Parameters
-    ----------
-    records : ndarray, shape (n, ...)
-        One entry per record, at least 2.
-
-    Returns
-    -------
-    public, protected : ndarray, shapes (ceil(n / 2), ...) and (floor(n / 2), ...)
-        The records at even and at odd places of a permutation with a fixed seed; each half keeps their old order.
+    They are divided at random, but always in the same way: by a permutation with a fixed seed. Each half keeps their
+    order, and the public one has the odd record.
 
     Examples
     --------

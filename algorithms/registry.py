@@ -30,16 +30,13 @@ class System:
 
     Attributes
     ----------
-    name : str
-        As in ``plaudit audit NAME``.
-    about : str
-        One sentence.
+    name, about : str
+        As in ``plaudit audit NAME``, and one sentence.
     build : callable
-        Returns the mechanism, which has a ``.claim``, from keywords that all have defaults. `mechanism` calls it, and
-        its signature says what ``plaudit audit --set`` takes. Estimates need the mechanism's method ``exact(data)``,
-        which returns an output without noise.
+        Returns the mechanism, which has a ``.claim``, from keywords that all have defaults; its signature says what
+        ``plaudit audit --set`` takes. Estimates need the mechanism's method ``exact(data)``: an output without noise.
     pairs : mapping of str to callable
-        Bundled pairs of neighbors by name, the usual one first; `pair` calls them.
+        Bundled pairs of neighbors by name, the usual one first.
     pair_notes : mapping of str to str
         What a pair is, by its name, if the name does not say it.
     stages : tuple of str
@@ -52,14 +49,13 @@ class System:
     runs : int
         Default number of runs of an audit, over both databases, so that it takes less than a minute.
     presets : mapping of str to System
-        The same system under other named settings, with pairs that go with them. Its own settings are the usual ones.
+        The same system under other named settings, with pairs that go with them.
     no_budget : str
         How to set the budget of a system that takes neither epsilon nor rho.
     cell_name : callable, optional
         Describes a cell of the databases in words, from its place.
     own : callable, optional
-        Returns the same system on the user's own persons, from a file and keywords as ``plaudit release`` takes them
-        (areas, spec, geo, count, public, groups, units, config, derive, recode); `on` calls it.
+        Returns the same system on the user's own persons, from a file and keywords as ``plaudit release`` takes them.
     commands : mapping of str to callable
         The functions that ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options.
     sheet : callable, optional
@@ -160,13 +156,7 @@ REGISTERED: dict[str, System] = {}
 
 
 def register(system: System) -> None:
-    """Make a system known to ``plaudit``.
-
-    Parameters
-    ----------
-    system : System
-        The system, with a name that no other system has.
-    """
+    """Make a system, whose name no other has, known to ``plaudit``."""
     if REGISTERED.setdefault(system.name, system) is not system:
         raise ValueError(f"every system must have a name of its own, and {system.name!r} is registered already")
 
@@ -183,10 +173,6 @@ def counting(
     """Describe a mechanism on counts of people: `kind` takes a budget first, ``tree`` if it has one, and `settings`.
 
     The first line of the docstring of `kind` says what it is. Each pair adds one person to a bundled population.
-
-    Returns
-    -------
-    System
     """
     budget, *others = signature(kind).parameters
     usual = partial(kind, **{budget: 0.5 if budget == "rho" else min(1.0, below / 2)}, **settings)
@@ -209,12 +195,7 @@ def counting(
 
 
 def as_it_is(mechanism: Any) -> Callable[..., Any]:
-    """Return a function that builds this mechanism, or, of a dataclass, the same with other values of its fields.
-
-    Returns
-    -------
-    callable
-    """
+    """Return a function that builds this mechanism, or, of a dataclass, the same with other values of its fields."""
     if not is_dataclass(mechanism):
         return lambda: mechanism
     kind: Any = type(mechanism)

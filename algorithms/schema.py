@@ -70,15 +70,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Grouping:
-    """A coarser attribute: groups of levels, such as all institutional group quarters.
-
-    Attributes
-    ----------
-    attribute : str
-        The attribute that has the levels.
-    groups : mapping of str to sequence of str
-        The levels of each group: every level in exactly one.
-    """
+    """A coarser attribute, such as institutional group quarters: each level of `attribute` is in one of `groups`."""
 
     attribute: str
     groups: Mapping[str, Sequence[str]]
@@ -103,8 +95,8 @@ class Schema:
     Examples
     --------
     >>> schema = Schema({"sex": ("male", "female"), "age": ("0-17", "18-64", "65+")})
-    >>> schema.cells, schema.query("age").labels, schema.query("age").groups
-    (6, ('0-17', '18-64', '65+'), array([0, 1, 2, 0, 1, 2]))
+    >>> schema.cells, schema.query("age").groups
+    (6, array([0, 1, 2, 0, 1, 2]))
     """
 
     attributes: Mapping[str, Sequence[str]]
@@ -242,7 +234,7 @@ def _edges(name: str, beginnings: Any, levels: Mapping[str, Sequence[str]]) -> t
 
 
 def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Schema:
-    """Read the attributes of persons, and the levels of each, from a file written before anyone sees data.
+    """Read the attributes of persons, and the levels of each, from a .json file (or its content).
 
     Such a file is ``{"attributes": {"sex": ["male", "female"], "age": {"maxval": 115}}}``. An attribute has
 
@@ -256,20 +248,8 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
 
     Other keys than ``attributes``, such as ``"source"``, are notes for readers.
 
-    Parameters
-    ----------
-    source : path-like or mapping
-        A .json file, or its content.
-
-    Returns
-    -------
-    Schema
-        Attributes in the order of the file.
-
-    Notes
-    -----
-    The list must have levels that nobody has, too. A list made from the data reveals who is in them: the mechanism
-    `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
+    The file must be written before anyone sees the data, and list levels that nobody has, too. A list made from the
+    data reveals who is in them: `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
     """
     content = source if isinstance(source, Mapping) else read_named(source, "specification")
     attributes = content.get("attributes") if isinstance(content, Mapping) else None
@@ -291,20 +271,7 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
 
 
 def read_named(path: str | os.PathLike[str], what: str) -> Any:
-    """Read a .json file in which no name appears twice.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    what : str
-        What the file holds, for messages.
-
-    Returns
-    -------
-    object
-        The content of the file.
-    """
+    """Return the content of a .json file in which no name appears twice; `what` names it in messages."""
     name = os.fspath(path)
     if Path(name).suffix.lower() != ".json":
         raise ValueError(f"{what} must be a .json file, got {name}")
