@@ -70,12 +70,9 @@ _KNOWN = (
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """Return the benchmark mechanisms by name, each with the pair of databases on which it is tested.
+    """Return a `Benchmark` for each name, with the pair of databases on which it is tested.
 
-    Returns
-    -------
-    dict
-        A `Benchmark` for each name. Its loss is that of its pair, from the exact law; others may lose more.
+    Its loss is that of its pair, from the exact law; other pairs may lose more.
 
     Examples
     --------

@@ -31,8 +31,8 @@ class Benchmark:
 
     Attributes
     ----------
-    mechanism : object
-        Callable, with a `.claim`.
+    mechanism : callable
+        With a `.claim`.
     x, y : ndarray of int, shape (queries,)
         Answers on the two databases, read-only: the inputs of the literature with the largest loss.
     sound : bool

@@ -1,16 +1,12 @@
 """Cell key perturbation, as statistical offices publish tables of counts with it: bounded noise without an epsilon.
 
 Every record has a random key for good. The key of a cell is the sum of its records' keys, modulo their range, so that
-the same records get the same noise in every table. A public table has the noise by count and key; its probabilities are
-those of the largest entropy with a given largest change, mean 0 and a given variance, and no count below 0.
-
-References
-----------
-.. [1] Fraser and Wooton, "A Proposed Method for Confidentialising Tabular Output to Protect Against Differencing",
-   2005: the method, of the Australian Bureau of Statistics.
-.. [2] Marley and Leaver, "A Method for Confidentialising User-Defined Tables: Statistical Properties and a Risk-Utility
-   Analysis", 2011; Giessing, "Computational Issues in the Design of Transition Probabilities and Disclosure Risk
-   Estimation for Additive Noise", 2016: the largest entropy.
+the same records get the same noise in every table. A public table has the noise by count and key. Its probabilities
+have the largest entropy with a given largest change, mean 0 and a given variance, and no count below 0. [Fraser and
+Wooton, "A Proposed Method for Confidentialising Tabular Output to Protect Against Differencing", 2005 (Australian
+Bureau of Statistics). Marley and Leaver, "A Method for Confidentialising User-Defined Tables: Statistical Properties
+and a Risk-Utility Analysis", 2011, and Giessing, "Computational Issues in the Design of Transition Probabilities and
+Disclosure Risk Estimation for Additive Noise", 2016: the largest entropy.]
 """
 
 from __future__ import annotations
@@ -41,8 +37,7 @@ LARGEST = 15  # change, in people: up to it the solver finds every table
 class CellKey:
     """Cell key perturbation of a table of counts: noise of at most a few people, none on empty cells.
 
-    **Claim.** No office makes one. For comparison, the claim here is the epsilon of two-tailed geometric noise of the
-    same variance.
+    **Claim.** No office makes one. The claim here, for comparison, is that of geometric noise of the same variance.
     **Bug.** Noise ends at `most`, and an empty cell stays empty. So some outputs are possible with a person and
     impossible without, or the reverse: the loss is infinite.
     **Source.** Fraser and Wooton, 2005; the table is that of the R package ptable with ``mono=FALSE`` and ``js=0``.
@@ -110,7 +105,6 @@ class CellKey:
         return compose_losses(parts)
 
     def _log_law(self, outputs: NDArray[Any], counts: NDArray[np.int64]) -> Floats:
-        """Return the log probability of every cell of outputs, shape (runs, cells)."""
         change = outputs - counts
         possible = (np.abs(change) <= self.most) & (change == np.rint(change))
         column = np.where(possible, change, 0).astype(np.int64) + self.most

@@ -46,10 +46,7 @@ class Laplace(Promising):
 
 
 class NoisyHist1(Laplace):
-    """Noisy histogram, correct: Laplace noise of scale ``1 / epsilon`` on every cell.
-
-    **Source.** Ding et al., 2018, algorithm 9.
-    """
+    """Noisy histogram, correct: noise of scale ``1 / epsilon`` on every cell (Ding et al., 2018, algorithm 9)."""
 
 
 class NoisyHist2(Laplace):
@@ -67,9 +64,8 @@ class NoisyHist2(Laplace):
 class LaplaceParallel(Laplace):
     """Many Laplace mechanisms on the same answers, each with a part of the budget; all outputs are released.
 
-    **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. The loss is `epsilon`
-    only if every part is beyond the answer: with probability about 2^-20 for 20 parts.
-    **Sensitivity.** 1 in every part.
+    **Claim.** That of `Laplace`. The loss is `epsilon` only if every part is beyond the answer: with probability about
+    2^-20 for 20 parts.
     **Source.** Bichsel et al., 2021.
     """
 
@@ -96,8 +92,8 @@ class LaplaceParallel(Laplace):
 class PrefixSum(Laplace):
     """Running sums of noisy answers: the first, the first two, and so on, with noise of scale ``1 / epsilon`` each.
 
-    **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay. Differences of the sums
-    give every noisy answer back, so if all `n` answers change the loss is ``n * epsilon``.
+    **Claim.** That of `Laplace`. Differences of the sums give every noisy answer back, so if all `n` answers change the
+    loss is ``n * epsilon``.
     **Source.** Wang, Ding, Wang, Kifer and Zhang, 2019, section 6.
     """
 

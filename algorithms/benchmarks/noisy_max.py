@@ -1,10 +1,6 @@
 """Report noisy max: which query has the largest noisy answer, two right ways and two that release the answer itself.
 
 Every answer changes by at most 1 between neighbors, and gets noise of scale ``2 / epsilon``.
-
-References
-----------
-.. [1] Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018, algorithms 5 to 8.
 """
 
 from __future__ import annotations
@@ -27,8 +23,6 @@ Floats = NDArray[np.float64]
 
 
 class _NoisyMax(Promising):
-    """What the four have in common."""
-
     exponential: ClassVar[bool] = False  # the magnitude of Laplace noise, in place of Laplace noise
     pick: ClassVar[Literal["argmax", "max"]] = "argmax"  # what is released of the noisy answers
 
@@ -70,7 +64,6 @@ class ReportNoisyMax1(_NoisyMax):
             return None
 
     def _log_probabilities(self, answers: Floats) -> Floats:
-        """Log probability of every index, shape (queries,)."""
         scale = self._noise().scale
         panels = Panels(answers, scale, answers.size / scale)
         noise = panels.points - answers[:, None]

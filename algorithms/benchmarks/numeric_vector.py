@@ -38,7 +38,6 @@ class NumericalSVT(SVT1):
         return 3 / self.epsilon, 6 * self.positives / self.epsilon
 
     def _release_noise(self) -> Laplace:
-        """Noise of every answer that is released."""
         return Laplace(3 * self.positives / self.epsilon)
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:

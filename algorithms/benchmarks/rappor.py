@@ -1,11 +1,8 @@
 """RAPPOR: one user's value, hashed into a Bloom filter whose bits are then reported at random.
 
 Neighbors are any two values of one user, a pair that is declared. Values are whole numbers; their hash is MD5 of the
-decimal digits, one byte of the digest for each hash function, as in the published client.
-
-References
-----------
-.. [1] Erlingsson, Pihur and Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response", 2014.
+decimal digits, one byte of the digest for each hash function, as in the published client. [Erlingsson, Pihur and
+Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response", 2014.]
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """The sparse vector technique as six publications had it, two right and four wrong: which answers exceed a threshold.
 
-The numbers are those of Lyu, Su and Li, whose figure 2 tells the six apart. Every answer changes by at most 1 between
-neighbors. Released is one code a query: 1 above the threshold, 0 below, -1 not reached because the run had stopped.
-`SVT3` is in `numeric_vector`.
-
-References
-----------
-.. [1] Lyu, Su and Li, "Understanding the Sparse Vector Technique for Differential Privacy", 2017, algorithms 1 to 6.
+The numbers are those of Lyu, Su and Li, "Understanding the Sparse Vector Technique for Differential Privacy", 2017,
+algorithms 1 to 6, whose figure 2 tells the six apart. Every answer changes by at most 1 between neighbors. Released is
+one code a query: 1 above the threshold, 0 below, -1 not reached because the run had stopped. `SVT3` is in
+`numeric_vector`.
 """
 
 from __future__ import annotations
@@ -69,10 +66,7 @@ class SparseVector(Promising):
         return total[which]
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`.
-
-        None where there are more than 2**12 possible rows of codes, or answers too far apart to integrate over.
-        """
+        """Return the law of the loss of `pair`; None for more than 2**12 rows of codes, or answers too far apart."""
         x, y = check_pair(pair)
         limit = min(self._limit(x.size), x.size)
         if sum(math.comb(x.size, above) for above in range(limit + 1)) > OUTCOMES:

@@ -29,7 +29,7 @@ class Norm:
     """Absolute or squared errors averaged over cells, of each replicate, and the accuracy that they leave.
 
     `scale` is the error of publishing zeros, `expected` that under the exact geometric law (None where counts are
-    calibrated), `confidence` the share of replicates that `interval` holds.
+    calibrated). `interval` holds the share `confidence` of the replicates.
     """
 
     errors: Floats
@@ -81,15 +81,9 @@ def accuracy(
 ) -> Accuracy:
     """Replicate a release and compare it with the true counts of cells, or of areas of `level`: no private output.
 
-    With n the true counts and m the published ones, accuracies are ``1 - sum|m - n| / sum n`` and ``1 - sum (m - n)**2
-    / sum n**2``. Without calibration they fall short of one by ``1 / (sinh(epsilon) mean(n))`` and about ``2 /
-    (epsilon**2 mean(n**2))``.
-
-    Examples
-    --------
-    >>> found = accuracy(BottomUp(1.0), [400, 100, 0], np.random.default_rng(0))
-    >>> round(found.l1.expected, 4), round(found.l1.expected_accuracy, 4), round(found.l2.expected_accuracy, 6)
-    (0.8509, 0.9949, 0.999968)
+    With n the true counts and m the published ones, accuracies are ``1 - sum|m - n| / sum n`` and
+    ``1 - sum (m - n)**2 / sum n**2``. Without calibration they fall short of one by ``1 / (sinh(epsilon) mean(n))`` and
+    about ``2 / (epsilon**2 mean(n**2))``.
     """
     whole_number("replicates", replicates, least=2)
     inside(confidence)

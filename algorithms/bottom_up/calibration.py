@@ -38,11 +38,6 @@ class PublishedTotals:
         People, whole numbers below 2**53 in the order of the level's nodes; NaN where none was published.
     tolerance : int
         By how many people the data's total may differ from a published one: 0, or more if weighted data were rounded.
-
-    Examples
-    --------
-    >>> PublishedTotals(1, [20, np.nan]).totals
-    array([20., nan])
     """
 
     level: int

@@ -28,9 +28,8 @@ def read_units(
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
 
-    Arguments are those of `algorithms.release.intake.read_histogram`, one row a person, with the column of weights in
-    people and the largest that is allowed. Each weight is rounded by itself to units of 2**-20 people; see
-    `round_units`.
+    Arguments are those of `read_histogram`, with the column of weights in people and the largest allowed one. Each
+    weight is rounded by itself to units of 2**-20 people; see `round_units`.
     """
     check_largest_weight(largest)
 

@@ -1,7 +1,7 @@
 """Two-tailed geometric noise by inversion of its distribution function, and the law that floating point makes of it.
 
 A uniform of 53 bits takes 2**53 values, so that the noise takes no more: its law is a table of whole numbers, which
-this module finds. Its tails end; before they end they have holes, and before that steps that are too high.
+this module finds. Its tails end. Before they end, some magnitudes are missing, and before that some are too likely.
 """
 
 from __future__ import annotations
@@ -38,11 +38,6 @@ class InverseCdf:
     :math:`m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor`, as -m; the upper half mirrors it. Clark and Dajani, 2019
     (see `BottomUp`), invert so; floating-point Laplace noise has the same flaw (Mironov, "On Significance of the Least
     Significant Bits for Differential Privacy", 2012).
-
-    Examples
-    --------
-    >>> InverseCdf(1.0).reach, InverseCdf(1.0, bits=4).counts
-    (37, array([4, 2, 1, 1]))
     """
 
     epsilon: float
@@ -100,8 +95,8 @@ class InverseCdf:
     def counts(self) -> Integers:
         """How many uniforms of either half give each magnitude, shape (reach + 1,), as it is computed here.
 
-        Bisection finds where each magnitude begins; the 16 uniforms about every threshold are tried one by one, in case
-        a logarithm that is a few roundings off turns two neighbors around.
+        Bisection finds where each magnitude begins. The 16 uniforms about every threshold are tried one by one, because
+        rounding errors of the logarithm can put two neighbors in the wrong order.
         """
         if not self.tabulated:
             raise ValueError(f"the law must have at most {LARGEST_TABLE:,} magnitudes, got {self.reach + 1:,}")

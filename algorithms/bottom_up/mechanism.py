@@ -35,10 +35,12 @@ class BottomUp(PureBudget):
     """Two-tailed geometric noise on every cell of the histogram; margins, areas and totals add up noisy cells.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed, relative to the published totals: neighbors
-    agree on these. So it covers nobody added or removed if every area has a published total; moving a person within an
+    agree on these. If every area has a published total, it covers nobody added or removed; moving a person within an
     area then costs up to twice `epsilon`. With ``noise="inverse_cdf"`` the authors promise this, and floating point
     breaks the promise.
     **Sensitivity.** One person changes one cell by 1.
+    **Source.** Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism",
+    2019; Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2009.
 
     Attributes
     ----------
@@ -51,19 +53,14 @@ class BottomUp(PureBudget):
     noise : {"exact", "inverse_cdf"}
         The law itself, or the inverse of its distribution function at uniforms of 53 bits, as the authors have it.
     published : PublishedTotals, optional
-        Totals to which noisy counts are calibrated. The promise covers neither these totals nor which of them agree
-        with the data.
-
-    References
-    ----------
-    .. [1] Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism", 2019.
-    .. [2] Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2009.
+        Totals to which noisy counts are calibrated. The promise covers neither these nor which of them agree with the
+        data.
 
     Examples
     --------
-    >>> release = BottomUp(1.0)([[10, 0], [3, 8]], 5, np.random.default_rng(7))
-    >>> release.shape, release.dtype.name
-    ((5, 2, 2), 'int64')
+    >>> mechanism = BottomUp(1.0, Hierarchy.regular(2, 1), published=PublishedTotals(0, [21]))
+    >>> mechanism([[10, 0], [3, 8]], 5, np.random.default_rng(7)).shape
+    (5, 2, 2)
     """
 
     epsilon: float
@@ -140,7 +137,7 @@ class BottomUp(PureBudget):
         return replace(self, published=None)
 
     def tables(self, noisy: ArrayLike) -> Integers | Floats:
-        """Add up noisy cells, shape (..., leaves, cells), to those of all areas, root first: (..., areas, cells).
+        """Add up noisy cells, shape (..., leaves, cells), to those of all areas, shape (..., areas, cells).
 
         An area is NaN if a part of it is not reported.
         """
@@ -155,13 +152,6 @@ class BottomUp(PureBudget):
 
         A margin has the shape (..., areas, groups) and the name of its query: ``"total"``, each attribute, each
         combination joined by ``*``, and ``"detailed"``.
-
-        Examples
-        --------
-        >>> schema = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")})
-        >>> margins = BottomUp(1.0, schema=schema).margins([[1, 2, 3, 4], [5, 6, 7, 8]])
-        >>> {name: table[0].tolist() for name, table in margins.items()}
-        {'total': [36], 'sex': [14, 22], 'age': [16, 20], 'detailed': [6, 8, 10, 12]}
         """
         if self.schema is None or len(self.schema.shape) > MOST_ATTRIBUTES:
             number = "none" if self.schema is None else len(self.schema.shape)
@@ -190,8 +180,7 @@ class BottomUp(PureBudget):
     def log_likelihood(self) -> LogLikelihood | None:
         """Function of outputs, shape (runs, ...), and counts of their shape, to log-probabilities, shape (runs,).
 
-        Minus infinity where an output is impossible. The function is None if the law is not known: for calibrated
-        counts (the stage ``"measurements"`` has a law), and for an inverse too wide to be tabulated.
+        None if the law is not known: for calibrated counts, and for an inverse too wide to be tabulated.
         """
         known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
         return self._log_likelihood if known and self.published is None else None
@@ -205,7 +194,6 @@ class BottomUp(PureBudget):
         return self.tree or Hierarchy.regular(leaves, 1)
 
     def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        """Return the loss of the noisy counts of the areas that are reported of `x`."""
         if self.published is not None and self.tree is not None:
             reported = agreement(self.published, self.tree, x).reported
             x, y = x[reported], y[reported]

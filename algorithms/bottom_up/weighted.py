@@ -38,8 +38,9 @@ class WeightedBottomUp(PureBudget):
     r"""Bottom-up noise on weighted counts, with the largest possible weight as global sensitivity.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed, whatever its weight; relative to the
-    published totals.
+    published totals. It does not cover whether data are valid: if that must stay secret, check weights at their source.
     **Sensitivity.** One record changes one rounded count by at most ``ceil(largest_weight)``.
+    **Source.** Clark and Dajani, 2019 (see `BottomUp`), who do not say how fractions are treated.
 
     Attributes
     ----------
@@ -55,30 +56,20 @@ class WeightedBottomUp(PureBudget):
     Notes
     -----
     Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W]. Others are
-    refused. The promise does not cover whether data are valid: if that must stay secret, check weights at their source.
-
-    Whole-number noise on sums of weights would leave their fractional parts in the clear, so weighted counts are
-    rounded before noise, halves up.
+    refused. Whole-number noise on sums of weights would leave their fractional parts in the clear, so weighted counts
+    are rounded before noise, halves up.
 
     **Proof of the sensitivity.** Weights are whole numbers of units of :math:`u = 2^{-20}` people, to which each is
     rounded by itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums
     of units are exact. A cell goes from :math:`r(s)` to :math:`r(s+w)` with :math:`r(s) = \lfloor s + 1/2 \rfloor`, and
     :math:`r(s + w) \le r(s + \lceil w \rceil) = r(s) + \lceil w \rceil`. It is attained: :math:`s = 1/2 - u` and
-    :math:`w = u` go from 0 to 1. Floating-point sums, which depend on the order of records, would break it [2]_.
-
-    References
-    ----------
-    .. [1] Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism", 2019,
-       who take the global sensitivity of a weighted sample, and do not say how fractions are treated.
-    .. [2] Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in Differentially
-       Private Libraries and How to Fix It", 2022.
+    :math:`w = u` go from 0 to 1. Floating-point sums, which depend on the order of records, would break it
+    (Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in Differentially Private
+    Libraries and How to Fix It", 2022).
 
     Examples
     --------
-    >>> sample = WeightedBottomUp(1.0, 4.5, (3,))
-    >>> sample.sensitivity, sample.of_counts.epsilon
-    (5, 0.2)
-    >>> sample.counts([[0, 2.25], [0, 2.25], [2, 1.2]])
+    >>> WeightedBottomUp(1.0, 4.5, (3,)).counts([[0, 2.25], [0, 2.25], [2, 1.2]])
     array([5, 0, 1])
     """
 
@@ -117,7 +108,6 @@ class WeightedBottomUp(PureBudget):
 
     @property
     def _hidden(self) -> int:
-        """Number of people whom the noise hides."""
         return self.sensitivity
 
     def counts(self, data: ArrayLike) -> Integers:

@@ -37,7 +37,7 @@ def mean_error(law: TwoTailedGeometric | Rounded, cells: int) -> float:
     The integral of `algorithms.noise.quadrature.mean_magnitude`. With :math:`q = e^{-\varepsilon}` and
     :math:`u = 1 - \cos\theta`, rounded Laplace noise has the characteristic function
     :math:`1 - \sqrt q (1+q) u / ((1-q)^2 + 2qu)`. That of rounded normal noise is the normal one times
-    :math:`\sin(\theta/2) / (\theta/2)`, and copies of it :math:`2\pi` apart, which count for nothing from a standard
+    :math:`\sin(\theta/2) / (\theta/2)`, plus copies of it :math:`2\pi` apart. The copies are negligible from a standard
     deviation of 3.5 on; below it the sum over whole numbers has few terms.
     """
     if isinstance(law, TwoTailedGeometric):

@@ -45,12 +45,11 @@ def read_contest(
     """Return the fields of the contest and the values that each may have, as NistDp3 defines them.
 
     A field has the values that the codebook lists. One that is not there has the whole numbers from 0 to its ``maxval``
-    in the specifications, or special bins: a file as of `read_specification`, for wide numbers, and for the five fields
-    whose values the contest allowed to be read from the data (`algorithms.bugs.systems.nist.DomainFromData` shows what
-    it costs).
+    in the specifications, or special `bins`: a file as of `read_specification`, for wide numbers, and for the five
+    fields whose values the contest allowed to be read from the data (`algorithms.bugs.systems.nist.DomainFromData`).
 
-    Public are these files only as far as they are not made from the data to be protected: ``maxval`` and ``count`` of
-    the contest's ``colorado-specs.json`` are what was found in the records of Colorado, which are public.
+    These files are public only as far as they are not made from the data to be protected: ``maxval`` and ``count`` of
+    ``colorado-specs.json`` are what was found in the records of Colorado, which are public.
     """
     fields = read_named(specifications, "specifications")
     if not isinstance(fields, dict) or not fields or not all(isinstance(field, dict) for field in fields.values()):

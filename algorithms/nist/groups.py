@@ -62,13 +62,6 @@ class Groups:
         The least association for which groups are joined.
     max_bins : int or None
         The most bins that a joined group may have; None if the groups were given.
-
-    Examples
-    --------
-    >>> print(Groups([["age", "education"], ["sex"]]))
-    2 groups, as given
-    age*education
-    sex
     """
 
     fields: tuple[tuple[str, ...], ...]
@@ -146,13 +139,7 @@ class Groups:
 
 
 def read_groups(path: str | os.PathLike[str]) -> Groups:
-    """Read groups from a JSON file: ``{"groups": [["age", "education"], ["sex"]]}``; other keys are ignored.
-
-    Returns
-    -------
-    Groups
-        As given.
-    """
+    """Read groups from a JSON file: ``{"groups": [["age", "education"], ["sex"]]}``; other keys are ignored."""
     try:
         return Groups(read_named(path, "groups")["groups"])
     except (KeyError, TypeError) as error:
@@ -188,32 +175,18 @@ def choose_groups(
 
     Notes
     -----
-    Each step joins the two groups whose fields are most associated on average (bias-corrected Cramer's V of each field
-    of one with each of the other), the first of equals, among pairs with an average of at least `least` and at most
-    `max_bins` bins together. With fewer groups, each gets less noise; but the bins of a joined histogram multiply. If
+    Each step joins the two groups whose fields are most associated on average, the first of equals, among pairs with an
+    average of at least `least` and at most `max_bins` bins together. Association is the bias-corrected Cramer's V of
+    each field of one with each of the other (Bergsma, "A bias-correction for Cramer's V and Tschuprow's T", 2013).
+    The rule is our own: Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", says only that groups
+    are chosen on public data. With fewer groups, each gets less noise; but the bins of a joined histogram multiply. If
     fields have about as many levels as there are records, chance decides. That costs usefulness, not privacy.
-
-    References
-    ----------
-    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof": groups are chosen on public data; the
-       rule is not given, and is our own.
-    .. [2] Bergsma, "A bias-correction for Cramer's V and Tschuprow's T", 2013.
 
     Examples
     --------
-    >>> schema = Schema({"a": "xy", "b": "xy", "c": "xy"})
     >>> records = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]] * 10)
-    >>> print(choose_groups(records, schema))
-    2 groups, joined from association 0.3 on, up to 2,000 bins
-    a*b
-    c
-    <BLANKLINE>
-    joins
-    a and b: association 1.00, 4 bins
-    <BLANKLINE>
-    left apart
-    1 pair of groups with association below 0.3; the largest:
-    a*b and c: association 0.00, 8 bins
+    >>> choose_groups(records, Schema({"a": "xy", "b": "xy", "c": "xy"})).fields
+    (('a', 'b'), ('c',))
     """
     records = check_records(public_records, schema, name="public records")
     if not len(records):

@@ -37,6 +37,8 @@ class NistDp3(PureBudget):
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed.
     **Sensitivity.** A record is in exactly one bin of every group, so each group spends an equal share of the budget.
+    **Source.** Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", third match of the 2018
+    Differential Privacy Synthetic Data Challenge of NIST.
 
     Attributes
     ----------
@@ -61,17 +63,10 @@ class NistDp3(PureBudget):
     half a spurious bin on average, whatever its size; with geometric noise, :math:`q = e^{-1/b}`, from :math:`q/(1+q)`
     to :math:`1/(1+q)` of a bin. Memory holds one histogram, and what the cut leaves of the others.
 
-    References
-    ----------
-    .. [1] Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", third match of the 2018 Differential
-       Privacy Synthetic Data Challenge of NIST.
-
     Examples
     --------
     >>> schema = Schema({"sex": ("male", "female"), "age": ("young", "old"), "state": ("a", "b", "c")})
     >>> nist = NistDp3(schema, Groups([["sex", "age"], ["state"]]), epsilon=1.0, rows=5)
-    >>> nist.claim.epsilon, nist.scale, nist.bins
-    (1.0, 2.0, (4, 3))
     >>> nist(np.array([[0, 1, 2]] * 100 + [[1, 0, 0]] * 50), 3, np.random.default_rng(0)).shape
     (3, 5, 3)
     """

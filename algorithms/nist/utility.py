@@ -44,19 +44,14 @@ def marginal_distance(
     Returns
     -------
     float
-        From 0 (the same margins) to 1 (nothing in common).
-
-    References
-    ----------
-    .. [1] Ridgeway, Theofanos, Manley and Task, "Challenge Design and Lessons Learned from the 2018 Differential
-       Privacy Challenges", NIST Technical Note 2151, 2021.
+        From 0 (the same margins) to 1 (nothing in common). Source: Ridgeway, Theofanos, Manley and Task, "Challenge
+        Design and Lessons Learned from the 2018 Differential Privacy Challenges", NIST Technical Note 2151, 2021.
 
     Examples
     --------
-    >>> schema = Schema({"a": "xy", "b": "xy", "c": "xy"})
-    >>> equal, apart, rng = [[0, 0, 0], [1, 1, 1]], [[0, 1, 0], [1, 0, 0]], np.random.default_rng(0)
-    >>> marginal_distance(equal, equal, schema, rng=rng), marginal_distance(equal, apart, schema, rng=rng)
-    (0.0, 1.0)
+    >>> one, other = [[0, 0, 0], [1, 1, 1]], [[0, 1, 0], [1, 0, 0]]
+    >>> marginal_distance(one, other, Schema({"a": "xy", "b": "xy", "c": "xy"}), rng=np.random.default_rng(0))
+    1.0
     """
     both = [check_records(records, schema) for records in (first, second)]
     if not all(map(len, both)):

@@ -23,7 +23,7 @@ def exact_budget_for(
 ) -> float:
     """Return the least budget whose exact margin is no larger than the whole part of `margin`: rho, or epsilon in nats.
 
-    It is rounded up in the ninth digit. Of Table 10's 0.662976 for a margin of 20 of PH3, a twentieth could be saved.
+    It is rounded up in the ninth digit. Table 10 has 0.662976 for a margin of 20 of PH3: 5% more than is needed.
     """
     if privacy_definition not in ("zcdp", "puredp"):
         raise ValueError(f'privacy_definition must be "zcdp" or "puredp", got {privacy_definition!r}')

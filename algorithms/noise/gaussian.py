@@ -33,8 +33,6 @@ class Gaussian(OnReals):
 
     Examples
     --------
-    >>> Gaussian(3.0).variance
-    9.0
     >>> round(float(Gaussian(3.0).sf(30)) * 1e24, 3)
     7.62
     """
@@ -73,11 +71,9 @@ class Gaussian(OnReals):
 def gaussian_loss(mu: float) -> LossDistribution:
     """Return the loss of values with normal noise that differ by `mu` standard deviations, in L2.
 
-    `delta_at`, `epsilon_at` and `renyi` of the table are upper bounds in both orders; Renyi divergences up to order 8
-    are too large by a few millionths.
-
-    The loss is normal with mean ``mu**2 / 2`` and standard deviation `mu` (Balle and Wang, 2018, lemma 3). What lies
-    between two points of the grid is split between them so that both databases keep their mass, as in `laplace_loss`.
+    It is normal with mean ``mu**2 / 2`` and standard deviation `mu` (Balle and Wang, 2018, lemma 3). What lies between
+    two points of the grid is split as in `laplace_loss`, so that `delta_at`, `epsilon_at` and `renyi` of the table are
+    upper bounds in both orders; Renyi divergences up to order 8 are too large by a few millionths.
     """
     if not 0 < mu <= LARGEST:
         return LossDistribution(np.zeros(1), np.zeros(1)) if mu == 0 else DISJOINT

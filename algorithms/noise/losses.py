@@ -23,9 +23,9 @@ def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] |
     """Return the losses of values that differ, each with noise of its own: independent, to be composed.
 
     None where the loss of the law is not known, or its table would be too large. `LossDistribution.maximum` is exact,
-    and so is all else where `tabulated_exactly` says so, but for noise on the real line: there it is an upper bound on
-    a fine grid. That noise is taken for what the law says, its floating-point numbers for real ones. Values that differ
-    by a fraction have nothing in common after noise that is whole.
+    and so is all else where `tabulated_exactly` says so, except for noise on the real line: there it is an upper bound
+    on a fine grid. That noise is taken for what the law says, its floating-point numbers for real ones. Values that
+    differ by a fraction have no output in common after whole-number noise.
     """
     shifts = np.abs(np.asarray(change, np.float64).ravel())
     shifts = shifts[shifts != 0]

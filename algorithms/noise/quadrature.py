@@ -76,13 +76,12 @@ def laplace_log_cdf(x: ArrayLike, scale: float) -> Floats:
 def mean_magnitude(log_characteristic: Callable[[Floats], Floats], variance: float) -> float:
     r"""Return the mean magnitude of a whole number whose law is symmetric about 0.
 
-    `log_characteristic` takes :math:`\tan(\theta / 2)`, and gives the logarithm of the characteristic function there.
-    The variance tells about where it begins to fall.
-
-    For a whole number, :math:`|s| = \frac{1}{\pi}\int_0^\pi \frac{1 - \cos s\theta}{1 - \cos\theta} d\theta` (the Fejer
-    kernel), so that :math:`E|S| = \frac{1}{\pi}\int_0^\pi \frac{1 - \varphi(\theta)}{1 - \cos\theta} d\theta` with the
-    characteristic function. With :math:`\tan(\theta/2) = e^x` the integrand is analytic in a strip, where the trapezoid
-    rule errs by less than rounding.
+    `log_characteristic` takes :math:`\tan(\theta / 2)`, and gives the logarithm of the characteristic function there;
+    `variance` tells about where that begins to fall. By the Fejer kernel, a whole number has :math:`|s| =
+    \frac{1}{\pi}\int_0^\pi \frac{1 - \cos s\theta}{1 - \cos\theta} d\theta`, so that :math:`E|S| =
+    \frac{1}{\pi}\int_0^\pi \frac{1 - \varphi(\theta)}{1 - \cos\theta} d\theta` with the characteristic function. With
+    :math:`\tan(\theta/2) = e^x` the integrand is analytic in a strip, where the trapezoid rule errs by less than
+    rounding.
     """
     peak = -0.5 * math.log(variance + 1)  # where the numerator turns from a square to a constant
     x = np.arange(peak - SPAN, SPAN, STEP)

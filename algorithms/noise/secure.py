@@ -1,16 +1,13 @@
 """Noise of a release: exact samplers on operating-system entropy, through OpenDP, and where all draws came from.
 
-The samplers of :mod:`algorithms.noise` are fast and seeded, which an audit needs and a release must not have: whoever
-learns the seed can subtract the noise. The draws here come from OpenDP's exact-arithmetic samplers, fed by OpenSSL's
-generator, which the operating system seeds. There is no fallback: without OpenDP these functions fail.
+The samplers of `algorithms.noise` are fast and seeded, which an audit needs and a release must not have: whoever learns
+the seed can subtract the noise. The draws here come from OpenDP's exact-arithmetic samplers (Canonne, Kamath and
+Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithms 2 and 3), fed by OpenSSL's generator, which
+the operating system seeds. There is no fallback: without OpenDP these functions fail.
 
 Draws are counted where they are made: whether noise is secure is known from these counts alone. Every law is tested
 when it is first drawn from securely, and in every block that a worker draws, so that a broken sampler is found before
 noise is added.
-
-References
-----------
-.. [1] Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithms 2 and 3.
 """
 
 from __future__ import annotations
@@ -132,13 +129,8 @@ _counting: ContextVar[tuple[Draws, ...]] = ContextVar("counting", default=())
 def counted() -> Iterator[Draws]:
     """Count the draws in this context, and test each law when secure noise is first drawn from it.
 
-    Draws in threads that a mechanism starts are not counted, so they are not known to be secure. Draws of the workers
-    of `add_noise` are counted.
-
-    Yields
-    ------
-    Draws
-        The draws from the laws of this package, to read in the context and after it.
+    Draws of the workers of `add_noise` are counted. Draws in threads that a mechanism starts are not, so they are not
+    known to be secure. Yields `Draws`, to read in the context and after it.
 
     Examples
     --------
@@ -187,7 +179,7 @@ def check_law(law: IntegerLaw, fill: Callable[[NDArray[np.int64]], None], *, ala
     How many of a thousand draws are 0, above 0, and beyond the magnitudes of which a half and a tenth are, is binomial
     with known probabilities: two-sided exact tests, which see a scale that is half or twice what it should be. Two
     halves agree in a place at most as often as a draw is 0. Each of the five tests has a fifth of `alarm`, the largest
-    probability of refusing a sampler that is right. They see little of a law that is nearly always 0.
+    probability of refusing a sampler that is right. The tests see little if nearly all draws of a law are 0.
     """
     halves = np.empty((2, TESTED // 2), np.int64)
     for half in halves:

@@ -31,8 +31,7 @@ def maximum_remainder(
 ) -> NDArray[np.int64]:
     """Round the parts of each parent, shape (families, parts), down, and largest remainders up until all add up.
 
-    Which of equal remainders is drawn at random, so that no part is favored by its place (without a generator the
-    first).
+    Which of equal remainders is drawn at random, so that no part is favored (without a generator the first).
     """
     above, parts = np.asarray(parents), np.asarray(values, np.float64)
     _check_families(above, parts)

@@ -88,7 +88,7 @@ class NoisyTables(ABC):
 
 @dataclass(frozen=True, eq=False)
 class IndependentNoise(NoisyTables):
-    """Frequency tables with independent noise on every count.
+    """Frequency tables with independent noise on every count (the pilot on mortality data, section 4, method 1).
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
     Gaussian noise. Each table by itself promises its share of both.
@@ -98,24 +98,18 @@ class IndependentNoise(NoisyTables):
     ----------
     tree, schema : Hierarchy, Schema
         Areas, of which the finest all have the same depth, and attributes.
-    epsilon : float
-        Budget in nats of all tables together, positive and finite.
+    epsilon, delta : float
+        Budget of all tables together: nats, positive and finite; delta for Gaussian noise only.
     tables : sequence of Table
-        Tables that are released. Default: the fourteen of the pilot, which need its attributes.
+        Tables that are released. Default: the fourteen of the pilot (Table 4), which need its attributes.
     shares : sequence of Share
         Exact share of the budget of each table; shares add up to 1. Default: equal shares.
     law : {"laplace", "geometric", "gaussian"}
         Noise. Only the geometric law can be drawn securely.
-    delta : float
-        Delta of all tables together, for Gaussian noise only.
     rounded : bool
         Whether counts are rounded to whole numbers.
     nonnegative : bool
         Whether negative values are raised to 0: then counts are too high on average.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, section 4, method 1, and Table 4.
 
     Examples
     --------
@@ -123,8 +117,6 @@ class IndependentNoise(NoisyTables):
     >>> release = IndependentNoise(tree, schema, 1.0, [Table(0, "sex"), Table(1, "total")], ["1/4", "3/4"])
     >>> release([[5, 0], [2, 7]], 3, np.random.default_rng(7)).shape
     (3, 4)
-    >>> release.only([0]).claim
-    PureDP(epsilon=0.25, relation='add_remove')
     """
 
     tree: Hierarchy

@@ -35,15 +35,17 @@ PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
 
 @dataclass(frozen=True, eq=False)
 class OnsTopDown:
-    """The pilot's top-down method: synthetic people whose tables add up.
+    """The pilot's top-down method: synthetic people whose tables add up (section 4, method 2).
 
     Every level is a table that divides the one before it further, by areas or by attributes. Each level gets noise, and
     values of 0 or below become 0.001. Each family is scaled to the count above it and rounded to whole numbers by the
-    maximum remainder method; then the next level is adjusted. The last level is the histogram of the people.
+    maximum remainder method, with ties drawn at random (the pilot states no rule); then the next level is adjusted. The
+    last level is the histogram of the people.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
     Gaussian noise. With ``perturb_zeros=False`` none: empty cells stay empty, so a count above 0 proves that somebody
-    is there. **Sensitivity.** One person changes one count of each level by 1.
+    is there.
+    **Sensitivity.** One person changes one count of each level by 1.
 
     Attributes
     ----------
@@ -58,18 +60,12 @@ class OnsTopDown:
     -----
     Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
     of one family of areas.
-    Of equal remainders a random one is rounded up, so that no area is favored by its place; the pilot states no rule.
-
-    References
-    ----------
-    .. [1] Office for National Statistics, pilot on mortality data, section 4, method 2.
 
     Examples
     --------
-    >>> tree, schema = Hierarchy.regular(2, 2), Schema({"sex": ("female", "male")})
-    >>> release = OnsTopDown(tree, schema, 2.0)([[5, 0], [2, 7], [0, 0], [9, 3]], 3, np.random.default_rng(7))
-    >>> release.shape, bool(release.min() >= 0)
-    ((3, 4, 2), True)
+    >>> release = OnsTopDown(Hierarchy.regular(2, 2), Schema({"sex": ("female", "male")}), 2.0)
+    >>> release([[5, 0], [2, 7], [0, 0], [9, 3]], 3, np.random.default_rng(7)).shape
+    (3, 4, 2)
     """
 
     tree: Hierarchy
@@ -150,8 +146,8 @@ class OnsTopDown:
     def run(self, histogram: ArrayLike, size: int, rng: Rng, *, rounded: bool = True) -> NDArray[Any]:
         """Release a histogram, or with ``rounded=False`` return the last level before it is rounded.
 
-        Which of equal remainders is rounded up is drawn from `rng`, or with secure noise, as post-processing, from a
-        generator that the operating system seeds.
+        Ties of remainders are drawn from `rng`, or with secure noise, as post-processing, from a generator that the
+        operating system seeds.
         """
         exact = self.exact_levels(histogram)
         ties = np.random.default_rng() if isinstance(rng, str) else rng
@@ -198,10 +194,10 @@ class OnsTopDown:
     def stage(
         self, name: Literal["measurements"] | Stage, *, only: Sequence[int] | None = None
     ) -> LevelStage | PublishedStage:
-        """Return one stage of the algorithm as a mechanism by itself.
+        """Return one stage as a mechanism by itself.
 
-        The stages: noisy counts of levels (`only`: of the levels at these places, from 0 on); the last level before
-        rounding; the last level after it; the fourteen tables counted from it.
+        ``"measurements"`` are the noisy counts of levels (`only`: of those at these places, from 0 on). The others are
+        the last level before rounding, the last level after it, and the fourteen tables counted from it.
         """
         if name == "measurements":
             return LevelStage(self, tuple(range(len(self.levels)) if only is None else only))
@@ -302,7 +298,6 @@ class PublishedStage:
 
     @property
     def __name__(self) -> str:
-        """What reports call it."""
         return f"OnsTopDown {self.name}"
 
     @property
