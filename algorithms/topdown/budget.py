@@ -27,8 +27,7 @@ class Budget:
     Pure privacy is kept by two-sided geometric noise, zero-concentrated privacy by discrete Gaussian noise. Of bounded
     neighbors (``replace_one``) a person changes two answers of a query by 1: the geometric noise of a share epsilon has
     ``epsilon / 2``, the discrete Gaussian noise of a share rho ``sigma^2 = 1 / rho``. Of unbounded ones the person
-    changes one: ``epsilon``, and ``sigma^2 = 1 / (2 rho)``. [Abowd et al., "The 2020 Census Disclosure Avoidance System
-    TopDown Algorithm", 2022, sections 5 and 7.]
+    changes one: ``epsilon``, and ``sigma^2 = 1 / (2 rho)``. [Abowd et al. 2022, sections 5 and 7.]
     """
 
     promise: Claim  # of the whole release, under its neighbor relation
@@ -90,9 +89,8 @@ class Budget:
 def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = False) -> tuple[Fraction, ...]:
     """Return the share of the budget of every area, in the order of the nodes, from those of the levels.
 
-    A leaf above the finest level takes the shares of the levels below it, so that every path from the root to a leaf
-    spends the total. With `bypass`, an area with a single part takes the part's share too: both have the same table,
-    which is then measured once, better.
+    A leaf above the finest level takes the shares of the levels below it, so that every path spends the total. With
+    `bypass`, an area with a single part takes the part's share too: their one table is then measured once, better.
     """
     shares = [levels[j] for j in range(tree.depth + 1) for _ in range(*tree.level(j).indices(tree.n_nodes))]
     leaf = np.zeros(tree.n_nodes, np.bool_)

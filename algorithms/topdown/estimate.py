@@ -128,9 +128,8 @@ class _Families:
 def estimate(plan: Plan, measurements: Measurements) -> Estimate:
     """Turn noisy measurements, of one run or several, into tables that keep every constraint [Abowd et al. 2022, 6].
 
-    It sees noisy answers, invariants and public structure: post-processing. Constraints that conflict, at the root or
-    in a family even in the failsafe, are named in a `ValueError`; a solver that does not converge without a failsafe is
-    a `RuntimeError`.
+    It sees noisy answers, invariants and public structure: post-processing. A `ValueError` names constraints that
+    conflict, at the root or in a family even in the failsafe.
     """
     leading = _runs(plan, measurements)
     runs = 1 if leading is None else leading
@@ -148,7 +147,7 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
 def estimated(
     plan: Plan, known: Known, levels: Iterable[Mapping[Key, Measured]], *, runs: int = 1, spilled: Spilled | None = None
 ) -> Iterator[Part]:
-    """Estimate level by level, from the root down, some families at a time, with the errors of `estimate`.
+    """Estimate level by level, from the root down, some families at a time.
 
     `levels` are the measurements of each level, drawn when their turn comes. The tables of the last level are held; of
     one run they may be `spilled`, and those of all levels are there at the end.
@@ -321,10 +320,7 @@ def _kept(plan: Plan, j: int, query: str) -> Groups:
 
 
 def _solve_together(families: _Families) -> batched.LevelSolution:
-    """Solve families in all runs at once.
-
-    The tables of the first pass keep every constraint, so that the smallest tolerance around their answers is zero.
-    """
+    """Solve families in all runs at once; the first pass keeps every constraint, so the smallest tolerance is 0."""
     plan = families.plan
     boxes, met = list(families.boxes), np.ones((), np.bool_)
     passes = _options(plan, families.level).passes

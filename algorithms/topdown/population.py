@@ -1,7 +1,8 @@
 """A synthetic population that looks like the enumeration districts of 1940, for the end-to-end preset.
 
-The complete census of 1940, on which the Census Bureau tested TopDown end to end, may not be passed on. What is known
-of it from the evaluation by Petti and Flaxman is pinned here:
+The complete census of 1940, on which the Census Bureau tested TopDown end to end, may not be passed on. Known facts,
+from the evaluation by Petti and Flaxman ("Differential privacy in the 2020 US census: what will it do? Quantifying the
+accuracy/privacy tradeoff", Gates Open Research 3:1722, 2019), hold here:
 
 - **districts** of 865 people in the median and 982 in the mean, counties of 18,679 in the median;
 - **strata**: of the 24 cells of age, ethnicity and race about 4 in a district are not empty (982 / 246, the mean people
@@ -23,8 +24,8 @@ Everything else is an assumption of ours:
 
 Shares of minorities are therefore not those of 1940, and counties have 20 districts each, where real ones differ. The
 odds and their spreads were chosen among about twenty settings, by the facts above and by the errors of a prototype of
-the preset beside the published ones: that these agree says that the algorithm can have such errors on a population like
-that of 1940, and is no independent evidence about 1940.
+the preset beside the published ones. That these agree says that the algorithm can have such errors on a population like
+that of 1940; it is no independent evidence about 1940.
 """
 
 from __future__ import annotations
@@ -86,11 +87,7 @@ def synthetic_1940(
     counties: int = 15,
     districts: int = 20,
 ) -> Population1940:
-    """Make up a nation that looks like the enumeration districts of 1940: states, counties of each, districts of these.
-
-    [Petti and Flaxman, "Differential privacy in the 2020 US census: what will it do? Quantifying the accuracy/privacy
-    tradeoff", Gates Open Research 3:1722, 2019.]
-    """
+    """Make up a nation that looks like 1940: so many states, counties of each, and enumeration districts of these."""
     for name, value in (("states", states), ("counties", counties), ("districts", districts)):
         whole_number(name, value, least=1)
     generator = np.random.default_rng(rng)

@@ -1,7 +1,7 @@
 """Many families of one shape at once: the least squares of every parent of a level, over all runs of an audit.
 
 The alternating directions method of multipliers (ADMM), in compiled loops. Each family of each run is solved by itself,
-in one thread, so results depend neither on the other runs nor on how the runs are divided among threads.
+in one thread, so results do not depend on the other runs or on threads.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def solve_level(
     """Fit all families of a level, in all runs, to their measurements.
 
     The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
-    ``starts[i + 1]`` of the level, and ``joints[i]`` are totals of some of them. The tolerance, in people or in
-    standard deviations of the least noise where that is more than a person, is that of these families, or of weight
-    `heaviest`, where they are some of many that are to be solved alike.
+    ``starts[i + 1]`` of the level, and ``joints[i]`` are totals of some of them. The tolerance is in people, or in
+    standard deviations of the least noise where that is more than a person: of these families, or of weight `heaviest`,
+    where they are some of many that are to be solved alike.
 
     One half of the method minimizes the squares under the parent's equality and the joint totals; the other projects
     every cell on a simplex, or the part of it within its bounds, and bounded answers on their intervals. Where only the
@@ -115,8 +115,7 @@ def solve_level(
 def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) -> Integers:
     """Round tables to whole numbers that add up to their parents, cell by cell; without parents, to the nearest.
 
-    Of equal remainders the first ones are rounded up. No other rounding down or up has a smaller sum of absolute
-    errors.
+    Of equal remainders the first are rounded up. No other rounding to neighbors has a smaller sum of absolute errors.
     """
     if parents is None:
         return np.floor(tables + 0.5).astype(np.int64)

@@ -111,8 +111,8 @@ class Constraint:
 def facility_bounds(query: str, level: int, facilities: ArrayLike, unit: tuple[int, int] = (0, 99)) -> Bounds:
     """Return what counts of housing units and facilities, by type, units first, say about the people who live in them.
 
-    From 1 to 99,999 persons are in every facility, and in every housing unit so many as `unit` says: at least 0 if it
-    may be vacant. So nobody is where there is none. [US Census Bureau, 2020 redistricting production code, 2021:
+    From 1 to 99,999 persons are in every facility, and as many as `unit` says in every housing unit, from 0 if it may
+    be vacant; nobody is where there is none. [US Census Bureau, 2020 redistricting production code, 2021:
     `querybase_constraints.py`; the end-to-end test of 2018: `constraints1940.py`.]
     """
     table = np.asarray(facilities)

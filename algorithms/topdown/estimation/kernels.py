@@ -102,7 +102,6 @@ def _copy(values: Real, out: Real) -> None:
 
 @_compiled
 def _clear(out: Real) -> None:
-    """Set all values to 0."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = 0.0
@@ -525,8 +524,7 @@ def _solve_family(
     One half, x, minimizes the squares under the parent's equality and joint totals; the other, z, is the nearest tables
     within the bounds of cells that add up to the parent, and y the nearest answers within their bounds. Multipliers u
     and w, in people, make the halves agree. Numbers are relative to a center that moves along, so that they become as
-    small as the steps. Sets `z`, and returns whether the halves agree, by how much optimality is missed, and the steps
-    taken.
+    small as the steps. Sets `z`; returns whether the halves agree, by how much optimality is missed, and the steps.
     """
     groups, rows, lower, upper, least, most = limits
     curve, penalty, diagonal = squares.curve, squares.penalty, system.diagonal
@@ -697,8 +695,7 @@ def solve_families(
 ) -> None:
     """Solve every family in every run, one after the other, to a tolerance in people, and set the results.
 
-    Tables to add up to have the shape (runs, families, cells), and are empty at the root; `starts` are the first
-    children of each family, shape (families + 1,).
+    Parents have the shape (runs, families, cells), and are empty at the root; `starts` are the first children.
     """
     tables, converged, primal, dual, steps = results
     basis, rows, lower, upper, least, most = limits

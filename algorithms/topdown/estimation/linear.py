@@ -210,8 +210,8 @@ def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *
 def _clash(matrix: Any, most: Real) -> Index | None:
     """Return rows of ``matrix @ v <= most``, v >= 0, that have no solution; None if all have one.
 
-    With as little violation as possible, the rows that have a price are a certificate: in the sum that the prices
-    weigh, nothing is left of the variables but what is not negative, and the bounds add up to less.
+    The rows that have a price at the least violation are a certificate: in the sum weighted by prices, the coefficients
+    of the variables are not negative, and the bounds add up to less than 0.
     """
     rows, n = matrix.shape
     result = linprog(

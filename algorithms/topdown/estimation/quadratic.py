@@ -64,7 +64,6 @@ class _Rows:
         self.count += right.size
 
     def matrix(self, width: int) -> Any:
-        """Return all rows."""
         if not self.entries:
             return sparse.csc_matrix((0, width))
         row, column, value = map(np.concatenate, zip(*self.entries, strict=True))

@@ -61,9 +61,9 @@ def round_family(
     roundings to the number below or above; proved in the notes of the module (two nested families: Edmonds, "Submodular
     functions, matroids, and certain polyhedra", 1970).
 
-    An answer that falls between whole numbers would pull the linear program into the middle between them. So its cost
-    is replaced by the chord over that gap: the same in all whole numbers, and bent nowhere else. Rounding the answer
-    wanted first, as the Census Bureau does, is as harmless, but forgets which of both numbers is nearer.
+    If the wanted answer lies between two whole numbers, its cost is replaced by the chord over that gap: the same at
+    whole numbers, so that nothing pulls the linear program into the middle. The Census Bureau rounds the wanted answer
+    first, which is as harmless, but forgets which of both numbers is nearer.
     """
     real = np.asarray(tables, np.float64)
     odd = real[~((real >= -NEGATIVE) & (real < np.inf))]
@@ -167,9 +167,9 @@ def _with_distances(
 ) -> tuple[Real, Any, Real, Real, Real]:
     """Return the program, as `solve` takes it, that keeps the rows and minimizes the distance of answers to a target.
 
-    An answer is ``floor(target) + step + above - below``, with a step of at most 1. The step leads from the distance of
-    the whole number below the target to that of the one above; each person further costs 1. The answer of one cell that
-    is 0 or 1 is a step itself.
+    An answer is ``floor(target) + step + above - below``. The step, at most 1, leads from the distance of the whole
+    number below the target to that of the one above; each further person costs 1. A cell that is 0 or 1 is a step
+    itself.
     """
     chord = 1 - 2 * (target - np.floor(target))
     size = np.diff(answers.indptr)
