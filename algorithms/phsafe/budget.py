@@ -1,12 +1,12 @@
 """The budget of a run of PHSafe: the Bureau's configuration file, checked, and the noise that it leads to.
 
-The file is that of the production release: a budget for each of the nine queries at each population group level, a
-truncation threshold for each query that counts persons, the states, the reader and the kind of privacy. A budget of 0
-switches a level off. Stricter than production: a key that stands twice, is missing or unknown, a threshold that is no
-whole number, a budget of true, NaN or infinity, and a file that releases nothing are refused. ``"cef"``, the Bureau's
-internal fixed-width format, has no reader here; ``"csv"`` reads Parquet too, told by the ending of the file's name.
-Source: Sexton et al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing
-Characteristics File (S-DHC)", 2024, table 10.
+The file is that of the production release: a budget for each of the nine queries at each population group level (0
+switches a level off), a truncation threshold for each query that counts persons, the states, the reader and the kind of
+privacy. Unlike production, files are refused if a key stands twice, is missing or unknown, a threshold is no whole
+number, a budget is true, NaN or infinity, or nothing is released. ``"cef"``, the Bureau's internal fixed-width format,
+has no reader here; ``"csv"`` reads Parquet too, told by the ending of the file's name. Source: Sexton et al., "PHSafe:
+Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing Characteristics File (S-DHC)", 2024, table
+10.
 """
 
 from __future__ import annotations
@@ -187,24 +187,15 @@ def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoT
 
 
 def noise_parameters(config: Settings) -> Frame:
-    """Tabulate the noise of everything that is released.
-
-    Parameters
-    ----------
-    config : path-like, str, mapping or Config
-        What `read_config` takes.
+    """Tabulate the noise of everything that is released by settings, given as `read_config` takes them.
 
     Returns
     -------
     Frame
         One row for each query and level with a budget: ``TABLE``, ``LEVEL``, ``BUDGET`` (rho, or epsilon in nats),
-        ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``.
-
-    Notes
-    -----
-    ``VARIANCE`` is what production publishes. For the discrete Gaussian it is the parameter sigma squared, which is the
-    variance unless sigma is below about 0.6. For the two-sided geometric it is 2 q / (1 - q)^2 with
-    q = exp(-epsilon / stability).
+        ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``. ``VARIANCE`` is what
+        production publishes: of the discrete Gaussian the parameter sigma squared, which is the variance unless sigma
+        is below about 0.6; of the two-sided geometric 2 q / (1 - q)^2 with q = exp(-epsilon / stability).
 
     Examples
     --------

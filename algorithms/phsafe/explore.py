@@ -1,7 +1,8 @@
 """What a budget gives and an accuracy needs: margins of error of PHSafe's noise, and its sheet of the explorer.
 
-The margin of error is the half width of the 90% interval: the least k with ``P(|noise| <= k) >= 0.9``. The paper takes
-it off the normal law, as the whole part of ``z * sigma``, and has three values of z:
+The margin of error is the half width of the 90% interval: the least k with ``P(|noise| <= k) >= 0.9``. The paper
+(Sexton et al., 2024, sections 7.1 and 7.3) takes it from the normal law, as the whole part of ``z * sigma``, with three
+values of z:
 
 * its text and corollary 2 print `Z_PRINTED`, 1.64 (1.3448 = 1.64**2 / 2). That is too small: 0.8990 of a normal law
   lies within 1.64 sigma, and above a sigma of 104 the whole part of 1.64 sigma never covers 90% of the discrete
@@ -9,8 +10,7 @@ it off the normal law, as the whole part of ``z * sigma``, and has three values 
 * its table 10, the production budgets, was computed with `Z_PRODUCTION`, 1.645;
 * the quantile itself is `Z_EXACT`, 1.64485...
 
-Truncation adds an error of its own that depends on the data; it is no part of a margin. Source: Sexton et al., 2024,
-sections 7.1 and 7.3. The sheet starts from Table 10: levels, thresholds, margins or budgets of the nine queries.
+Truncation adds an error of its own that depends on the data; it is no part of a margin. The sheet starts from Table 10.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def choose(
     tau: Mapping[str, int] | None = None,
     z: float | None = Z_PRODUCTION,
 ) -> Config:
-    """Change the settings of a run: other thresholds, and only the levels for which a margin is given, if any is.
+    """Change thresholds of a run, and release only the levels for which a margin is given, if any is.
 
     Budgets are those of `rho_for`, or with a `z` of None of `exact_budget_for`.
     """

@@ -13,7 +13,7 @@ ethnicity. What it lacks is assigned here when it is loaded, from one fixed seed
 - **MAFIDs**: distinct, in no order; all codes of places below the state are constants, which no table reads.
 
 Children, spouses and partners of either kind and the two kinds of group quarters are the source's own. Its 16
-householders under 18, the youngest of them 1, are kept as they are: edge cases that a tabulation must survive.
+householders under 18, the youngest of them 1, are kept as edge cases that a tabulation must survive.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ TWO_DIGITS = np.array([f"{code:02}" for code in range(100)], dtype=object)
 class Households:
     """Persons, the units they live in, and where these are, in the columns and order of the production layout.
 
-    Persons may have a last column QSEX (``"1"`` male, ``"2"`` female), which the production layout lacks. Units are
-    households, group quarters and vacant units: all their columns but the tenure follow from the members.
+    Persons may have a last column QSEX (``"1"`` male, ``"2"`` female), which that lacks. Units are households, group
+    quarters and vacant units: all their columns but the tenure follow from the members.
     """
 
     persons: Frame
@@ -108,10 +108,10 @@ class People(NamedTuple):
 
 
 def load_households(*, sex: bool = False) -> Households:
-    """Load the bundled households, a simulated population, with what its source lacks filled in.
+    """Load the bundled households, a simulated population: the same rows every time.
 
-    9,606 persons in 4,070 households, 781 in 6 group quarters, and 407 vacant units; the same rows every time. With
-    `sex` the persons get a last column QSEX, without which household types cannot be derived.
+    9,606 persons in 4,070 households, 781 in 6 group quarters, and 407 vacant units. With `sex` the persons get a last
+    column QSEX, without which household types cannot be derived.
     """
     packed = resources.files("algorithms").joinpath("data", "pseudopeople.csv.gz").read_bytes()
     rows = list(csv.reader(gzip.decompress(packed).decode("utf-8").splitlines()))[1:]

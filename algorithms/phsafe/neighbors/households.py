@@ -44,10 +44,7 @@ Order = Sequence[tuple[str, int]]
 
 
 class Person(NamedTuple):
-    """One record: relationship, age, race, Hispanic origin (2) or not (1), and sex (``"1"`` male, ``"2"`` female).
-
-    No table reads the sex; the type of household tells the householder's.
-    """
+    """One record. No table reads the sex (``"1"`` male, ``"2"`` female): the household type tells the householder's."""
 
     relship: str
     age: int = 40

@@ -3,9 +3,9 @@
 Only the released counts and variances are read, never the persons: by the post-processing property of differential
 privacy nothing here costs any. What comes out is an **estimate** under a flat prior on what is possible. Its intervals
 cover the noise and nothing else: neither what truncation to `tau` persons leaves out, nor errors of coverage. They
-have 90% of the posterior probability, and cover the truth 90 times in 100 on average over that prior only: the count of
-a cell without people hardly ever, where noise is large, and a total of many small cells neither. `interval_coverage` is
-exact for a cell; a noisy count, or a sum of them, with its own variance has no such fault.
+have 90% of the posterior probability, and cover the truth 90 times in 100 on average over that prior only. Where noise
+is large, they hardly ever cover the count of a cell without people, nor a total of many small cells.
+`interval_coverage` is exact for a cell. A noisy count, or a sum of them, with its own variance has no such fault.
 
 **Counts** (PH2, PH3, PH4, PH6, PH7). Given a noisy ``y`` with variance parameter ``v``, the true count is ``k`` with
 probability proportional to ``exp(-(k - y)**2 / (2 v))``, ``k = 0, 1, 2, ...``: the exact posterior under discrete
@@ -15,9 +15,9 @@ than 65,536 whole numbers are possible, they are thinned out to about as many.
 
 **Averages** (PH1, PH5, PH8). Numerators and denominator ``D`` are independent and normal (the noise of the presets has
 a standard deviation of 41 and more, so that its being discrete does not matter), restricted to ``D >= 1``, no part
-negative, and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `ratios`. PH1 and PH5, whose two
-parts share a denominator, are one law, so that the averages of the parts add up to that of the total. In PH8 each of
-the three averages has its own numerator and denominator; those of the total are the sums over owners and renters.
+negative, and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `ratios`. PH1 and PH5, whose two parts share a
+denominator, are one law, so that the averages of the parts add up to that of the total. In PH8 each of the three
+averages has its own numerator and denominator; those of the total are the sums over owners and renters.
 
 Source: Sexton et al., 2024, section 6.4.2.
 """
@@ -70,11 +70,11 @@ def postprocess(
 ) -> dict[str, Frame]:
     """Turn the noisy tables of a release into PH1 to PH8, with intervals of posterior probability `level`.
 
-    `cap` is the largest average that is possible: the truncation threshold of its numerator. Columns are REGION_ID,
+    `cap` is the largest possible average: the truncation threshold of its numerator. Columns are REGION_ID,
     REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), <TABLE>_DATA_CELL, ESTIMATE, LOWER and UPPER, totals included.
-    Counts are whole persons, posterior means rounded; that of a total is the sum of its cells, so that tables add up,
-    while its interval is from the law of the sum. Averages are persons per household or family, not rounded; one whose
-    numerator or denominator has no such group is left out.
+    Counts are whole persons, posterior means rounded. A total is the sum of its cells, so that tables add up, and its
+    interval is from the law of the sum. Averages are persons per household or family, not rounded; one without
+    numerator or denominator is left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}")

@@ -46,12 +46,11 @@ def universes(
 
 
 def truncation_query(condition: str, tau: int) -> str:
-    """Return the query that ranks the persons of every household with more than `tau` of them.
+    """Return the query that ranks the persons of every household with more than `tau` of them, by a hash.
 
-    Persons are ordered by a hash, so that none of their attributes decides who stays, and the same rows always give the
-    same choice. Exact repeats within a household are numbered from 1, each of the six columns and that number is hashed
-    (SHA-256, whole numbers as their binary digits), the digests in hexadecimal are joined by commas, and the text is
-    hashed twice more.
+    So no attribute decides who stays, and the same rows always give the same choice. Exact repeats within a household
+    are numbered from 1. Each of the six columns and that number is hashed (SHA-256, whole numbers as their binary
+    digits), the digests in hexadecimal are joined by commas, and the text is hashed twice more.
     """
     return f"""
         select {COLUMNS}, DUPLICATE_INDEX, SORT_KEY, RANK from ({_ranked([(condition, tau)], "persons")}) r
