@@ -199,10 +199,7 @@ class Hierarchy:
         return nodes
 
     def cut(self, j: int) -> Index:
-        """Return the areas that cut the tree at level `j`: those of the level, and leaves above it.
-
-        They are ordered by the first leaf in each, so at the finest level they have the order of the leaves.
-        """
+        """Return the areas of level `j`, and leaves above it, ordered by the first leaf in each."""
         areas = self.ancestors(j)
         return areas[np.sort(np.unique(areas, return_index=True)[1])]
 

@@ -29,10 +29,7 @@ HALVES = 1994  # seed of the one permutation that divides records
 
 @dataclass(frozen=True)
 class Extract:
-    """A bundled extract, one row per leaf of its finest tree: `about` describes it in one line, for a listing.
-
-    `levels` are always levels of the tree, the outermost first; `load` can add `cells` below them, in this order.
-    """
+    """A bundled extract: its tree has `levels`, the outermost first; `load` can add `cells` below, in order."""
 
     about: str
     levels: tuple[str, ...]

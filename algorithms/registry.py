@@ -124,7 +124,6 @@ class System:
         return self.presets[name]
 
     def _check_known(self, kind: str, name: str, known: Collection[str]) -> None:
-        """Refuse a stage, pair or preset that the system does not have."""
         if not known:
             raise ValueError(f"{self.name} has no {kind}s, got {name!r}")
         if name not in known:

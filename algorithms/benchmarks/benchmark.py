@@ -99,10 +99,7 @@ def check_generator(rng: Any) -> np.random.Generator:
 
 
 def unique_rows(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
-    """Return the distinct rows of a table, shape (m, n), and for each row which of them it is, shape (runs,).
-
-    Rows are compared byte by byte, which is twenty times faster than number by number.
-    """
+    """Return the distinct rows, shape (m, n), and which each row is; bytes are compared, twenty times faster."""
     table = np.ascontiguousarray(codes)
     _, first, which = np.unique(
         table.view(f"V{table.itemsize * table.shape[1]}").ravel(), return_index=True, return_inverse=True

@@ -52,8 +52,7 @@ class NoisyHist1(Laplace):
 class NoisyHist2(Laplace):
     """Noisy histogram with the scale upside down: Laplace noise of scale `epsilon` on every cell.
 
-    **Bug.** The loss is ``1 / epsilon``: 10 where 0.1 is promised.
-    **Source.** Ding et al., 2018, algorithm 10.
+    **Bug.** The loss is ``1 / epsilon``: 10 where 0.1 is promised. **Source.** Ding et al., 2018, algorithm 10.
     """
 
     def _noise(self) -> noise.Laplace:
@@ -185,7 +184,6 @@ class TruncatedGeometric(Promising):
 
 
 def _releases(outputs: ArrayLike, numbers: int) -> Floats:
-    """Return releases of that many numbers as floats, shape (runs, numbers)."""
     released = np.asarray(outputs, np.float64)
     if released.ndim != 2 or released.shape[1] != numbers:
         raise ValueError(f"outputs must be rows of {numbers} numbers, got shape {released.shape}")

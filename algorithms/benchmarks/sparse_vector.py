@@ -98,13 +98,11 @@ class SparseVector(Promising):
         return codes, noisy
 
     def _legal(self, codes: NDArray[np.generic]) -> NDArray[np.bool_]:
-        """Which rows can be released at all."""
         unreached = _earlier(codes == ABOVE) >= self._limit(codes.shape[1])
         known = (codes == ABOVE) | (codes == BELOW) | (codes == UNREACHED)
         return np.asarray((known & ((codes == UNREACHED) == unreached)).all(axis=1))
 
     def _outcomes(self, queries: int) -> Iterator[Codes]:
-        """Every row of codes that can be released."""
         limit = min(self._limit(queries), queries)
         for count in range(limit + 1):
             for above in itertools.combinations(range(queries), count):
@@ -223,5 +221,4 @@ class SVT6(SparseVector):
 
 
 def _earlier(above: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many of the earlier queries of each row were above."""
     return np.asarray(np.cumsum(above, axis=1) - above)

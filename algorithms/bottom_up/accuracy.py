@@ -156,7 +156,6 @@ def expected_error(epsilon: float, cells: int) -> float:
 
 
 def _of_level(counted: BottomUp, table: NDArray[Any], level: int | None) -> Floats:
-    """Return cells, shape (..., leaves, cells), as those of the areas of a level."""
     if level is None:
         return table.astype(np.float64)
     if counted.tree is None:

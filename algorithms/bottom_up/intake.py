@@ -46,10 +46,7 @@ def read_units(
 def read_published(
     source: Any, areas: Sequence[str], tree: Hierarchy, *, count: str = "count", tolerance: int = 0
 ) -> PublishedTotals:
-    """Read published totals, one row an area: codes of the areas around it, the outermost first, its own, its total.
-
-    The level is that of the last column of areas, the root without any; areas without a row have no published total.
-    """
+    """Read published totals, one row an area: codes from the outermost on, its own, its total; areas may lack one."""
     with open_source("totals", source, [count], memory=MEMORY) as (database, types):
         known = {name.upper(): name for name in types}
         quoted = {name: in_sql(known[name.upper()]) for name in (count, *areas) if name.upper() in known}

@@ -119,10 +119,7 @@ class BottomUp(PureBudget):
         return self.counts(data)
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
-        """Release counts, shape (leaves,) or (leaves, cells), `size` times: shape (size, leaves) or with cells.
-
-        Whole numbers; with published totals real ones, NaN in areas that are not reported.
-        """
+        """Release counts, shape (leaves,) or (leaves, cells), `size` times; NaN in areas that are not reported."""
         exact = self.counts(data)
         noisy = add_noise(exact, self.law, size, rng, query="histogram", sensitivity=self.sensitivity)
         if self.published is None:
@@ -137,10 +134,7 @@ class BottomUp(PureBudget):
         return replace(self, published=None)
 
     def tables(self, noisy: ArrayLike) -> Integers | Floats:
-        """Add up noisy cells, shape (..., leaves, cells), to those of all areas, shape (..., areas, cells).
-
-        An area is NaN if a part of it is not reported.
-        """
+        """Add up noisy cells, shape (..., leaves, cells), to all areas, shape (..., areas, cells); NaN if a part is."""
         cells = np.asarray(noisy)
         if cells.ndim < 2:
             raise ValueError(f"noisy must have shape (..., leaves, cells), got {cells.shape}")
@@ -168,10 +162,7 @@ class BottomUp(PureBudget):
         return margins
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, before calibration; None if its table is too large.
-
-        No release can lose more, since raking reads only the noisy counts and the published totals.
-        """
+        """Return the law of the loss before calibration, which is post-processing; None if its table is too large."""
         x, y = self.counts(pair.x), self.counts(pair.y)
         check_covered(self.published, self.tree, x, y)
         return self._loss(x, y)

@@ -99,7 +99,6 @@ def release_bottom_up(
 
 
 def _own(system: System, noise: Noise, tree: Hierarchy, schema: Schema, _: Sequence[str]) -> System:
-    """Describe the mechanism on persons of the user's own."""
     build = partial(BottomUp, epsilon=1.0, tree=tree, schema=schema, noise=noise)
     return replace(system, build=build, of_counts=False)
 

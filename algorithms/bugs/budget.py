@@ -48,8 +48,7 @@ class NotebookGDPC(CountsBug):
 class HalfNoiseGDPC(CountsBug):
     """GDPC with the noise for twice the budget: the factor 2 of a bounded neighbor relation on the wrong side.
 
-    **Bug.** Half the noise.
-    **True loss.** ``2 * epsilon``.
+    **Bug.** Half the noise. **True loss.** ``2 * epsilon``.
     """
 
     @property
@@ -61,8 +60,7 @@ class HalfNoiseGDPC(CountsBug):
 class MovedPersonGDPC(CountsBug):
     """GDPC as it is, with a promise about people who move: the factor 2 of a bounded neighbor relation is missing.
 
-    **Claim.** Pure DP with `epsilon` when one person is replaced, say by moving to another area: the paper compares
-    databases in which one person's location differs.
+    **Claim.** Pure DP with `epsilon` when one person is replaced, as in the paper, by moving to another area.
     **Bug.** A move changes two counts by 1; the noise is for one.
     **True loss.** ``2 * epsilon``. One count alone shows only `epsilon`: the event must be joint.
     """
@@ -76,8 +74,7 @@ class MovedPersonGDPC(CountsBug):
 class PublishedTwice(CountsBug):
     """A table published as preliminary figures and again as final ones, each time with the whole budget.
 
-    **Bug.** Each table by itself keeps the promise; whoever reads both sees the budget spent twice.
-    **True loss.** ``2 * epsilon``, by composition.
+    **Bug.** Each table by itself keeps the promise. **True loss.** ``2 * epsilon`` for whoever reads both.
     """
 
     def exact(self, data: ArrayLike) -> Integers:

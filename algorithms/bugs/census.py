@@ -47,8 +47,7 @@ ALWAYS_ZERO: OutputLaw = (np.zeros(1, np.int64), np.zeros(1))
 class UnperturbedZeros(TableBug):
     """Noise on every count except zeros, which are taken to be impossible cells.
 
-    **Bug.** A zero says for certain that nobody is there.
-    **True loss.** Infinite: one person in the cell makes it noisy, and every other number possible.
+    **Bug.** A zero says for certain that nobody is there. **True loss.** Infinite: a person makes the cell noisy.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -61,8 +60,8 @@ class UnperturbedZeros(TableBug):
 class ObservedDomain(TableBug):
     """A table by age whose last row is the age of the oldest person: the domain is read from the data.
 
-    **Bug.** The number of rows reveals how old the oldest person is. Rows beyond are `ABSENT`.
-    **True loss.** Infinite: someone older adds a row.
+    **Bug.** The number of rows reveals that age; rows beyond are `ABSENT`. **True loss.** Infinite: someone older adds
+    a row.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -114,9 +113,8 @@ class SkippedZeros(TableBug):
 
 
 class EmptyAreaExit(TableBug):
-    """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
+    """Noise on every count, unless nobody lives in the area: then zeros are returned at once, by the true total.
 
-    **Bug.** The early exit is taken on the true total.
     **True loss.** Infinite: on an inhabited area a table of zeros is one output of many.
     """
 
@@ -255,8 +253,7 @@ class PoissonScale(TableBug):
 class TalkativeError(TableBug):
     """Counts released as text; a negative one is replaced by an error message that quotes the true count.
 
-    **Bug.** The message of an error is an output.
-    **True loss.** Infinite: a message that names a count is impossible for any other.
+    **Bug.** The message of an error is an output. **True loss.** Infinite: a message that names a count proves it.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[np.str_]:

@@ -24,9 +24,8 @@ PAGE = 4  # records that are read at once
 
 
 class PageByPage(Bug):
-    """The number of records, page by page.
+    """The number of records, page by page; the number of pages is not noisy.
 
-    **Bug.** Each page has a count, and the number of pages is not noisy.
     **True loss.** Infinite: the record that begins a page adds a number to the release.
     """
 

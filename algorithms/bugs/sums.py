@@ -40,8 +40,7 @@ HALF = np.float16  # a type so short that a small database shows what float64 do
 class RawDataSummed(CountsBug):
     """The sum of a variable: sensitivity for values clipped to `bound`, but the raw values are added up.
 
-    **Bug.** The clipped copy is made, and never used.
-    **True loss.** A value v costs ``epsilon * v / bound``: unbounded, as values are.
+    **Bug.** The clipped copy is never used. **True loss.** ``epsilon * v / bound`` for a value v: unbounded.
     """
 
     bound: int = int_field(10, least=1)
@@ -141,8 +140,7 @@ class ReorderedSum(CountsBug):
 class OverflowingTotal(CountsBug):
     """The total of an area, added up in 16-bit integers.
 
-    **Bug.** Beyond 32,767 people the total wraps around to -32,768.
-    **True loss.** ``65,535 * epsilon``, between a full area and one more person.
+    **Bug.** Beyond 32,767 people the total wraps around to -32,768. **True loss.** ``65,535 * epsilon`` for one person.
     """
 
     def exact(self, data: ArrayLike) -> Integers:
@@ -154,8 +152,7 @@ class OverflowingTotal(CountsBug):
 class RoundedFirst(CountsBug):
     """Counts rounded to a base, as offices have long done, and then noise for a sensitivity of 1.
 
-    **Bug.** One person can move a rounded count by the whole base.
-    **True loss.** ``base * epsilon``, when the added person tips the balance.
+    **Bug.** One person can move a rounded count by the whole base. **True loss.** ``base * epsilon``.
     """
 
     base: int = int_field(5, least=2)

@@ -175,10 +175,7 @@ class RDPC(PureBudget):
         return released
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the loss of all measurements together, before raking; None where it would be too large.
-
-        No release can lose more, since raking reads nothing else. Raked numbers mostly give the measurements back.
-        """
+        """Return the law of the loss before raking, which is post-processing; None where it would be too large."""
         x, y = (self._totals(data) for data in (pair.x, pair.y))
         return geometric_loss(self.noise.epsilon, changes(x, y))
 
@@ -291,10 +288,7 @@ class ADPC(PureBudget, EachCount):
         return loss_from_logs(log_p[likely], log_q[likely], supremum=bound, infimum=-bound)
 
     def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return log-probabilities of `outputs`, shape (runs, leaves), under `counts`: shape (runs,).
-
-        Minus infinity where an output is impossible: it must be a whole number divided by `parts`.
-        """
+        """Return log-probabilities of `outputs`, shape (runs, leaves): -inf if not whole numbers divided by `parts`."""
         return log_likelihood_of_cells(outputs, counts, self._log_law_of_cells)
 
     def _log_law_of_cells(self, cells: NDArray[np.float64], exact: NDArray[np.int64]) -> NDArray[np.float64]:

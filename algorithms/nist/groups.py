@@ -224,10 +224,7 @@ def choose_groups(
 
 
 def association(table: ArrayLike) -> float:
-    """Return the bias-corrected Cramer's V of a table of counts, shape (rows, columns), by Bergsma's equations 3 to 6.
-
-    From 0 to 1; 0 where a field has one level, near 0 for independent fields as long as records outnumber levels.
-    """
+    """Return the bias-corrected Cramer's V, 0 to 1, of counts, shape (rows, columns), by Bergsma's equations 3 to 6."""
     counts = np.asarray(table, np.float64)
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     rows, columns = counts.shape

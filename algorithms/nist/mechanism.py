@@ -158,10 +158,7 @@ class NistDp3(PureBudget):
         return np.where(noisy < self.thresholds[group], 0, np.rint(noisy)).astype(np.int64)
 
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
-        """Synthesize rows from records, shape (n, fields), `size` times over: shape (size, rows, fields).
-
-        Rows are drawn by `rng` too; if it is ``"secure"``, by a generator that the operating system seeds.
-        """
+        """Synthesize rows from records, shape (n, fields), `size` times over: shape (size, rows, fields)."""
         exact = check_records(records, self.schema)
         rows = np.empty((size, self.rows, len(self.schema.attributes)), code_type(self.schema))
         chance = np.random.default_rng() if isinstance(rng, str) else rng
@@ -207,10 +204,7 @@ class NistDp3(PureBudget):
 
 @dataclass(frozen=True, eq=False)
 class HistogramStage:
-    """Histograms of some groups of NistDp3 after noise and cut, as a mechanism.
-
-    **Claim.** The sum of the shares of the groups released, as of all stages.
-    """
+    """Histograms of some groups after noise and cut. **Claim.** The sum of the shares of the groups released."""
 
     nist: NistDp3
     only: tuple[int, ...]

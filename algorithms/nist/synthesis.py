@@ -50,10 +50,7 @@ class Fitted:
         return columns
 
     def synthesize(self, rows: int | None = None, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """Make synthetic rows, shape (rows, fields): as many as the mechanism was made for, unless given.
-
-        Any generator will do, as the histograms have their noise already. Default: one that the operating system seeds.
-        """
+        """Make synthetic rows, shape (rows, fields), by any generator: the histograms have their noise already."""
         number = check_rows(self.rows if rows is None else rows, len(self.schema.attributes))
         chance = np.random.default_rng() if rng is None else rng
         place = {name: column for column, name in enumerate(self.schema.attributes)}
@@ -78,10 +75,7 @@ def check_rows(rows: int, fields: int) -> int:
 
 
 def draw_bins(counts: NDArray[np.int64], rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw bins in proportion to whole counts, shape (runs, bins), exactly: shape (runs, rows).
-
-    Where all counts of a run are 0, every bin is as likely.
-    """
+    """Draw bins in proportion to whole counts, shape (runs, bins), exactly; if all are 0, every bin is as likely."""
     runs, bins = counts.shape
     weights = np.where(counts.any(axis=1, keepdims=True), counts, 1)
     totals = weights.sum(axis=1, keepdims=True)

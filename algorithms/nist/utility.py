@@ -66,7 +66,6 @@ def marginal_distance(
 
 
 def _sets(fields: int, ways: int, marginals: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return different sets of fields, all of them or random ones."""
     if math.comb(fields, ways) <= marginals:
         return list(combinations(range(fields), ways))
     sets: dict[tuple[int, ...], None] = {}

@@ -133,7 +133,6 @@ def losses_of_shifts(noise: DiscreteGaussian, shifts: Sequence[int]) -> list[Los
 
 
 def _theta(scale: float) -> tuple[float, float]:
-    """Return the log normalizer and the variance of the discrete Gaussian law."""
     if scale < 1:
         k = np.arange(1, 40)
         weight = 2 * np.exp(minus_half_square(k / scale))

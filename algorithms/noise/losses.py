@@ -1,8 +1,7 @@
 """The privacy loss of values with noise that differ between two databases, from the law of the noise.
 
-A law that is known here has a method ``losses_of(shifts)``; it may have ``tabulated_exactly``, by default True. The
-instrument finds this module by entry point, for `audit.replay`: `watched` shows it the draws, `losses_of_change` what
-they cost.
+A law has a method ``losses_of(shifts)``; it may have ``tabulated_exactly``, by default True. `audit.replay` finds this
+module by entry point.
 """
 
 from __future__ import annotations

@@ -47,10 +47,7 @@ Finished = Callable[[Sequence[Any]], Iterator[tuple[int, Any]]]  # as of `audit.
 
 
 def two_tailed_geometric(epsilon: float) -> Fill:
-    """Return ``fill(out)``, which overwrites a flat int64 array with two-tailed geometric draws.
-
-    OpenDP is given a float64 just above ``1 / epsilon``, so that rounding never spends more.
-    """
+    """Return ``fill(out)``. OpenDP gets a float64 just above ``1 / epsilon``: rounding never spends more."""
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return _filler(dp.m.make_laplace(*space, scale=math.nextafter(1 / epsilon, math.inf)))

@@ -18,11 +18,7 @@ LEFT = np.iinfo(np.int16).min  # the entry that is no value
 
 
 class Table:
-    """The table of a law on the integers that is symmetric about 0, from the probabilities of 0, 1, 2, and so on.
-
-    What these leave out of the law never occurs, nor does what is left to less than 2^-53 of the entries without a
-    value.
-    """
+    """The table of a symmetric law on the integers, from the probabilities of 0, 1, 2, ...; the rest never occurs."""
 
     def __init__(self, probabilities: Floats) -> None:
         k = np.arange(probabilities.size)[::-1]  # the least likely first, where sums in float64 are finest

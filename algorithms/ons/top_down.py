@@ -144,11 +144,7 @@ class OnsTopDown:
         return people
 
     def run(self, histogram: ArrayLike, size: int, rng: Rng, *, rounded: bool = True) -> NDArray[Any]:
-        """Release a histogram, or with ``rounded=False`` return the last level before it is rounded.
-
-        Ties of remainders are drawn from `rng`, or with secure noise, as post-processing, from a generator that the
-        operating system seeds.
-        """
+        """Release a histogram, or with ``rounded=False`` the last level before it is rounded (ties are drawn)."""
         exact = self.exact_levels(histogram)
         ties = np.random.default_rng() if isinstance(rng, str) else rng
         people: NDArray[Any] = np.rint(self._floored(exact[0], 0, size, rng)).astype(np.int64)
@@ -208,10 +204,7 @@ class OnsTopDown:
 
 @dataclass(frozen=True, eq=False)
 class LevelStage(NoisyTables):
-    """The noisy counts of some levels, as a mechanism.
-
-    **Claim.** The sum of the shares of the levels released; none if zeros are not perturbed.
-    """
+    """The noisy counts of some levels. **Claim.** The sum of their shares; none if zeros are not perturbed."""
 
     top_down: OnsTopDown
     places: tuple[int, ...]
@@ -282,10 +275,7 @@ class LevelStage(NoisyTables):
 
 @dataclass(frozen=True, eq=False)
 class PublishedStage:
-    """What the algorithm makes of its measurements, as a mechanism.
-
-    **Claim.** The whole promise: it is computed from all levels.
-    """
+    """What the algorithm makes of its measurements. **Claim.** The whole promise: it is computed from all levels."""
 
     top_down: OnsTopDown
     name: Stage

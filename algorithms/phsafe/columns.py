@@ -1,7 +1,4 @@
-"""What the columns of a release hold, and what the codes of its cells, regions and population groups mean.
-
-They are those of the production release: areas have a type and a code, not a column for each level.
-"""
+"""What the columns of a release hold, and what codes of cells, regions and groups mean; those of production."""
 
 from __future__ import annotations
 

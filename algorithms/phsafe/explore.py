@@ -79,10 +79,7 @@ def choose(
     tau: Mapping[str, int] | None = None,
     z: float | None = Z_PRODUCTION,
 ) -> Config:
-    """Change thresholds of a run, and release only the levels for which a margin is given, if any is.
-
-    Budgets are those of `rho_for`, or with a `z` of None of `exact_budget_for`.
-    """
+    """Change thresholds, and release only levels with a margin, if any has; budgets are exact if `z` is None."""
     config = read_config(config)
     config = replace(config, tau={**config.tau, **(tau or {})})
     if margins is None:

@@ -1,7 +1,6 @@
 """What the three input frames hold: their columns, in the production order, and the values that each may take.
 
-Persons are keyed to housing units by ``MAFID``; the public frame of places says in which state a unit lies. Codes are
-text, leading zeros included, because the truncation order hashes them as they stand.
+Codes are text, leading zeros included, because the truncation order hashes them as they stand.
 """
 
 from __future__ import annotations

@@ -221,7 +221,6 @@ def _print(settings: Config) -> None:
 
 
 def _system(settings: str) -> System:
-    """Describe PHSafe with the Bureau's settings of a name."""
     return System(
         name="phsafe",
         about="PHSafe: household tables of the 2020 Census, with noise on the cells of nine queries.",

@@ -1,8 +1,7 @@
 """PHSafe's sheet as a workbook of live formulas: margins follow budgets, and budgets margins where none is set.
 
-The paper's PHExplore is one, too (Sexton et al., 2024, section 7.3). Every input, result and step has a name, by which
-formulas refer to it: its key with underscores, of inputs after ``in_``. Excel and LibreOffice both know the functions.
-In both a minus before a power belongs to what is raised, so that powers stand in brackets of their own.
+The paper's PHExplore is one, too (Sexton et al., 2024, section 7.3). Every input, result and step has a name: its key
+with underscores, of inputs after ``in_``. A minus before a power binds first, so that powers stand in brackets.
 """
 
 from __future__ import annotations

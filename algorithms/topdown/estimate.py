@@ -84,11 +84,7 @@ class Estimate(Outcome):
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Outcome):
-    """Families of one level, side by side, as they were estimated: tables of shape (runs, areas, cells).
-
-    For each failsafe below there is a gap: the run, the parent, and what its parts have more than the parent, shape
-    (cells,).
-    """
+    """Families of one level as estimated, shape (runs, areas, cells). A gap is what parts have more than the parent."""
 
     level: int
     nodes: slice  # areas of the level

@@ -145,10 +145,8 @@ def _groups(county: Ints, outpost: NDArray[np.bool_], rng: np.random.Generator) 
 
 
 def _ranks(size: int, rng: np.random.Generator) -> Real:
-    """Return the numbers (i + 1/2) / size in random order."""
     return rng.permutation((np.arange(size) + 0.5) / size)
 
 
 def _normal(size: int, rng: np.random.Generator) -> Real:
-    """Return the standard normal quantiles of the ranks in random order."""
     return np.asarray(ndtri(_ranks(size, rng)))

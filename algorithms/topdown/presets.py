@@ -148,7 +148,6 @@ def _promise(name: str, given: Mapping[str, Any]) -> PureDP | ZCDP:
 
 
 def _plain(name: str) -> str:
-    """Return the name of a level as columns are compared with it."""
     return name.lower().replace("_", " ")
 
 

@@ -86,7 +86,7 @@ def _stored(plan: Plan, spilled: Spilled, rng: Rng) -> Iterator[dict[Key, Stored
 
 
 def _store_answers(plan: Plan, spilled: Spilled, level: int) -> None:
-    """Store the exact answers of the queries of a level, those of areas with one law of noise side by side."""
+    """Store the exact answers of a level, those of areas with one law of noise side by side."""
     first = 0
     for table in _tables(plan, spilled, level):
         for query in plan.queries[level]:

@@ -22,8 +22,7 @@ __all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]
 class WeightsIgnored(WeightedBottomUp):
     """Weighted counts with the noise of unweighted ones.
 
-    **Bug.** The sensitivity is taken to be 1, as of a table of persons; a record changes a count by its weight.
-    **True loss.** `epsilon` times the largest weight, rounded up.
+    **Bug.** A record changes a count by its weight, not by 1. **True loss.** `epsilon` times the largest, rounded up.
     """
 
     @property
@@ -80,10 +79,7 @@ class UndeclaredTotals(BottomUp):
         return np.nan_to_num(super().__call__(data, size, rng), nan=ABSENT)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`: infinite if other areas are reported.
-
-        Otherwise, that of the noisy counts before they are calibrated, an upper bound.
-        """
+        """Return the law of the loss: infinite if other areas are reported, else an upper bound, before calibration."""
         x, y = self.counts(pair.x), self.counts(pair.y)
         if self.published is not None and self.tree is not None:
             on_x, on_y = (agreement(self.published, self.tree, one).reported for one in (x, y))

@@ -102,10 +102,7 @@ class SharedNoise(PHSafe):
         return LossDistribution(np.empty(0), np.empty(0), infinite_mass=1.0, missing_mass=1.0)
 
     def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
-        """Return the log-probability of each of `outputs`, shape (runs, cells), under `data`: shape (runs,).
-
-        Minus infinity where the levels that share noise do not agree.
-        """
+        """Return log-probabilities of `outputs`, shape (runs, cells): -inf where shared noise does not agree."""
         errors = np.asarray(outputs) - self.exact(data)
         total = np.zeros(len(errors))
         for law, levels in self._shared(data):

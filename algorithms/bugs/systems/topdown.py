@@ -67,12 +67,10 @@ class _Leaking(TopDown, ABC):
     def measure(
         self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
     ) -> Measurements:
-        """Measure a histogram, shape (leaves, cells), and keep what should stay behind."""
         measured = super().measure(histogram, rng, size=size, only=only)
         return replace(measured, known={**measured.known, self.secret: self._truth(histogram)})
 
     def constraints(self, known: Known) -> tuple[Constraint, ...]:
-        """Return all constraints, and the one that should not be."""
         declared = super().constraints(known)
         return (*declared, self._bound(known[self.secret])) if self.secret in known else declared
 

@@ -96,10 +96,7 @@ def joint_pair(
 
 
 def pair_of(x: Sequence[Household], y: Sequence[Household], label: str, model: Model = "VAL") -> HouseholdPair:
-    """Return neighbors whose rows of units follow from the members in VAL, and are given in other models.
-
-    A household that does not change lives in both, so that no frame is empty.
-    """
+    """Return neighbors; a household that does not change lives in both, so that no frame is empty."""
     alone = Household(FIRST_MAFID + 99_000_000, (Person("20"),), "1", x[0].state, (Unit("4", "09", "5"),))
     people = [sum(len(home.members) for home in homes) for homes in (x, y)]
     relation: Relation = "replace_one" if people[0] == people[1] else "add_remove"

@@ -95,7 +95,6 @@ def postprocess(
 
 
 def _read(name: str, frame: Frame) -> dict[Key, dict[str, tuple[float, float]]]:
-    """Return the noisy cells of every group."""
     keys, cell_column = _columns(name)
     if lacking := {*keys, cell_column, "COUNT", "NOISE_DISTRIBUTION", "VARIANCE"} - set(frame.columns):
         raise ValueError(f"{name} must have the columns of a release, got none called {', '.join(sorted(lacking))}")
@@ -148,7 +147,6 @@ def _publish(name: str, rows: Sequence[tuple[Any, ...]]) -> Frame:
 
 
 def _counts(name: str, groups: Mapping[Key, Cells], tail: float) -> Frame:
-    """Return estimates and intervals of the cells of a table and of their sums."""
     leaves = {cell: (cell,) for cell in MEASURED[name]} | dict(COUNTS[name].totals)
     rows: list[tuple[Any, ...]] = []
     for key, noisy in groups.items():
@@ -166,10 +164,7 @@ def _ends(law: Law, tail: float) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def interval_coverage(truth: int, variance: float) -> float:
-    """Return how often the published interval of a cell holds a true count, exactly, over discrete Gaussian noise.
-
-    Both ends grow with the noisy count, so that all noise between two limits leaves the truth in the interval.
-    """
+    """Return how often the interval of a cell holds a true count, exactly: its ends grow with the noisy count."""
     law, tail = DiscreteGaussian(math.sqrt(variance)), (1 - LEVEL) / 2
     reach = math.ceil(12 * law.scale)
     noise = range(-reach, reach + 1)
@@ -196,10 +191,7 @@ def totals_outside(tables: Mapping[str, Frame], published: Mapping[str, Frame]) 
 
 
 def _sum_law(cells: Sequence[tuple[float, float]]) -> Law:
-    """Return the posterior law of a sum of counts.
-
-    A log-concave law cut off is sub-Gaussian with the variance it had before: by Chernoff's bound so is the sum.
-    """
+    """Return the posterior law of a sum of counts: sub-Gaussian, as log-concave laws cut off are (Chernoff's bound)."""
     low, high = np.sum([_range(y, v) for y, v in cells], axis=0)
     width = min(high - low, 2 * math.sqrt(2 * DEPTH * sum(v for _, v in cells)))
     step = max(1, math.ceil(width / SUPPORT))

@@ -23,10 +23,7 @@ AT_ONCE = 200  # runs: an average takes as long for a few as for one
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """PH1 to PH8 after post-processing, as a mechanism on tabulated households.
-
-    **Claim.** That of the measurements: post-processing sees nothing else. An average needs those of both its parts.
-    """
+    """PH1 to PH8 after post-processing. **Claim.** That of the measurements: post-processing sees nothing else."""
 
     measurements: PHSafe
 
@@ -60,12 +57,10 @@ class PublishedTables:
 
 
 def _named(table: Frame, run: int) -> Frame:
-    """Return a table with the number of a run before the name of every region."""
     columns = {name: table[name] for name in table.columns}
     return Frame(columns | {"REGION_ID": [f"{run} {region}" for region in table["REGION_ID"]]})
 
 
 def _numbers(table: Frame, size: int) -> NDArray[np.float64]:
-    """Return the numbers of a table, one row a run."""
     columns = [np.asarray(table[name], np.float64).reshape(size, -1) for name in ("ESTIMATE", "LOWER", "UPPER")]
     return np.concatenate(columns, axis=1)

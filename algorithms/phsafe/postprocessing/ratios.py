@@ -54,8 +54,7 @@ def shared_ratio_laws(
 ) -> Floats:
     """Return mean and quantiles, shape (3, 3, rows), of averages with one denominator: a total and its two parts.
 
-    The three are different integrals over one density. The means of the parts must add up to that of the total within
-    5e-4, or are computed again with more panels.
+    The means of the parts must add up to that of the total within 5e-4, or are computed again with more panels.
     """
     laws = np.empty((3, 3, denominator[0].size))
     todo, fineness = np.arange(denominator[0].size), 1
@@ -152,10 +151,7 @@ def _nearest(
 
 
 def _penalty(d: Floats, vd: Floats, *parts: Part) -> tuple[Floats, Floats, Floats]:
-    """Return the least squared distance, in standard deviations, over denominators of at least 1.
-
-    With it, the mean and the precision of the normal law of the denominator that is behind it.
-    """
+    """Return the least squared distance, in standard deviations, and the denominator's mean and precision behind it."""
     precision, mean = 1 / vd, d / vd
     for ratio, y, v in parts:
         precision = precision + ratio * ratio / v

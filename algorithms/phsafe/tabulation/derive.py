@@ -88,10 +88,9 @@ def household_columns(sex: str) -> dict[str, str]:
 
 
 def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -> Frame:
-    """Derive household type, couple type, family size, population, race and ethnicity of every unit, by ``MAFID``.
+    """Derive household and couple type, family size, population, race and ethnicity of every unit, by ``MAFID``.
 
-    Persons need a column ``QSEX`` (``"1"`` male, ``"2"`` female), which the production layout lacks. Where several
-    partners are recorded, the spouse goes first.
+    Persons need a column ``QSEX`` (``"1"`` male, ``"2"`` female). Of several partners the spouse goes first.
     """
     with opened(engine, [persons, units]) as opened_engine:
         return _derived(opened_engine, persons, units)[0]
@@ -147,11 +146,7 @@ def own_households(
     memory: str = "",
     master: str = "",
 ) -> Iterator[tuple[Engine, tuple[Any, Any, Any]]]:
-    """Lend persons, units and geo of the user's own, as every command reads them, and the engine that has them.
-
-    What is read how, what contradicts itself and, with `unused`, what is not released is said on stderr, in the names
-    of the files.
-    """
+    """Lend persons, units and geo of the user's own, and their engine; say on stderr what was read how."""
     persons, units, geo = recoded_frames(files, recode)
     sources = {"persons": persons, "units": units, "geo": geo}
     made = {(n, c): how for n, s in sources.items() if isinstance(s, Recoded) for c, how in s.columns.items()}

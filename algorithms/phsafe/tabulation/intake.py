@@ -126,10 +126,7 @@ def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) 
 
 
 def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[str, Columns]) -> None:
-    """Name on stderr what persons and units have besides the columns that are read: it is not released.
-
-    One file may be several frames. Where a file lacks a column nothing is named: it is refused when it is read.
-    """
+    """Name on stderr what persons and units have besides the columns that are read: it is not released."""
     given: dict[str, list[str]] = {}
     needed: dict[str, set[str]] = {}
     placed: set[str] = set()

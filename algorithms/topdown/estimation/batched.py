@@ -113,10 +113,7 @@ def solve_level(
 
 
 def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) -> Integers:
-    """Round tables to whole numbers that add up to their parents, cell by cell; without parents, to the nearest.
-
-    Of equal remainders the first are rounded up. No other rounding to neighbors has a smaller sum of absolute errors.
-    """
+    """Round tables to whole numbers that add up to their parents, cell by cell, with the least absolute error."""
     if parents is None:
         return np.floor(tables + 0.5).astype(np.int64)
     gap = np.abs(np.add.reduceat(tables, starts[:-1], axis=1) - parents).max(initial=0.0)

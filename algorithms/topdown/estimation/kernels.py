@@ -693,10 +693,7 @@ def solve_families(
     iterations: int,
     results: Results,
 ) -> None:
-    """Solve every family in every run, one after the other, to a tolerance in people, and set the results.
-
-    Parents have the shape (runs, families, cells), and are empty at the root; `starts` are the first children.
-    """
+    """Solve every family in every run to a tolerance in people; parents, shape (runs, families, cells), or empty."""
     tables, converged, primal, dual, steps = results
     basis, rows, lower, upper, least, most = limits
     runs, _, cells = tables.shape
@@ -772,10 +769,7 @@ def solve_families(
 @compiled_on_disk
 @_compiled
 def round_families(tables: Real, parents: Index, starts: Index, near: float, out: Index) -> None:
-    """Set `out` to whole tables, shape (runs, children, cells), that add up to the parents, by largest remainders.
-
-    What is within `near` of a whole number has no remainder.
-    """
+    """Set `out` to whole tables, shape (runs, children, cells), by largest remainders; within `near` there is none."""
     runs, _, cells = tables.shape
     rest = np.empty(np.max(starts[1:] - starts[:-1]))
     for run in range(runs):

@@ -41,11 +41,7 @@ SHOWN = 10  # names in a message
 
 @dataclass(frozen=True)
 class System:
-    """Constraints as rows, ``lower <= matrix @ v <= upper``, of variables that are not negative.
-
-    Columns are those of the tables, flattened; then, where there is a slack, the excess of the parts over each cell of
-    the parent.
-    """
+    """Constraints as rows, ``lower <= matrix @ v <= upper``, of variables v >= 0: flattened tables, then any slack."""
 
     matrix: Any  # csr_array, shape (rows, parts * cells + extra)
     lower: Real
@@ -81,7 +77,6 @@ def tally(groups: Groups, parts: int) -> Any:
 
 
 def _selection(rows: Index, n_rows: int) -> Any:
-    """Return the matrix that adds up each column into one row."""
     return sparse.csc_array((np.ones(rows.size), rows, np.arange(rows.size + 1)), shape=(n_rows, rows.size)).tocsr()
 
 

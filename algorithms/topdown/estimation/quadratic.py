@@ -217,7 +217,6 @@ def _interior_point(program: _Program, tolerance: float) -> tuple[Real, float, i
 
 
 def _missed(family: Family, tables: Real) -> float:
-    """Return by how many people constraints are missed at most."""
     gaps = [np.zeros(1)]
     for box in family.boxes:
         answers = answer(box.groups, tables)

@@ -167,9 +167,8 @@ def _with_distances(
 ) -> tuple[Real, Any, Real, Real, Real]:
     """Return the program, as `solve` takes it, that keeps the rows and minimizes the distance of answers to a target.
 
-    An answer is ``floor(target) + step + above - below``. The step, at most 1, leads from the distance of the whole
-    number below the target to that of the one above; each further person costs 1. A cell that is 0 or 1 is a step
-    itself.
+    An answer is ``floor(target) + step + above - below``; the step, at most 1, has the chord's cost. A cell of 0 or 1
+    is a step itself.
     """
     chord = 1 - 2 * (target - np.floor(target))
     size = np.diff(answers.indptr)

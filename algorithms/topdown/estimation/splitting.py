@@ -80,7 +80,6 @@ def split(family: Family, options: Options, labels: Sequence[str], real: Real | 
 
 
 def _fit(family: Family, options: Options, labels: Sequence[str]) -> tuple[Real, float, float]:
-    """Fit the measurements, in one pass or several."""
     bounded = family
     primal = dual = 0.0
     for number, names in enumerate(options.passes, start=1):

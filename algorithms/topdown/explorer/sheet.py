@@ -98,7 +98,6 @@ def _sheet(
 
 
 def _answer(given: Mapping[str, Any], results: Mapping[str, Result], words: Mapping[str, str]) -> str:
-    """Return what the margin that is wanted needs, if one is."""
     if given[MARGIN] is None:
         return ""
     query, level = (words[f"topdown.{part}"] for part in given[CURVE].split("/"))
@@ -124,7 +123,6 @@ def compute(
     stability = {"add_remove": 1.0, "replace_one": math.sqrt(2) if kind == "zcdp" else 2.0}[relation]
 
     def needed(margin: int) -> float:
-        """Return the budget of the drawn query that such a margin of its measurements needs."""
         return exact_budget_for(margin, stability, privacy_definition=kind)
 
     total, wanted = given[f"{ALL}/budget"], given[MARGIN]
@@ -209,7 +207,6 @@ def _state_of(settings: Preset, places: Mapping[str, str], queries: Mapping[str,
 
 
 def _parts(shares: Mapping[str, Fraction]) -> dict[str, int]:
-    """Return shares as parts of their common denominator."""
     common = math.lcm(*(share.denominator for share in shares.values()))
     return {name: int(share * common) for name, share in shares.items()}
 
