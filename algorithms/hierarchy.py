@@ -68,11 +68,6 @@ class Hierarchy:
         """Build the tree in which node ``i`` lies in node ``parents[i]``, in any order; the one root has parent -1.
 
         Leaves are the nodes without children, in increasing index. `labels` are the names of the nodes.
-
-        Examples
-        --------
-        >>> Hierarchy.from_parents([-1, 0, 0, 1, 1, 2]).totals([5, 7, 1])
-        array([13, 12,  1,  5,  7,  1])
         """
         numbers = np.asarray(parents)
         if numbers.ndim != 1 or numbers.size == 0:

@@ -160,11 +160,6 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
         Fields with the values that the documentation of the data set lists, read from ``data/census_income.json``.
     codes : ndarray of uint8, shape (199523, 37)
         For each record and field, the place of its value in the schema, read-only.
-
-    Examples
-    --------
-    >>> load_income()[1].shape
-    (199523, 37)
     """
     data = resources.files("algorithms").joinpath("data")
     with resources.as_file(data.joinpath("census_income.json")) as path:
@@ -180,11 +175,6 @@ def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
     They are divided at random, but always in the same way: by a permutation with a fixed seed. Each half keeps their
     order, and the public one has the odd record.
-
-    Examples
-    --------
-    >>> halves(np.arange(6, dtype=np.uint8))
-    (array([0, 4, 5], dtype=uint8), array([1, 2, 3], dtype=uint8))
     """
     array = np.asarray(records)
     if array.ndim == 0 or len(array) < 2:

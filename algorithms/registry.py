@@ -35,10 +35,8 @@ class System:
     build : callable
         Returns the mechanism, which has a ``.claim``, from keywords that all have defaults; its signature says what
         ``plaudit audit --set`` takes. Estimates need the mechanism's method ``exact(data)``: an output without noise.
-    pairs : mapping of str to callable
-        Bundled pairs of neighbors by name, the usual one first.
-    pair_notes : mapping of str to str
-        What a pair is, by its name, if the name does not say it.
+    pairs, pair_notes : mapping of str to callable, mapping of str to str
+        Bundled pairs of neighbors by name, the usual one first, and what a pair is if the name does not say it.
     stages : tuple of str
         Stages of the mechanism that are mechanisms by themselves; its method ``stage(name)`` returns them.
     of_counts : bool
@@ -56,10 +54,8 @@ class System:
         Describes a cell of the databases in words, from its place.
     own : callable, optional
         Returns the same system on the user's own persons, from a file and keywords as ``plaudit release`` takes them.
-    commands : mapping of str to callable
-        The functions that ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options.
-    sheet : callable, optional
-        Returns what ``plaudit explore NAME`` shows, a `audit.explorer.sheet.Sheet`.
+    commands, sheet : mapping of str to callable, callable
+        What ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options; the `Sheet` of the latter.
     extra : str
         The extra of plaudit that everything of the system needs, but for ``plaudit explore``.
     group : {"reference implementations", "benchmarks", "known bugs"}

@@ -36,18 +36,9 @@ MOST_CELLS = 2**24
 
 @dataclass(frozen=True)
 class Query:
-    """A partition of the cells: each person is counted in exactly one group.
+    """A partition of the cells, ``groups[cell]``, with the `labels` of its groups: each person is in exactly one.
 
     So its sensitivity is known: adding a person changes one answer by 1, replacing a person changes two.
-
-    Attributes
-    ----------
-    name : str
-        Such as ``"votingage*hispanic"``.
-    groups : ndarray of int, shape (cells,)
-        The group that each cell falls into.
-    labels : tuple of str
-        Name of each group.
     """
 
     name: str

@@ -36,13 +36,7 @@ ABOUT = {
 
 
 def systems() -> Mapping[str, System]:
-    """Return all systems by name, in the order of registration; the function builds and runs none of them.
-
-    Examples
-    --------
-    >>> systems()["rdpc"].claim
-    PureDP(epsilon=1.0, relation='add_remove')
-    """
+    """Return all systems by name, in the order of registration; the function builds and runs none of them."""
     for folder in FOLDERS:
         import_module(".".join(("algorithms", folder, "system")))
     for point in metadata.entry_points(group="plaudit.systems"):

@@ -27,12 +27,10 @@ class Promising(PureBudget):
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A mechanism, two neighboring databases, and what an auditor should find.
+    """A mechanism with a `.claim`, two neighboring databases, and what an auditor should find.
 
     Attributes
     ----------
-    mechanism : callable
-        With a `.claim`.
     x, y : ndarray of int, shape (queries,)
         Answers on the two databases, read-only: the inputs of the literature with the largest loss.
     sound : bool

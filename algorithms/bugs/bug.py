@@ -112,10 +112,8 @@ class KnownBug:
     ----------
     mechanism : callable
         The mechanism, with the promise that it does not keep.
-    x, y : ndarray
-        Two neighboring databases that show the bug, read-only.
-    relation : {"add_remove", "replace_one"}
-        How they differ.
+    x, y, relation : ndarray, ndarray, {"add_remove", "replace_one"}
+        Two neighboring databases that show the bug, read-only, and how they differ.
     loss : float
         Pure-DP loss of this pair in nats, in the order that loses more.
     size : int

@@ -75,11 +75,6 @@ class GDPC(PureBudget, EachCount):
     **Sensitivity.** One person changes one count by 1.
     **Source.** Flaxman, 2019, section 2.2; Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy
     Mechanisms", 2009.
-
-    Examples
-    --------
-    >>> GDPC(1.0)([10, 0, 3], 2, np.random.default_rng(7)).shape
-    (2, 3)
     """
 
     epsilon: float
@@ -118,11 +113,6 @@ class RDPC(PureBudget):
         The areas, of any fan-out and depth.
     output : {"leaves", "all"}
         Release the leaves, or all areas in the order of `Hierarchy.totals`.
-
-    Examples
-    --------
-    >>> RDPC(1.0, Hierarchy.regular(2, 2), output="all")([10, 0, 3, 8], 5, np.random.default_rng(7)).shape
-    (5, 7)
     """
 
     epsilon: float

@@ -58,10 +58,8 @@ class Groups:
         Fields of each group.
     decisions : tuple of Decision
         All decisions: joins in their order, then the pairs of groups left apart, the most associated first.
-    least : float
-        The least association for which groups are joined.
-    max_bins : int or None
-        The most bins that a joined group may have; None if the groups were given.
+    least, max_bins : float, int or None
+        The least association for which groups are joined, and the most bins of a joined one; None if they were given.
     """
 
     fields: tuple[tuple[str, ...], ...]

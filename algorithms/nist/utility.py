@@ -28,24 +28,19 @@ def marginal_distance(
 ) -> float:
     """Return the mean total-variation distance between the margins of two databases, over random sets of fields.
 
+    It is from 0 (the same margins) to 1 (nothing in common). Source: Ridgeway, Theofanos, Manley and Task, "Challenge
+    Design and Lessons Learned from the 2018 Differential Privacy Challenges", NIST Technical Note 2151, 2021.
+
     Parameters
     ----------
     first, second : array_like of int, shape (n, fields) and (m, fields)
         Codes of at least one record each; the numbers of records may differ.
     schema : Schema
         Fields and levels.
-    ways : int
-        Number of fields in a margin, from 1 to all.
-    marginals : int
-        Number of different sets of fields; all sets if there are no more.
+    ways, marginals : int
+        Number of fields in a margin, and of different sets of fields; all sets if there are no more.
     rng : numpy Generator
         Chooses the sets; the same seed chooses the same sets.
-
-    Returns
-    -------
-    float
-        From 0 (the same margins) to 1 (nothing in common). Source: Ridgeway, Theofanos, Manley and Task, "Challenge
-        Design and Lessons Learned from the 2018 Differential Privacy Challenges", NIST Technical Note 2151, 2021.
 
     Examples
     --------

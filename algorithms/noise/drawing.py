@@ -107,12 +107,6 @@ def add_noise(
     -------
     ndarray, shape (size, *exact.shape)
         The values plus noise that ``law.sample`` draws in that shape.
-
-    Examples
-    --------
-    >>> from algorithms.noise import TwoTailedGeometric
-    >>> add_noise([10, 0, 3], TwoTailedGeometric(2.0), 2, np.random.default_rng(7)).shape
-    (2, 3)
     """
     value = np.asarray(exact)
     shape = value.shape if size is None else (size, *value.shape)

@@ -28,11 +28,6 @@ class Laplace(OnReals):
     ----------
     scale : float
         The scale, in units of the noise, from 1e-150 to 1e150.
-
-    Examples
-    --------
-    >>> Laplace(2.0).variance
-    8.0
     """
 
     tabulated_exactly: ClassVar[bool] = False  # a loss is: not its maximum alone

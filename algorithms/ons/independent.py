@@ -114,9 +114,8 @@ class IndependentNoise(NoisyTables):
     Examples
     --------
     >>> tree, schema = Hierarchy.regular(2, 1), Schema({"sex": ("female", "male")})
-    >>> release = IndependentNoise(tree, schema, 1.0, [Table(0, "sex"), Table(1, "total")], ["1/4", "3/4"])
-    >>> release([[5, 0], [2, 7]], 3, np.random.default_rng(7)).shape
-    (3, 4)
+    >>> IndependentNoise(tree, schema, 1.0, [Table(0, "sex"), Table(1, "total")], ["1/4", "3/4"]).only([0]).claim
+    PureDP(epsilon=0.25, relation='add_remove')
     """
 
     tree: Hierarchy

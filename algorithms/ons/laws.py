@@ -68,11 +68,6 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
     float
         :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`: Tables 1
         to 3 of the pilot on mortality data of the Office for National Statistics.
-
-    Examples
-    --------
-    >>> round(unchanged_probability("laplace", 1.0), 4)
-    0.3935
     """
     check_law(law)
     _check_promise(epsilon, delta)

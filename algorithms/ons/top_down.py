@@ -40,7 +40,8 @@ class OnsTopDown:
     Every level is a table that divides the one before it further, by areas or by attributes. Each level gets noise, and
     values of 0 or below become 0.001. Each family is scaled to the count above it and rounded to whole numbers by the
     maximum remainder method, with ties drawn at random (the pilot states no rule); then the next level is adjusted. The
-    last level is the histogram of the people.
+    last level is the histogram of the people. Memory holds the histogram given, two arrays of its size in 64 bits, the
+    level above the last, and a few arrays of one family of areas.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
     Gaussian noise. With ``perturb_zeros=False`` none: empty cells stay empty, so a count above 0 proves that somebody
@@ -55,17 +56,6 @@ class OnsTopDown:
         From the total to the detailed histogram of the finest areas. Default: the pilot's four.
     perturb_zeros : bool
         Whether counts of 0 get noise too, which every promise needs.
-
-    Notes
-    -----
-    Memory: besides the histogram given, two arrays of its size in 64 bits, the level above the last, and a few arrays
-    of one family of areas.
-
-    Examples
-    --------
-    >>> release = OnsTopDown(Hierarchy.regular(2, 2), Schema({"sex": ("female", "male")}), 2.0)
-    >>> release([[5, 0], [2, 7], [0, 0], [9, 3]], 3, np.random.default_rng(7)).shape
-    (3, 4, 2)
     """
 
     tree: Hierarchy

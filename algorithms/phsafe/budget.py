@@ -143,11 +143,6 @@ def read_config(source: Settings) -> Config:
         A file in the Bureau's format of at most 1 MiB, or its content, or the name of a preset, ``"us"`` or ``"pr"``. A
         `Config` comes back as it is.
 
-    Returns
-    -------
-    Config
-        The settings.
-
     Examples
     --------
     >>> read_config("pr").states

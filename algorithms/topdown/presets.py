@@ -198,11 +198,6 @@ def preset(
     **overrides
         Any attribute of `algorithms.topdown.plan.Plan` but the tree.
 
-    Returns
-    -------
-    TopDown
-        A mechanism.
-
     Examples
     --------
     >>> round(preset("pl94-2020", Hierarchy.regular(2, 5)).claim.rho, 4)
