@@ -46,7 +46,10 @@ class Laplace(Promising):
 
 
 class NoisyHist1(Laplace):
-    """Noisy histogram, correct: noise of scale ``1 / epsilon`` on every cell (Ding et al., 2018, algorithm 9)."""
+    """Noisy histogram, correct: Laplace noise of scale ``1 / epsilon`` on every cell.
+
+    **Source.** Ding et al., 2018, algorithm 9.
+    """
 
 
 class NoisyHist2(Laplace):

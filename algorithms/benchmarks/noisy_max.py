@@ -123,8 +123,7 @@ class ReportNoisyMax3(_NoisyMax):
 class ReportNoisyMax4(ReportNoisyMax3):
     """Noisy max that releases the largest noisy answer in place of its index; exponential noise.
 
-    **Bug.** Exponential noise is never negative, so no output is below the largest answer: if that answer changes, the
-    loss is infinite.
+    **Bug.** No output is below the largest answer: if that answer changes, the loss is infinite.
     **Source.** Ding et al., 2018, algorithm 8.
     """
 

@@ -135,8 +135,7 @@ class SVT3(NumericalSVT):
 class SVT34Parallel(Promising):
     """`SVT3` and `SVT4` on the same queries, independently: both outputs are released.
 
-    **Claim.** Pure DP with twice `epsilon`, as each of the two promises it.
-    **Bug.** Those of both; their losses add up.
+    **Claim.** Pure DP with twice `epsilon`, as each promises it. **Bug.** Those of both; their losses add up.
     **Source.** Bichsel et al., 2021.
     """
 

@@ -27,8 +27,8 @@ __all__ = [
 class NotebookGDPC(CountsBug):
     """GDPC as published: it takes `epsilon`, here below 1, as the success probability of the geometric draws.
 
-    **Bug.** The law of the paper needs the probability ``1 - exp(-epsilon)``. Section 2.2 of the paper is right; the
-    replication notebook (run of 9 September 2019) is not.
+    **Bug.** The law needs ``1 - exp(-epsilon)``, as section 2.2 of the paper says; its notebook (9 September 2019)
+    errs.
     **True loss.** ``-log(1 - epsilon)``: 0.1054 for 0.1, 0.693 for 0.5, 2.303 for 0.9. From 1 on there is no such law.
     """
 
@@ -91,8 +91,8 @@ class PublishedTwice(CountsBug):
 class SquareRootShares(CountsBug):
     """Noisy counts of every area of every level, with a noise that grows as the square root of the number of levels.
 
-    **Bug.** Gaussian noise of J + 1 levels grows with ``sqrt(J + 1)``, since rho adds up (Bun and Steinke 2016, lemma
-    1.7). Here an epsilon adds up: geometric noise must grow with ``J + 1``.
+    **Bug.** That is right for Gaussian noise, where rho adds up (Bun and Steinke 2016, lemma 1.7). An epsilon adds up,
+    too: geometric noise of J + 1 levels must grow with ``J + 1``.
     **True loss.** ``sqrt(J + 1) * epsilon``, shown only by all levels together.
     """
 
@@ -118,10 +118,8 @@ class SquareRootShares(CountsBug):
 class ForgottenLevelRDPC(RDPC):
     """RDPC whose budget is split over J levels, although J + 1 are measured: the root is forgotten.
 
-    **Bug.** Every level spends ``epsilon / J``. The paper speaks of counts "for all J' < J" beside a 1/(J+1) portion:
-    reading J levels there is this bug.
-    **True loss.** ``(J + 1) / J`` times `epsilon`, all levels together. One leaf alone shows only ``epsilon / J``: the
-    event must be joint.
+    **Bug.** Every level spends ``epsilon / J``: so one may read the paper's counts "for all J' < J".
+    **True loss.** ``(J + 1) / J`` times `epsilon`, all levels together. One leaf alone shows ``epsilon / J``.
     """
 
     def __post_init__(self) -> None:

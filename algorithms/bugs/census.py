@@ -1,8 +1,7 @@
 """Known bugs of tables of counts: empty cells left out, and what is done to the noise with the truth at hand.
 
-**Claim.** All of them promise pure DP with `epsilon` when one person is added or removed, and mean to add the
-two-tailed geometric noise of `GDPC`. What may be done afterwards: Dwork and Roth, 2014, proposition 2.1
-(post-processing).
+**Claim.** All promise pure DP with `epsilon` when one person is added or removed, by the two-tailed geometric noise of
+`GDPC`. What may be done afterwards: Dwork and Roth, 2014, proposition 2.1 (post-processing).
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ class ObservedDomain(TableBug):
 class SkippedZeros(TableBug):
     """The total of an area, added up from its noisy cells; cells without people have no row and are skipped.
 
-    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the variance of the total reveals how many cells are
-    inhabited.
+    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the variance reveals how many cells are inhabited.
     **True loss.** Infinite, though every output is possible on either database: between one cell and two the log-ratio
     of the tails grows without end. Without an inhabited cell the total is exact.
     """
@@ -113,8 +111,9 @@ class SkippedZeros(TableBug):
 
 
 class EmptyAreaExit(TableBug):
-    """Noise on every count, unless nobody lives in the area: then zeros are returned at once, by the true total.
+    """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
 
+    **Bug.** The early exit is taken on the true total.
     **True loss.** Infinite: on an inhabited area a table of zeros is one output of many.
     """
 
@@ -134,8 +133,8 @@ class EmptyAreaExit(TableBug):
 class SilentInvariant(TableBug):
     """Noise on every count; then the last cell changes to keep the true total, which nobody had declared invariant.
 
-    **Bug.** The total is released exactly.
-    **True loss.** Infinite, at every single output. Each cell alone keeps the promise: the event must be joint.
+    **Bug.** The total is released exactly. **True loss.** Infinite, at every single output. Each cell alone keeps the
+    promise: the event must be joint.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -152,7 +151,7 @@ class EditedToTruth(TableBug):
     """Noise on every count; then an edit brings it back to within a few people of the truth.
 
     **Bug.** Post-processing may use what was released, not what is true: a count is off by at most `slack` people.
-    **True loss.** Infinite: the end of the range on one database is out of reach on the other. That end has probability
+    **True loss.** Infinite: the end of the range on one database is out of reach on the other. It has probability
     ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
     """
 
@@ -190,8 +189,7 @@ class RetriedNegatives(TableBug):
 class PublicSize(TableBug):
     """Shares of the population: noisy counts over the number of people, which is taken as public.
 
-    **Bug.** Adding a person changes the number of people too, and every share is a multiple of one over it.
-    **True loss.** Infinite: hardly any fraction is possible with both denominators.
+    **Bug.** Adding a person changes that number too. **True loss.** Infinite: few fractions have both denominators.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Floats:
@@ -226,9 +224,8 @@ class PublicSize(TableBug):
 class PoissonScale(TableBug):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
 
-    **Bug.** The scale follows the true count, and at the edge, a count of 0, it collapses.
-    **True loss.** Infinite: an empty cell is released as it is. Away from the edge too, without a witness: the tails of
-    two scales drift apart without end.
+    **Bug.** The scale follows the true count, and is 0 at a count of 0. **True loss.** Infinite: an empty cell is
+    released as it is. Other cells have no witness, but the tails of two scales drift apart without end.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -271,7 +268,7 @@ class TalkativeError(TableBug):
 class QualityGate(TableBug):
     """Noise on every count, and a gate that stops the release where one is too far off the truth.
 
-    **Bug.** Whatever passes the gate is within `tolerance` of the truth; what it stops raises an error, an output too.
+    **Bug.** Whatever passes is within `tolerance` of the truth; what is stopped raises an error, an output too.
     **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
     """
 

@@ -1,7 +1,6 @@
-"""Known bugs of where the noise comes from.
+"""Known bugs of where the noise comes from: two-tailed geometric, for a sensitivity of 1.
 
-**Claim.** All of them promise pure DP with `epsilon` when one person is added or removed, and add two-tailed geometric
-noise for a sensitivity of 1.
+**Claim.** All of them promise pure DP with `epsilon` when one person is added or removed.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ __all__ = ["CachedNoise", "ForkedAreas", "OneStream", "SeededByData", "SeededByT
 class SeededByData(TableBug):
     """Noise drawn from a generator that the counts themselves seed, so that a table always looks the same.
 
-    **Bug.** Whoever knows the algorithm knows the noise of every possible table: all runs on one database are equal.
-    **True loss.** Infinite: one output for each database.
+    **Bug.** Whoever knows the algorithm knows the noise of every possible table. **True loss.** Infinite: all runs on
+    one database are equal.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -42,9 +41,8 @@ class SeededByData(TableBug):
 class OneStream(TableBug):
     """Noise drawn from a generator with a fixed seed, left behind from testing: every table gets the same stream.
 
-    **Bug.** The noise is in the source code; that of two tables cancels in their difference.
-    **True loss.** Infinite: one output for each database in a first run. Runs on the two databases share their noise,
-    so an audit must refuse them.
+    **Bug.** The noise is in the source code; that of two tables cancels in their difference. **True loss.** Infinite:
+    one output for each database. Runs share their noise, so an audit must refuse them.
     """
 
     seed: int = int_field(20200401, least=0)
@@ -60,10 +58,8 @@ class OneStream(TableBug):
 class SeededByTime(TableBug):
     """Noise drawn from a generator that is seeded with the time in whole seconds when a batch begins.
 
-    **Bug.** A year has 3 * 10**7 seconds, and the day of a release is known: its noise can be guessed. `clock` returns
-    the time in seconds.
-    **True loss.** Infinite for whoever knows the second: one output for each database. Runs are not independent, so an
-    audit must refuse them.
+    **Bug.** A year has 3 * 10**7 seconds, and the day of a release is known. `clock` returns the time in seconds.
+    **True loss.** Infinite for whoever knows the second. Runs are not independent, so an audit must refuse them.
     """
 
     clock: Callable[[], float] = time.time
@@ -79,9 +75,8 @@ class SeededByTime(TableBug):
 class ForkedAreas(TableBug):
     """Noise added to parts of the table by worker processes, each with a copy of one generator.
 
-    **Bug.** A forked process inherits the state of the generator: the first area of every worker gets the same noise.
-    **True loss.** Infinite: differences of such areas are exact. Each area alone keeps the promise: the event must be
-    joint.
+    **Bug.** A fork inherits the generator's state: the first area of every worker gets the same noise.
+    **True loss.** Infinite: differences of such areas are exact. Each area alone keeps the promise.
     """
 
     workers: int = int_field(2, least=2)
@@ -106,9 +101,8 @@ class ForkedAreas(TableBug):
 class CachedNoise(TableBug):
     """Noise kept in a cache, so that the same question gets the same answer; its key is the true count.
 
-    **Bug.** Cells with the same count get the same noise: that two noisy counts agree tells that the true ones do.
-    **True loss.** Infinite: two cells of 7 people always agree, cells of 7 and 8 mostly do not. Each cell alone keeps
-    the promise: the event must be joint.
+    **Bug.** Cells with the same count get the same noise. **True loss.** Infinite: two cells of 7 people always agree,
+    cells of 7 and 8 mostly do not. Each cell alone keeps the promise: the event must be joint.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:

@@ -24,8 +24,9 @@ PAGE = 4  # records that are read at once
 
 
 class PageByPage(Bug):
-    """The number of records, page by page; the number of pages is not noisy.
+    """The number of records, page by page.
 
+    **Bug.** The number of pages is not noisy.
     **True loss.** Infinite: the record that begins a page adds a number to the release.
     """
 
@@ -73,8 +74,7 @@ class ImputesOnDemand(Bug):
 class NoLimitNoNoise(Bug):
     """The sum of values that are clipped to a limit, and the number of records, each with half of the budget.
 
-    **Bug.** A limit of 0 (`most`) means no limit. But the limit is the sensitivity, too, and a sensitivity of 0 gives
-    no noise.
+    **Bug.** A limit of 0 (`most`) means no limit. It is the sensitivity, too, and one of 0 gives no noise.
     **True loss.** Infinite: a sum that has no noise is known. With a limit the promise is kept.
     """
 

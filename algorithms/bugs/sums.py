@@ -58,9 +58,8 @@ class RawDataSummed(CountsBug):
 class BoundsFromData(Bug):
     """The sum of a variable, with noise for the largest value that occurs: the domain is read from the data.
 
-    **Bug.** Whoever has the largest value sets the scale of the noise.
-    **True loss.** Infinite, though every output is possible on either database: the tails of two scales drift apart
-    without end.
+    **Bug.** Whoever has the largest value sets the scale of the noise. **True loss.** Infinite, though every output is
+    possible on either database: the tails of two scales drift apart without end.
     """
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
@@ -92,8 +91,8 @@ class BoundsFromData(Bug):
 class NaNSurvivesClipping(Bug):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
-    **Bug.** No comparison with NaN holds, so clipping leaves NaN as it is. One NaN makes the sum and the noisy sum NaN,
-    and a last step writes 0 for what is missing.
+    **Bug.** No comparison with NaN holds, so clipping leaves NaN as it is, and the noisy sum is NaN; a last step writes
+    0.
     **True loss.** Infinite: with a missing value the release is 0 for certain.
     """
 
@@ -122,8 +121,8 @@ class NaNSurvivesClipping(Bug):
 class ReorderedSum(CountsBug):
     """The sum of shares in [0, 1], added up in the order in which they are stored, in short floats.
 
-    **Bug.** Float addition is not associative: small numbers vanish beside a large sum, so that a reordering changes
-    the result although the database is the same. The sensitivity of 1 is that of real numbers.
+    **Bug.** Float addition is not associative: small numbers vanish beside a large sum, so that the order changes the
+    result. The sensitivity of 1 is that of real numbers.
     **True loss.** `epsilon` times the difference of the two sums: in half precision 2056 people can change it by 8; in
     float32 it takes 2**13 times as many.
     """
@@ -168,8 +167,8 @@ class LaplaceHoles(TableBug):
 
     **Bug.** A uniform draw has `bits` bits (53 in float64, 24 in float32), so there are 2**bits magnitudes of noise and
     no others; added to another count, most of them end elsewhere.
-    **True loss.** Infinite: most outputs are possible on one database only. No single one of them is likely, and no
-    event of thresholds shows it; it takes the last bits, or the law, which is tabulated up to 20 bits.
+    **True loss.** Infinite: most outputs are possible on one database only. No event of thresholds shows it, as none is
+    likely; it takes the last bits, or the law, which is tabulated up to 20 bits.
     """
 
     bits: int = int_field(53, least=1)

@@ -204,7 +204,10 @@ class NistDp3(PureBudget):
 
 @dataclass(frozen=True, eq=False)
 class HistogramStage:
-    """Histograms of some groups after noise and cut. **Claim.** The sum of the shares of the groups released."""
+    """Histograms of some groups of NistDp3 after noise and cut, as a mechanism.
+
+    **Claim.** The sum of the shares of the groups released, as of all stages.
+    """
 
     nist: NistDp3
     only: tuple[int, ...]

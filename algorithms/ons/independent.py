@@ -88,11 +88,12 @@ class NoisyTables(ABC):
 
 @dataclass(frozen=True, eq=False)
 class IndependentNoise(NoisyTables):
-    """Frequency tables with independent noise on every count (the pilot on mortality data, section 4, method 1).
+    """Frequency tables with independent noise on every count.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
     Gaussian noise. Each table by itself promises its share of both.
     **Sensitivity.** One person changes one count of each table by 1.
+    **Source.** Office for National Statistics, pilot on mortality data, section 4, method 1.
 
     Attributes
     ----------

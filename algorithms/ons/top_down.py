@@ -35,7 +35,7 @@ PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
 
 @dataclass(frozen=True, eq=False)
 class OnsTopDown:
-    """The pilot's top-down method: synthetic people whose tables add up (section 4, method 2).
+    """The pilot's top-down method: synthetic people whose tables add up.
 
     Every level is a table that divides the one before it further, by areas or by attributes. Each level gets noise, and
     values of 0 or below become 0.001. Each family is scaled to the count above it and rounded to whole numbers by the
@@ -47,6 +47,7 @@ class OnsTopDown:
     Gaussian noise. With ``perturb_zeros=False`` none: empty cells stay empty, so a count above 0 proves that somebody
     is there.
     **Sensitivity.** One person changes one count of each level by 1.
+    **Source.** Office for National Statistics, pilot on mortality data, section 4, method 2.
 
     Attributes
     ----------
@@ -194,7 +195,10 @@ class OnsTopDown:
 
 @dataclass(frozen=True, eq=False)
 class LevelStage(NoisyTables):
-    """The noisy counts of some levels. **Claim.** The sum of their shares; none if zeros are not perturbed."""
+    """The noisy counts of some levels, as a mechanism.
+
+    **Claim.** The sum of the shares of the levels released; none if zeros are not perturbed.
+    """
 
     top_down: OnsTopDown
     places: tuple[int, ...]
@@ -265,7 +269,10 @@ class LevelStage(NoisyTables):
 
 @dataclass(frozen=True, eq=False)
 class PublishedStage:
-    """What the algorithm makes of its measurements. **Claim.** The whole promise: it is computed from all levels."""
+    """What the algorithm makes of its measurements, as a mechanism.
+
+    **Claim.** The whole promise: it is computed from all levels.
+    """
 
     top_down: OnsTopDown
     name: Stage

@@ -145,7 +145,10 @@ class TopDown(Plan):
 
 @dataclass(frozen=True, eq=False)
 class MeasurementStage:
-    """The noisy measurements. **Claim.** The sum of the shares released, along the path that spends most."""
+    """The noisy measurements of TopDown as a mechanism: `TopDown.stage` makes it.
+
+    **Claim.** The sum of the shares of the queries released, along the path that spends most.
+    """
 
     topdown: TopDown
     level: int | None  # whose areas are released; None: all
@@ -238,7 +241,10 @@ class MeasurementStage:
 
 @dataclass(frozen=True, eq=False)
 class TableStage:
-    """Tables before or after rounding, or counted from records. **Claim.** The whole promise: all of it is spent."""
+    """The tables of TopDown before or after rounding, or counted from its records: `TopDown.stage` makes it.
+
+    **Claim.** The whole promise: tables are computed from all measurements.
+    """
 
     topdown: TopDown
     name: Name

@@ -33,9 +33,8 @@ class WeightsIgnored(WeightedBottomUp):
 class FractionalCounts(WeightedBottomUp):
     """Whole-number noise, large enough, on weighted counts that are not whole.
 
-    **Bug.** Weighted counts are not rounded before noise. Their fractional parts stand in every output, untouched.
-    **True loss.** Infinite: a record whose weight is not whole gives all outputs another fractional part. One with a
-    whole weight is hidden as promised.
+    **Bug.** Weighted counts are not rounded before noise: every output shows their fractional parts.
+    **True loss.** Infinite for a record whose weight is not whole. One with a whole weight is hidden as promised.
     """
 
     def counts(self, data: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
@@ -70,8 +69,8 @@ class FractionalCounts(WeightedBottomUp):
 class UndeclaredTotals(BottomUp):
     """Noisy counts calibrated to published totals, under a promise that does not mention them.
 
-    **Bug.** An area is reported if its exact total is the published one. Areas that are not are `ABSENT`.
-    **True loss.** Infinite: a person more, and an area vanishes, or appears.
+    **Bug.** An area is `ABSENT` unless its exact total is the published one. **True loss.** Infinite: one person
+    decides.
     """
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:

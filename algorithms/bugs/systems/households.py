@@ -28,9 +28,9 @@ class TwoTauStability(PHSafe):
     """PHSafe with noise for 2 tau changed rows of a query about persons, where the promise needs 2 tau + 2.
 
     **Bug.** The person's own row is forgotten: one that leaves a household and one that enters it by truncation.
-    **True loss.** In the paper's model none: there at most 2 tau rows change, and the bug is harmless. Where units may
-    change that the person does not live in, as the production code declares, ``((2 tau + 1)^2 + 1) / (2 tau)^2`` of the
-    budget of a query: 1.105 of it for tau 10, 1.181 for tau 6.
+    **True loss.** In the paper's model none: there at most 2 tau rows change. Where units may change that the person
+    does not live in, as the production code declares, ``((2 tau + 1)^2 + 1) / (2 tau)^2`` of the budget of a query:
+    1.105 of it for tau 10, 1.181 for tau 6.
     """
 
     @cached_property
@@ -47,8 +47,8 @@ class TwoTauStability(PHSafe):
 class UnitCountedTwice(PHSafe):
     """PHSafe on places that list every unit twice: the join counts each household two times in the denominators.
 
-    **Bug.** No key is checked. Counts of households are doubled, and so is what one person changes; counts of persons
-    come from the join that drops repeated units, and would be zero: they are taken as they should be.
+    **Bug.** No key is checked. Counts of persons would be zero, as repeated units are dropped: they are taken as they
+    should be.
     **True loss.** Four times that of `PHSafe` on the denominators, which spend up to half of their budgets in the
     paper's model: twice the promise.
     """
@@ -65,7 +65,7 @@ class UnitCountedTwice(PHSafe):
 class SharedNoise(PHSafe):
     """PHSafe that draws one vector of noise for all levels of a table whose noise has the same scale.
 
-    **Bug.** Noise is kept by table and scale, to save draws. The difference of two levels has no noise at all.
+    **Bug.** The difference of two such levels has no noise at all.
     **True loss.** Infinite where a person changes two such levels by different numbers.
     """
 

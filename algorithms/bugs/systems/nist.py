@@ -28,12 +28,11 @@ __all__ = ["DomainFromData", "GroupsFromData"]
 class DomainFromData:
     """Histograms with only those levels of a field that its records have, as the challenge allowed for five fields.
 
-    **Bug.** The bins of a level exist if someone has it. The bins of other levels are `ABSENT`, and their rows are
-    absent from what is synthesized.
+    **Bug.** The bins of a level exist if someone has it. The bins of other levels are `ABSENT`.
     **True loss.** Infinite: someone with a level that nobody else has adds bins, with certainty.
-    **Source.** The rules of the challenge, which allowed it for five "state-dependent fields" (Gardner, "NistDp3:
-    Differential Privacy 3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search
-    Queries and Clicks Privately", 2009.
+    **Source.** The rules of the challenge, for five "state-dependent fields" (Gardner, "NistDp3: Differential Privacy
+    3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks
+    Privately", 2009.
     """
 
     nist: NistDp3  # what is run on the levels that are left
@@ -84,8 +83,7 @@ class DomainFromData:
 class GroupsFromData(PureBudget):
     """NistDp3 that looks at the data themselves to find out which fields are correlated.
 
-    **Bug.** Groups are published with the rows, and are an exact function of the records. There is no public database
-    of the kind, and one of the same records is at hand.
+    **Bug.** Groups are published with the rows, and are an exact function of the records.
     **True loss.** Infinite: where the association of two fields is close to the limit, one record joins or parts them.
     **Source.** Our own. Gardner states of NistDp3 that "these grouping decisions are made without input from the data
     set to be privatized".

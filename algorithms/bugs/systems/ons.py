@@ -1,7 +1,6 @@
 """Known bugs of the pilot's methods: noise whose scale does not keep the promise it is named after.
 
-The other one needs no code of its own: ``OnsTopDown(..., perturb_zeros=False)`` is what the pilot tried and found to
-have less bias, and it promises nothing.
+The other one is ``OnsTopDown(..., perturb_zeros=False)``, which the pilot tried: it has less bias, and no promise.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ class ClassicalGaussian(IndependentNoise):
     **Bug.** The theorem behind the scale holds for an epsilon below 1. Beyond, noise is too small.
     **True loss.** At epsilon 10 the delta of one table is 0.213, not the promised 0.05. Rounding to whole numbers
     happens to repair that at epsilon 10, but not at 7, where the delta is still 0.065.
-    **Source.** Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, section 2.3. Office
-    for National Statistics, pilot on mortality data, Table 2, prints neither scale nor delta, and its noise is rounded:
-    at its five epsilons the true delta is then 0.0001 to 0.0243.
+    **Source.** Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy", 2018, section 2.3. The
+    pilot prints neither scale nor delta, and its noise is rounded: at its five epsilons the true delta is 0.0001 to
+    0.0243.
     """
 
     @property

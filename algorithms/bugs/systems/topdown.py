@@ -30,8 +30,7 @@ class MissingFactorTwo(TopDown):
     """TopDown with noise for unbounded neighbors under a promise about bounded ones.
 
     **Bug.** Noise is scaled as if one answer of a query changed by 1, but replacing a person changes two.
-    **True loss.** Twice the promise, for every query that changes by itself and for all together. Under a promise about
-    unbounded neighbors nothing is wrong.
+    **True loss.** Twice the promise, for every query by itself and for all together.
     """
 
     def laws(self, level: int, query: str) -> Laws:
@@ -43,8 +42,7 @@ class MissingFactorTwo(TopDown):
 class WrongLevelShare(TopDown):
     """TopDown that divides its budget by the depth of the tree, and forgets that the root is a level too.
 
-    **Bug.** Of J + 1 levels, numbered 0 to J, each has 1/J of the budget where equal shares have 1/(J + 1). Other
-    shares are too large in the same proportion.
+    **Bug.** Of J + 1 levels each has 1/J of the budget, not 1/(J + 1); other shares are too large in proportion.
     **True loss.** (J + 1)/J of the promise, for every level by itself, the root included, and for all together.
     """
 
@@ -88,8 +86,8 @@ class PrunedByTruth(_Leaking):
 
     **Bug.** Only cells in which the parent has people are variables, which saves most of the work. But the code looks
     at the parent's true table, not the estimate: its empty cells are surely 0, in the parts and so in the parent too.
-    **True loss.** Infinite: a person in such a cell makes other outputs possible. Each query by itself and all
-    measurements together keep the promise; only the tables show it.
+    **True loss.** Infinite: a person in such a cell makes other outputs possible. All measurements together keep the
+    promise; only the tables show it.
     """
 
     secret: ClassVar[str] = "cells that are empty"
@@ -134,8 +132,7 @@ class PrunedByTruth(_Leaking):
 class SilentTotals(_Leaking):
     """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
 
-    **Bug.** A constraint with the true totals is added to the estimation, as the Bureau does for states; but there the
-    invariant is declared, and neighbors must agree on it.
+    **Bug.** The Bureau does so for states; but there the invariant is declared, and neighbors must agree on it.
     **True loss.** Infinite, at every single output, for two databases that differ in such a total. The measurements
     keep the promise.
     """

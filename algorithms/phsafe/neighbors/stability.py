@@ -2,8 +2,7 @@
 
 A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
 databases whose counts are ``L2`` apart (Sexton et al., 2024, lemma 3): the loss of a given pair needs no simulation.
-Truncation, dropping of repeated units and join act within one ``MAFID``, so that only households that differ are
-counted.
+Truncation, dropping of repeated units and join act within one ``MAFID``: only households that differ are counted.
 """
 
 from __future__ import annotations

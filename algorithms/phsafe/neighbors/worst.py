@@ -133,8 +133,7 @@ def _spouse_leaves(tau: int, states: States, counted: bool) -> HouseholdPair:
 def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
     """Let a spouse leave one household and join another as a partner; none of the four types is the same.
 
-    With `few`, in both someone under 18 replaces an adult in the truncated sample, and the partner is not among the
-    first `few`, who are counted as children.
+    With `few`, in both a child replaces an adult in the sample, and the partner is not among the first `few`.
     """
     family = _married(tau, states, counted=few is not None)
     label = f"leaves a family of {len(family.members)} and becomes"

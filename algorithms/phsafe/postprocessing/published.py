@@ -23,7 +23,10 @@ AT_ONCE = 200  # runs: an average takes as long for a few as for one
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """PH1 to PH8 after post-processing. **Claim.** That of the measurements: post-processing sees nothing else."""
+    """PH1 to PH8 after post-processing, as a mechanism on tabulated households.
+
+    **Claim.** That of the measurements: post-processing sees nothing else.
+    """
 
     measurements: PHSafe
 

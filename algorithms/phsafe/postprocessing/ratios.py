@@ -194,8 +194,7 @@ def _summary(
 ) -> Floats:
     """Return mean, lower and upper quantile, shape (3, rows), of densities that `penalty` says where to look for.
 
-    A region given by linear bounds and a penalty of squares are convex, and a ratio takes convex sets to intervals:
-    the least penalty for a ratio falls, then rises.
+    A region of linear bounds and a penalty of squares are convex: the least penalty for a ratio falls, then rises.
     """
     low, high = (np.full((rows, 1), end) for end in bounds)
     mode = _minimum(penalty, low, high)
@@ -250,8 +249,8 @@ def _minimum(function: Callable[[Floats], Floats], low: Floats, high: Floats) ->
 def _panels(deficit: Callable[[Floats], Floats], mode: Floats, low: Floats, high: Floats, number: int) -> Floats:
     """Return the edges, shape (rows, number + 1), of panels on which densities can be integrated.
 
-    A density beside a border of its region can fall on several scales, or be flat and then fall suddenly: panels are
-    to share the way, the fall of the root of the log density, and the points of a grid that is dense at the mode.
+    A density beside a border can fall on several scales, or be flat and then fall suddenly. So panels share out the
+    way, the fall of the root of the log density, and the points of a grid that is dense at the mode.
     """
     below, above = (mode + _reach(deficit, mode, end) * GRID for end in (low, high))
     grid = np.hstack([below[:, ::-1], mode, above])
