@@ -62,12 +62,13 @@ def uniform_population(
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Scatter people over a regular tree, each in a leaf drawn uniformly (Flaxman, 2019, section 2.1).
 
+    A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. Each area's people are
+    divided among its children, from the top down, at a cost that does not grow with the number of people.
+
     Parameters
     ----------
-    people : int
-        Number of people N, at least 1 and less than 2**53.
-    levels : int
-        Levels of areas J below the root, at least 1.
+    people, levels : int
+        Number of people N, at least 1 and less than 2**53, and levels of areas J below the root, at least 1.
     people_per_leaf : float
         People wanted in a leaf on average. The mean is N / C**J: this or more, because the fan-out C is rounded down.
     rng : int, Generator, SeedSequence or None
@@ -80,11 +81,6 @@ def uniform_population(
         compared exactly: in floating point ``1000 ** (1 / 3)`` would round down to 9.
     counts : ndarray of int64, shape (n_leaves,)
         People in each leaf, read-only. They add up to `people`.
-
-    Notes
-    -----
-    A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. Each area's people are
-    divided among its children, from the top down, at a cost that does not grow with the number of people.
 
     Examples
     --------

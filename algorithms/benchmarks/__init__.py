@@ -73,11 +73,5 @@ def benchmarks() -> dict[str, Benchmark]:
     """Return a `Benchmark` for each name, with the pair of databases on which it is tested.
 
     Its loss is that of its pair, from the exact law; other pairs may lose more.
-
-    Examples
-    --------
-    >>> known = benchmarks()["ReportNoisyMax3"]
-    >>> known.x.tolist(), known.y.tolist(), round(known.loss, 6), known.sound
-    ([1, 1, 1, 1, 1], [2, 2, 2, 2, 2], 0.25, False)
     """
     return {known.name: known for known in _KNOWN}

@@ -179,12 +179,6 @@ def choose_groups(
     The rule is our own: Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", says only that groups
     are chosen on public data. With fewer groups, each gets less noise; but the bins of a joined histogram multiply. If
     fields have about as many levels as there are records, chance decides. That costs usefulness, not privacy.
-
-    Examples
-    --------
-    >>> records = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]] * 10)
-    >>> choose_groups(records, Schema({"a": "xy", "b": "xy", "c": "xy"})).fields
-    (('a', 'b'), ('c',))
     """
     records = check_records(public_records, schema, name="public records")
     if not len(records):

@@ -47,11 +47,6 @@ class DiscreteGaussian(OnIntegers):
     The normalizer and the variance are theta functions, summed directly or after Poisson summation, where a few terms
     give all digits. Tails are summed term by term up to sigma 1000, and beyond it by the Euler-Maclaurin midpoint rule
     with two corrections, whose relative error stays below 1e-12.
-
-    Examples
-    --------
-    >>> round(DiscreteGaussian(15.5).variance, 6), round(DiscreteGaussian(0.4).variance, 6)
-    (240.25, 0.080803)
     """
 
     scale: float

@@ -154,13 +154,13 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
     Examples
     --------
-    >>> from algorithms.noise import Laplace
+    >>> from algorithms.noise import Gaussian
     >>> def told(draw, *, law, **_):
     ...     print(law)
     ...     return draw()
     >>> with watched(told):
-    ...     _ = Laplace(2.0).sample(3, np.random.default_rng(0))
-    Laplace(scale=2.0)
+    ...     _ = Gaussian(2.0).sample(3, np.random.default_rng(0))
+    Gaussian(scale=2.0)
     """
     token = _watcher.set(watcher)
     try:

@@ -30,11 +30,6 @@ class Gaussian(OnReals):
     ----------
     scale : float
         Standard deviation, in units of the noise, from 1e-150 to 1e150.
-
-    Examples
-    --------
-    >>> round(float(Gaussian(3.0).sf(30)) * 1e24, 3)
-    7.62
     """
 
     @property

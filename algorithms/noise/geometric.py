@@ -47,11 +47,6 @@ class TwoTailedGeometric(OnIntegers):
     is left (their true probabilities are below 1e-17). Without a table magnitudes beyond 45.2 / epsilon never occur,
     and single probabilities have a relative error of about 1e-15 / epsilon; the lower limit of `epsilon` keeps it below
     1 %, and every draw below 2^46. ``rng="secure"`` has neither flaw.
-
-    Examples
-    --------
-    >>> TwoTailedGeometric(0.5).sample((2, 3), np.random.default_rng(1)).shape
-    (2, 3)
     """
 
     epsilon: float

@@ -131,9 +131,9 @@ def counted() -> Iterator[Draws]:
 
     Examples
     --------
-    >>> from algorithms.noise import TwoTailedGeometric
+    >>> from algorithms.noise import DiscreteGaussian
     >>> with counted() as draws:
-    ...     _ = TwoTailedGeometric(1.0).sample(3, np.random.default_rng(0))
+    ...     _ = DiscreteGaussian(1.0).sample(3, np.random.default_rng(0))
     >>> draws.secure, draws.source
     (False, 'from a seeded generator: a simulation, not to be published')
     """

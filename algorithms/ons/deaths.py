@@ -136,7 +136,6 @@ def brazil_deaths() -> Deaths:
 
 
 def _sizes(people: int, regions: list[str], names: list[str], rng: np.random.Generator) -> Ints:
-    """Divide the deaths among regions, and those of each region among its areas."""
     everybody = sum(REGIONS.values())
     sizes = np.array([people * NAMED.get(name, 0) // everybody for name in names])
     weights = np.exp(SIZE_SPREAD * rng.standard_normal(len(names)))

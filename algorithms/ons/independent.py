@@ -111,12 +111,6 @@ class IndependentNoise(NoisyTables):
         Whether counts are rounded to whole numbers.
     nonnegative : bool
         Whether negative values are raised to 0: then counts are too high on average.
-
-    Examples
-    --------
-    >>> tree, schema = Hierarchy.regular(2, 1), Schema({"sex": ("female", "male")})
-    >>> IndependentNoise(tree, schema, 1.0, [Table(0, "sex"), Table(1, "total")], ["1/4", "3/4"]).only([0]).claim
-    PureDP(epsilon=0.25, relation='add_remove')
     """
 
     tree: Hierarchy

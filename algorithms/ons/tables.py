@@ -124,7 +124,6 @@ class Domain:
 
 @lru_cache(maxsize=64)
 def _adder(groups: bytes, size: int) -> sparse.csr_array:
-    """Return the matrix, shape (cells, groups), that adds cells up to the groups of a query."""
     places = np.frombuffer(groups, np.int64)
     ones = np.ones(places.size, np.int64)
     return sparse.csr_array((ones, (np.arange(places.size), places)), shape=(places.size, size))

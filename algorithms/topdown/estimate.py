@@ -109,7 +109,6 @@ class _Families:
     joints: tuple[tuple[Joint, ...], ...]  # of each family
 
     def family(self, run: int, number: int) -> Family:
-        """Cut out the problem of one family in one run."""
         parts = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return Family(
             parts.stop - parts.start,
@@ -346,7 +345,6 @@ def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple
 
 
 def _solve_apart(families: _Families, which: Counts, solved: batched.LevelSolution | None) -> Iterator[Split]:
-    """Solve families one by one, several at a time."""
     plan, options = families.plan, _options(families.plan, families.level)
     tasks = []
     for run, number in which:

@@ -66,14 +66,6 @@ class TopDown(Plan):
         What is added to the smallest tolerance between two passes, in people.
     n_jobs : int
         Families that are solved, and blocks of secure noise that are drawn, at the same time, as in joblib.
-
-    Examples
-    --------
-    >>> from algorithms.hierarchy import Hierarchy
-    >>> from algorithms.topdown import preset
-    >>> topdown = preset("micro", Hierarchy.regular(2, 2), epsilon=2.0)
-    >>> topdown(np.arange(16).reshape(4, 4), 3, np.random.default_rng(7)).shape
-    (3, 4, 4)
     """
 
     threads: ClassVar[bool] = True  # no run writes into what another reads

@@ -197,11 +197,6 @@ def preset(
         these and the remainder, and publish the total of both together.
     **overrides
         Any attribute of `algorithms.topdown.plan.Plan` but the tree.
-
-    Examples
-    --------
-    >>> round(preset("pl94-2020", Hierarchy.regular(2, 5)).claim.rho, 4)
-    2.5562
     """
     published = name if isinstance(name, Preset) else settings_of(name)
     if not isinstance(tree, Hierarchy):

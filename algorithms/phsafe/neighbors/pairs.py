@@ -90,6 +90,5 @@ def check_model(model: str, relation: str) -> None:
 
 
 def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:
-    """Return the rows of one frame alone, and of the other; repeated rows count."""
     one, other = Counter(x.rows()), Counter(y.rows())
     return one - other, other - one

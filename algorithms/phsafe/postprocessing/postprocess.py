@@ -72,9 +72,8 @@ def postprocess(
 
     `cap` is the largest possible average: the truncation threshold of its numerator. Columns are REGION_ID,
     REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), <TABLE>_DATA_CELL, ESTIMATE, LOWER and UPPER, totals included.
-    Counts are whole persons, posterior means rounded. A total is the sum of its cells, so that tables add up, and its
-    interval is from the law of the sum. Averages are persons per household or family, not rounded; one without
-    numerator or denominator is left out.
+    Counts are posterior means, rounded. A total is the sum of its cells; its interval is from the law of the sum.
+    Averages are persons per household or family, not rounded; one without numerator or denominator is left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}")

@@ -145,7 +145,6 @@ def _multiply(vectors: Real, matrices: Real, which: Index, sign: float, out: Rea
 
 @_compiled
 def _gather(groups: Index, tables: Real, out: Real) -> None:
-    """Set `out` to the sums over groups."""
     _clear(out)
     for c in range(len(tables)):
         for b in range(len(groups)):
@@ -645,7 +644,6 @@ def _solve_family(
 
 @_compiled
 def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real, members: Flags, totals: Real) -> float:
-    """Return by how much bounds on sums of cells and joint totals are missed at most."""
     sums, answers, missed = np.empty((len(tables), rows.shape[1])), np.empty(lower.shape), 0.0
     if len(rows):
         _gather(groups, tables, sums)

@@ -118,7 +118,6 @@ def _without_solver(x: Real, family: Family, in_passes: bool) -> Iterator[tuple[
 
 
 def _largest(part: Real, ups: Counts, axis: int) -> NDArray[np.bool_]:
-    """Return which remainders are among so many largest along an axis."""
     order = np.argsort(-part, axis=axis, kind="stable")
     up = np.zeros(part.shape, np.bool_)
     ranks = np.expand_dims(np.arange(part.shape[axis]), 1 - axis)
