@@ -111,8 +111,7 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
     Returns
     -------
     tree : Hierarchy
-        Labeled with the source's names. The fan-out is real: a commune without a rural part has no rural leaf, and a
-        city no leaf for a month without a death.
+        Labeled with the source's names. Areas without people of a kind have no leaf for it, such as a rural part.
     counts : ndarray of int64, shape (n_leaves,)
         People in each leaf, read-only. They are the source's own, but with ``"sex"`` those of 4 small communes are
         derived from published totals, for 2 of them (1,598 people) as an estimate: see ``data/NOTICE.md``.

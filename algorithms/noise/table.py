@@ -1,8 +1,8 @@
 """Draws from a table: 65,536 entries of equal probability, each a value or "draw from what is left of the law".
 
-Sixteen random bits choose an entry. A value of probability p fills the whole part of 65536 p entries; what these parts
-leave of the law has the remaining entries, and is inverted in float64. Both steps together follow the law. Source:
-Marsaglia, Tsang and Wang, "Fast Generation of Discrete Random Variables", 2004, who have tables for further bits, too.
+Sixteen random bits choose an entry. A value of probability p fills the whole part of 65536 p entries. What is left of
+the law has the remaining entries, and is inverted in float64. Source: Marsaglia, Tsang and Wang, "Fast Generation of
+Discrete Random Variables", 2004, who have tables for further bits, too.
 """
 
 from __future__ import annotations

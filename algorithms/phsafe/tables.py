@@ -38,8 +38,8 @@ class Query:
     """One noisy query; without a condition on `persons`, which is applied before truncation, households are counted.
 
     `cells` has the code and the condition of each basis cell; the first that holds takes the row. `race` is whose race
-    and ethnicity define the population groups, None where there is only the total population. `totals` are not
-    measured: each is the sum of its basis cells. `weight` is what is added up over the rows; None counts them.
+    and ethnicity define the population groups, if any. `totals` are sums of basis cells, not measured. `weight` is what
+    is added up over the rows; None counts them.
     """
 
     name: str

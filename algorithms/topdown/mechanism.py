@@ -111,19 +111,11 @@ class TopDown(Plan):
     ) -> MeasurementStage | TableStage:
         """Return one stage of the algorithm as a mechanism by itself.
 
-        Parameters
-        ----------
-        name : {"measurements", "estimate", "rounded", "microdata"}
-            Noisy answers; tables before rounding; tables after it; tables of all areas counted again from the records.
-        level : int, optional
-            Release the areas of this level only. Default: all.
-        only : sequence of (int, str), optional
-            Levels and queries of the measurements that are released. Default: all.
-        paths : sequence of int, optional
-            Release only tables of the areas on the paths to these leaves. Default: all. (In measurements, areas off the
-            paths of a pair reveal nothing: their noise is independent.)
-        relation : {"add_remove", "replace_one"}, optional
-            Neighbors to which the claim refers. Default: the budget's.
+        Stages are ``"measurements"``, noisy answers; ``"estimate"`` and ``"rounded"``, tables before and after
+        rounding; and ``"microdata"``, tables of all areas counted again from the records. Released are the areas of one
+        `level` only, or of all; of the measurements `only` some (level, query); of tables only those on the `paths` to
+        some leaves. (In measurements, areas off the paths of a pair reveal nothing: their noise is independent.) The
+        claim refers to neighbors of a `relation`, by default the budget's.
         """
         neighbors = relation or self.claim.relation
         if name == "measurements":

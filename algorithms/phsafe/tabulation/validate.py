@@ -1,9 +1,9 @@
 """Checks the three input frames before anything is counted, and counts every row that breaks a rule.
 
 Three phases are the production code's: columns, values within their domains, and keys (no ``MAFID`` twice among units
-or places, every person in a unit, units and places the same, no state outside the filter). A fourth is not: households
+or places, every person in a unit, units and places the same, no state outside the filter). The fourth finds households
 that contradict themselves, such as two householders, a household type its members do not have, or no tenure where
-people live. The production code stops in the middle of a tabulation on some of these, and that depends on the data.
+people live. On some of these the production code stops in the middle of a tabulation, and that depends on the data.
 
 Privacy. What is found depends on confidential records and has no noise: it is for the curator, and is outside every
 promise, as the paper says of the production's checks (section 6.1).

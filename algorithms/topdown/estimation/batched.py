@@ -62,8 +62,7 @@ def solve_level(
 
     The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
     ``starts[i + 1]`` of the level, and ``joints[i]`` are totals of some of them. The tolerance is in people, or in
-    standard deviations of the least noise where that is more than a person: of these families, or of weight `heaviest`,
-    where they are some of many that are to be solved alike.
+    standard deviations of the least noise where that is more than a person: of these families, or of weight `heaviest`.
 
     One half of the method minimizes the squares under the parent's equality and the joint totals; the other projects
     every cell on a simplex, or the part of it within its bounds, and bounded answers on their intervals. Where only the
