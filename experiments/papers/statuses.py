@@ -52,7 +52,6 @@ def _phsafe(n: dict[str, Any]) -> dict[str, bool]:
     return {
         "sensitivity": ordered("VAL"),
         "composition": ordered("all DER"),
-        "post-processing": all(row["published"]["mu"] <= row["spent"] for row in n["phsafe_published"]["rows"]),
         "Puerto Rico": abs(ledgers["pr"]["unbounded"] - states) < ROUNDING,
         "table 10": all(row["preset"] == float(row["unbounded"]) for row in rows),
     }

@@ -58,7 +58,6 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
 
 def _phsafe(n: Numbers) -> dict[str, Any]:
     audits = {key: (opened(row["audit"]), float(row["spent"])) for key, row in n["phsafe_audits"]["rows"].items()}
-    shares = [row["published"]["mu"] / row["spent"] for row in n["phsafe_published"]["rows"]]
     table10 = n["phsafe_table10"]
     joint, ledger = n["phsafe_spent"]["joint"], table10["ledgers"]["us"]
     covered = {name: [row["coverage"][name] for row in table10["rows"]] for name in ("printed", "target")}
@@ -71,7 +70,6 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
             key: f"lower bound {down(audit.measured.budget)}, spent {spent:.3f}, promised {audit.claim.budget:g}"
             for key, (audit, spent) in audits.items()
         },
-        "phsafe_published_share": {"least": down(min(shares)), "most": down(max(shares))},
         "phsafe_joint": {
             model: f"{words} {joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho, "
             f"{joint[f'{model} replace_one']['rho'] / ledger['bounded']:.1%} of 2 rho if replaced"

@@ -130,7 +130,6 @@ SPOILED = {
     "phsafe_spent": lambda n: n["joint"]["DER replace_one"].update(rho=1.001 * n["joint"]["DER replace_one"]["rho"]),
     "phsafe_intervals": lambda n: n["rows"][0].update(published=[0.9, 0.001]),
     "phsafe_audits": lambda n: n["rows"]["twice"].update(spent=n["rows"]["twice"]["spent"] / 2),
-    "phsafe_published": lambda n: n["rows"][0]["published"].update(mu=0.4 * n["rows"][0]["counts"]["mu"]),
     "topdown_loss": lambda n: n["shares"][1].update(lower_bound=[0.0] * 20),
     "topdown_errors": lambda n: n["rows"]["2"].update(additive=False),
     "invariants": lambda n: first(n["rows"], loss="inf")["audits"][0].update(witness=None),
