@@ -90,10 +90,7 @@ def _directions(kinds: dict[str, Any]) -> dict[str, bool]:
 
 
 def _others(n: dict[str, Any]) -> dict[str, bool]:
-    cut = n["nist_cut"]["rows"]["0.3"]
-    without, default = cut["0"], cut["2.303"]
     return {
         "groups compose": abs(n["nist_rows"]["composed"]["laplace"] - 1) < 1e-6,
-        "cut": without["left"] > 2 * default["left"] and without["widest"] > 1.2 * n["nist_cut"]["records"],
         "rows": n["nist_rows"]["rows"] == 800_000,
     }

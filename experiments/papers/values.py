@@ -145,14 +145,10 @@ def _bottom_up(n: Numbers) -> dict[str, Any]:
 
 
 def _nist(n: Numbers) -> dict[str, Any]:
-    numbers, rows = n["nist_rows"], n["nist_cut"]["rows"]["0.3"]
+    numbers = n["nist_rows"]
     return {
         "distances": ", ".join(
             f"{np.mean(own):.3f} at {epsilon}" for epsilon, own in numbers["distance"]["grouped"].items()
         ),
         "domain_audits": sum(audit["what"] == "domain from the data" for audit in numbers["audits"]),
-        "cut": {
-            words: f"{rows[factor]['left']:,.0f} bins, {rows[factor]['widest']:,.0f} in the histogram of the most"
-            for words, factor in (("without", "0"), ("with", "2.303"))
-        },
     }
