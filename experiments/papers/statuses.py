@@ -29,12 +29,10 @@ def statuses(parts: dict[str, Any]) -> dict[str, str]:
 
 
 def _flaxman(n: dict[str, Any]) -> dict[str, bool]:
-    rough = [row for row in n["flaxman_sweep"]["rows"] if row["range"] == "epsilon" and row["value"] <= direct.EPSILON]
     events = n["flaxman_direct"]["paper"].values()
     intervals = [(own["at_least"]["curve"]["low"], own["at_least"]["curve"]["high"]) for own in events]
     low, high = np.array(intervals, float).swapaxes(0, 1)
     return {
-        "fluctuations": min(row["estimates"]["GDPC, histogram"][0] for row in rough) > 1.3,
         "too noisy": min(np.median(own["equal"]["largest"]) for own in events) > 4 * direct.EPSILON,
         "consistent": bool(((low <= direct.EPSILON) & (high >= -direct.EPSILON)).all()),
     }

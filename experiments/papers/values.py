@@ -34,7 +34,7 @@ def _listed(numbers: Iterable[Any], form: str) -> str:
 
 def _flaxman(n: Numbers) -> dict[str, Any]:
     moved = next(row for row in n["neighbor_relation"]["rows"] if row["case"] == "moved")
-    one_person, sweep = n["flaxman_direct"]["one_person"], n["flaxman_sweep"]["rows"]
+    one_person = n["flaxman_direct"]["one_person"]
     return {
         "moved": {"GDPC": moved["exact"] / moved["epsilon"], "RDPC": audit.facts(n["flaxman_audit"])["lost"]},
         "notebook": {parts: parts * NotebookGDPC(direct.EPSILON / parts).spent for parts in (1, 4)},
@@ -42,14 +42,6 @@ def _flaxman(n: Numbers) -> dict[str, Any]:
         "one_person": {
             "runs": opened(one_person["GDPC"]).size,
             "bounds": ", ".join(down(share(audit)) for audit in one_person.values()),
-        },
-        "estimates": {
-            f"{name}, {statistic} by {kind}": ", ".join(
-                f"{row['estimates'][name][place]:.2f} at {row['value']:g}" for row in sweep if row["range"] == kind
-            )
-            for kind in {row["range"] for row in sweep}
-            for name in sweep[0]["estimates"]
-            for place, statistic in enumerate(("median", "largest"))
         },
         "apart": {name: f"{most:.2g}" for name, most in equation.facts(n["flaxman_equation"])["apart"].items()},
         "whole_table": down(share(n["flaxman_audit"]["rows"]["auto"]["audit"])),

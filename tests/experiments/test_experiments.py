@@ -117,7 +117,6 @@ def first(rows, **wanted):
 SPOILED = {
     "flaxman_residuals": lambda n: n["medians"].update(GDPC=[0.05] * 20),
     "flaxman_direct": lambda n: n["paper"]["GDPC"]["equal"].update(largest=[0.1] * 20),
-    "flaxman_sweep": lambda n: first(n["rows"], range="parts")["estimates"].update({"ADPC, kde": [0.5, 1.0]}),
     "flaxman_equation": lambda n: n["curves"]["GDPC"]["equation"].__setitem__(0, 0.999),
     "census_noise": lambda n: n["rows"][0]["saved"].update(tight=[0.15, 0.16]),
     "neighbor_relation": lambda n: n["rows"][0].update(exact=1.01 * n["rows"][0]["exact"]),
