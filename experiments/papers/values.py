@@ -86,10 +86,6 @@ def _ons(n: Numbers) -> dict[str, Any]:
     fewer = np.divide(equal["l1"], pilot["l1"])
     (kept,) = [row["audits"] for row in n["ons_zeros"]["zeros"] if row["name"] == "zeros kept: synthetic people"]
     named: dict[str, Any] = {
-        "unchanged": {
-            law: _listed((row["formula"] for row in n["ons_unchanged"]["rows"] if row["law"] == law), "{:.4f}")
-            for law in ("laplace", "gaussian", "geometric")
-        },
         "zeros_kept": f"{violations(kept)} of {len(kept)}",
         "lift": {name: float(laplace[name]) for name in ("lift", "expected")},
         "pilot_mean": {

@@ -20,8 +20,7 @@ from audit.results.plots import ESTIMATE, EXACT, GRAY
 from experiments.audits import event_class, kept, none_above, run_all
 from experiments.drawing import WITNESS, bare_rows, beside, foot, keys, line_key, losses, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, load_data, near
-from experiments.ons import unchanged as ons_unchanged
-from experiments.systems.subjects import SYSTEMS, VARIANTS, Subject
+from experiments.systems.subjects import SYSTEMS, VARIANTS, Subject, rounded_delta
 
 ABOUT = load_data("systems/systems.toml")
 MOST_DIRECT, LEAST_DIRECT = 20_000, 1_000  # runs of a direct estimate, over both databases: a tenth of the audit's
@@ -29,6 +28,7 @@ LEVEL = 0.95  # of estimates' intervals
 WAYS = {"direct": "direct", "lag_tail": "lag tail", "kde": "KDE", "histogram": "histogram", "slope": "slope"}
 NO_RHO = "noise is not Gaussian: its log-ratio is no line"
 NO_LIMIT = "the log-ratio of Gaussian noise has no limit: rho is its slope"
+PILOT_EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)  # of its Table 2
 KNOWN_RHO, RESIDUALS, SIMULATIONS, MEDIANS = (0.05, 0.5, 2.0), 1_000, 200, 20
 
 
@@ -155,7 +155,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         if row["system"] not in (*TIED, *VARIANTS) and "value" in row["ways"][way]
     ]
     detected, fine = ([row["audit"] for row in numbers["rows"] if (row["system"] in VARIANTS) == bad] for bad in (1, 0))
-    after = [ons_unchanged.deltas(epsilon)["after"] for epsilon in ons_unchanged.EPSILONS]
+    after = [rounded_delta(epsilon) for epsilon in PILOT_EPSILONS]
     deltas = {"delta": PILOT_DELTA, "least": min(after), "most": max(after)}  # after rounding, which the pilot applies
     rows: list[tuple[str, ...]] = []
     reasons: list[str] = []

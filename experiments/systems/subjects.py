@@ -12,10 +12,13 @@ import numpy as np
 
 from algorithms.bottom_up import BottomUp
 from algorithms.bugs.systems.nist import DomainFromData
+from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import Deaths, synthetic_deaths
+from algorithms.ons.laws import PILOT_DELTA
+from algorithms.ons.tables import Table
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.measurement import PHSafe, tabulated
 from algorithms.phsafe.neighbors.worst import joint_pair
@@ -169,6 +172,13 @@ def few_deaths(cell: tuple[int, int]) -> NeighborPair:
 def classical_gaussian() -> Subject:
     mechanism = systems()["bug-ons-classical-gaussian"].mechanism()
     return Subject(mechanism, few_deaths(ons_zeros.AMONG), size=8_000_000)
+
+
+def rounded_delta(epsilon: float) -> float:
+    """Return the true delta of the same noise at an epsilon if it is rounded, as the pilot has it."""
+    tables: dict[str, Any] = {"tables": [Table(0, "total")], "law": "gaussian", "delta": PILOT_DELTA}
+    bug = ClassicalGaussian(ons_zeros.FEW.tree, ons_zeros.FEW.schema, epsilon, **tables)
+    return exact_law(bug.noises[0], [1]).delta_at(epsilon)
 
 
 def inverse_cdf() -> Subject:

@@ -132,7 +132,6 @@ SPOILED = {
     "topdown_errors": lambda n: n["rows"]["2"].update(additive=False),
     "invariants": lambda n: first(n["rows"], loss="inf")["audits"][0].update(witness=None),
     "cell_keys": lambda n: n["rows"][3].update(proof=1.1 * n["rows"][3]["proof"]),
-    "ons_unchanged": lambda n: n["rows"][0].update(formula=n["rows"][0]["formula"] + 1e-4),
     "ons_utility": lambda n: n["kinds"]["laplace"]["1"].update(l1=[1e9, *n["kinds"]["laplace"]["1"]["l1"][1:]]),
     "ons_regions": lambda n: n["printed"]["zeros perturbed"]["10"]["regions"].update(NA=900),
     "ons_zeros": lambda n: n["deaths"][1].update(true=0.9999),

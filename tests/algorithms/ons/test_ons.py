@@ -49,12 +49,14 @@ PRINTED = {
 EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
 
 
-def test_unchanged_counts_are_those_of_tables_1_to_3():
+@pytest.mark.reliability(20)
+def test_unchanged_counts_are_those_of_tables_1_to_3(record_property):
     """The calibration of the Gaussian row is the textbook's at delta 5%: no other delta of two digits prints it."""
 
     def row(law, **options):
         return tuple(round(unchanged_probability(law, epsilon, **options), 4) for epsilon in EPSILONS)
 
+    record_property("tried", sum(map(len, PRINTED.values())))
     assert {law: row(law) for law in PRINTED} == PRINTED
     printing = [delta for delta in range(1, 100) if row("gaussian", delta=delta / 100) == PRINTED["gaussian"]]
     assert printing == [5]
