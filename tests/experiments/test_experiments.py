@@ -118,7 +118,6 @@ SPOILED = {
     "flaxman_residuals": lambda n: n["medians"].update(GDPC=[0.05] * 20),
     "flaxman_direct": lambda n: n["paper"]["GDPC"]["equal"].update(largest=[0.1] * 20),
     "flaxman_equation": lambda n: n["curves"]["GDPC"]["equation"].__setitem__(0, 0.999),
-    "census_noise": lambda n: n["rows"][0]["saved"].update(tight=[0.15, 0.16]),
     "neighbor_relation": lambda n: n["rows"][0].update(exact=1.01 * n["rows"][0]["exact"]),
     "flaxman_audit": lambda n: n["rows"]["moved"].update(exact=1.4),
     "one_run": lambda n: n["rows"][3].update(one_run=[0.101] * 10),
