@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from audit import AuditResult, LossDistribution, NeighborPair, measure_loss
+from audit.claims import claim_from_dict
 from audit.results import plain_number
 from audit.sampling.progress import progress_bar
 from experiments.experiment import CONFIDENCE, Check, down, violations
@@ -73,6 +74,16 @@ def exact_law(mechanism: Any, pair: Any) -> LossDistribution:
 def largest_loss(mechanism: Any, pair: NeighborPair) -> float:
     law = exact_law(mechanism, pair)
     return max(law.maximum, law.reverse().maximum)
+
+
+def lost(mechanism: Any, pair: Any, parameter: str) -> float:
+    """Return the exact epsilon of a pair, or rho: of whole changes Renyi divergence is linear in its order."""
+    law = exact_law(mechanism, pair)
+    return float(law.renyi(2) / 2 if parameter == "rho" else law.epsilon_at(0))
+
+
+def promised(row: dict[str, Any]) -> float:
+    return claim_from_dict(row["promise"]).budget
 
 
 def opened(saved: dict[str, Any]) -> AuditResult:

@@ -20,7 +20,7 @@ from algorithms.population import load
 from audit import Attack, Event, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE, RED
-from experiments.audits import bounds, exact_law, group_pair, kept, none_above, run_all
+from experiments.audits import bounds, group_pair, kept, lost, none_above, run_all
 from experiments.drawing import BOX, bar, bare_rows, beside, column, extent, foot, keys, line_key, page
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
 from experiments.replayed import SAMPLES, check_replays, replays
@@ -93,18 +93,13 @@ def cases() -> list[Case]:
 def _of_topdown(case: topdown_bugs.Case) -> Case:
     pair, whole = topdown_bugs.neighbors(case.pair), case.mechanism
     measured = whole.stage("measurements")
-    law = exact_law(measured, pair)
     # Tables are post-processing of measurements, unless the bug lets more than these out of the measurement step.
-    loss = math.inf if case.expected == topdown_bugs.WITNESS else _measured(law, case.promise.parameter)
+    loss = math.inf if case.expected == topdown_bugs.WITNESS else lost(measured, pair, case.promise.parameter)
     group = CORRECT if case.expected == topdown_bugs.NEVER else TOPDOWN
     event = topdown_bugs.total_of_first(pair) if case.pair == "total" else None
     audited_there: Any = measured if case.stage == topdown_bugs.MEASUREMENTS else whole
     name = f"{case.words}: {case.stage}"
     return Case(group, name, audited_there, pair, loss, case.size, case.expected, Attack(), event, largest=20_000)
-
-
-def _measured(law: Any, parameter: str) -> float:
-    return float(law.epsilon_at(0) if parameter == "epsilon" else law.renyi(2) / 2)
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:

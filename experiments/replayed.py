@@ -127,7 +127,8 @@ def replays(*, quick: bool, seed: int) -> Numbers:
     known, bugs = _known(seed, 1 if quick else MANY), results[len(systems) :]
     for case, bug in zip(cases, bugs, strict=True):
         if case.small and (case.name in PUBLISHED or not quick):
-            bug["sampled"] = _sampled(case, seed)
+            options: dict[str, Any] = {"size": SAMPLES, "confidence": CONFIDENCE, "rng": seed}
+            bug["sampled"] = kept(measure_loss(case.broken, case.pair, case.broken.claim, **options))
     return {"systems": results[: len(systems)], "bugs": bugs, "known": known, "quick": quick}
 
 
@@ -187,12 +188,6 @@ def _bug(case: Case, seed: int) -> dict[str, Any]:
         "pairs": broken.size if observe == "output" else None,
         "milliseconds": _rounded(1e3 * broken.seconds),
     }
-
-
-def _sampled(case: Case, seed: int) -> dict[str, Any]:
-    """Return what an audit by sampling says."""
-    mechanism = case.broken
-    return kept(measure_loss(mechanism, case.pair, mechanism.claim, size=SAMPLES, confidence=CONFIDENCE, rng=seed))
 
 
 def _known(seed: int, most: int) -> dict[str, Any]:

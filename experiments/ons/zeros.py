@@ -47,16 +47,12 @@ class Task:
     expected: str = ""  # of the audits, "violated": all report a violation, "fewer": fewer than all, "": none
 
 
-def method_1(epsilon: float) -> IndependentNoise:
-    return IndependentNoise(FEW.tree, FEW.schema, epsilon)
-
-
 def method_2(epsilon: float, *, perturb_zeros: bool = True) -> OnsTopDown:
     return OnsTopDown(FEW.tree, FEW.schema, epsilon, perturb_zeros=perturb_zeros)
 
 
 def tasks(quick: bool) -> dict[str, list[Task]]:
-    tables, levels = method_1(TABLES_EPSILON), method_2(LEVELS_EPSILON)
+    tables, levels = IndependentNoise(FEW.tree, FEW.schema, TABLES_EPSILON), method_2(LEVELS_EPSILON)
     parts: list[Any] = [*tables.components(), *levels.stage("measurements").components()]  # type: ignore[union-attr]
     names = [f"method 1, {table}" for table in tables.tables] + [f"method 2, {level}" for level in levels.levels]
     shares = []

@@ -21,7 +21,7 @@ from audit.adapters import opendp
 from audit.claims import Claim, claim_from_dict, parse_claim
 from audit.results.formatting import nearest
 from audit.results.plots import BLUE, PALE
-from experiments.audits import kept, run_all
+from experiments.audits import kept, promised, run_all
 from experiments.drawing import CIRCLE, bar, bare_rows, column, foot, head, keys, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
 
@@ -176,7 +176,7 @@ def check(numbers: Numbers) -> Checks:
         how, refuted = REFUTED.get((row["library"], row["mechanism"]), ""), _refuted(row)
         lost = float(row["audits"]["everything"]["lower_bound"])
         words = f"{row['library']} {row['mechanism']}: {refuted or 'not refuted'}, expected {how or 'not refuted'}"
-        yield Check(f"{words}; lower bound {down(lost)} of {_promised(row):g}", refuted == how)
+        yield Check(f"{words}; lower bound {down(lost)} of {promised(row):g}", refuted == how)
     mechanisms = {(row["library"], row["mechanism"]) for row in numbers["rows"]}
     libraries = {library for library, _ in mechanisms}
     missing = {(library, name) for library, name in REFUTED.keys() - mechanisms if library in libraries}
@@ -186,10 +186,6 @@ def check(numbers: Numbers) -> Checks:
 def _refuted(row: dict[str, Any]) -> str:
     values, less = (row["audits"][name]["verdict"] == "violated" for name in LOOKS)
     return ANY if less else BITS if values else ""
-
-
-def _promised(row: dict[str, Any]) -> float:
-    return claim_from_dict(row["promise"]).budget
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
@@ -251,4 +247,4 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def _share(row: dict[str, Any], attacks: str) -> float:
-    return float(row["audits"][attacks]["lower_bound"]) / _promised(row)
+    return float(row["audits"][attacks]["lower_bound"]) / promised(row)

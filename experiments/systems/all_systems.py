@@ -17,7 +17,7 @@ from audit.claims import claim_from_dict
 from audit.estimates.running import estimate_loss
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, EXACT, GRAY
-from experiments.audits import event_class, kept, none_above, run_all
+from experiments.audits import event_class, kept, none_above, promised, run_all
 from experiments.drawing import WITNESS, bare_rows, beside, foot, keys, line_key, losses, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, load_data, near
 from experiments.systems.subjects import SYSTEMS, VARIANTS, Subject, rounded_delta
@@ -121,10 +121,10 @@ def check(numbers: Numbers) -> Checks:
         yield none_above(system, [row["audit"]], exact)
         if system in VARIANTS:
             yield Check(f"{system}: {verdict}, expected violated", verdict == "violated")
-            yield Check(f"{system}: exact loss {exact:.4g} beyond the promise", exact > _promised(row))
+            yield Check(f"{system}: exact loss {exact:.4g} beyond the promise", exact > promised(row))
             continue
         yield Check(f"{system}: {verdict}, expected no violation", verdict != "violated")
-        yield between(f"{system}: exact loss / promise", exact / _promised(row), 0, 1 + 1e-9)
+        yield between(f"{system}: exact loss / promise", exact / promised(row), 0, 1 + 1e-9)
         values = {way: estimate["value"] for way, estimate in row["ways"].items() if "value" in estimate}
         known = all("value" in estimate or estimate.get("why") for estimate in row["ways"].values())
         yield Check(f"{system}: every way has a number or a reason", known)
@@ -138,10 +138,6 @@ def check(numbers: Numbers) -> Checks:
         yield near(f"{words}, median of 20 / rho", known["median_of_20"] / known["rho"], 1, 0.1)
         if known["simulations"] == SIMULATIONS:
             yield between(f"{words}, intervals that cover", known["covered"] / SIMULATIONS, 0.85, 0.99)
-
-
-def _promised(row: dict[str, Any]) -> float:
-    return claim_from_dict(row["promise"]).budget
 
 
 TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "NistDp3, rows")
@@ -220,7 +216,7 @@ def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
     figure, axes = page(1.6 + 0.36 * len(rows), 1, 3)
     for at, row in enumerate(rows):
-        budget, audit = _promised(row), row["audit"]
+        budget, audit = promised(row), row["audit"]
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
         losses(axes[0], at, [bound], exact, end=END, violated=audit["verdict"] == "violated" and bound > 1)
         if audit["witness"] is not None:

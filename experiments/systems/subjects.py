@@ -28,7 +28,7 @@ from algorithms.population import load
 from algorithms.systems import systems
 from algorithms.topdown import preset
 from audit import ApproxDP, GaussianDP, NeighborPair, PureDP
-from experiments.audits import exact_law, largest_loss
+from experiments.audits import exact_law, largest_loss, lost
 from experiments.nist import synthesis as nist_synthesis
 from experiments.ons import zeros as ons_zeros
 
@@ -65,8 +65,8 @@ class Subject:
         if hasattr(law_of, "support_masses"):
             assert max(law_of.support_masses(self.pair)) > 0  # there is no other law of it
             return math.inf
-        if self.claim.parameter == "rho":  # of whole changes Renyi divergence is linear in its order
-            return float(exact_law(law_of, self.pair).renyi(2) / 2)
+        if self.claim.parameter == "rho":
+            return lost(law_of, self.pair, "rho")
         return largest_loss(law_of, self.pair)
 
 

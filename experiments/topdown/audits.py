@@ -15,7 +15,7 @@ from algorithms.topdown.budget import Budget
 from audit import ZCDP, NeighborPair, PureDP, measure_loss
 from audit.claims import Relation
 from audit.results.plots import EXACT, PALE, PROMISE, SHADES
-from experiments.audits import run_all
+from experiments.audits import lost, run_all
 from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise, spread
 from experiments.experiment import Check, Checks, Numbers, between, down, near
 from experiments.topdown.bugs import SCHEMA, TREE
@@ -100,7 +100,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 def _share(law: str, relation: Relation, key: tuple[int, str]) -> dict[str, Any]:
     stage = release(PROMISES[law], relation).stage("measurements", only=[key])
-    where, exact = f"{key[0]} {key[1]}", _loss(stage, law, relation)
+    where, exact = f"{key[0]} {key[1]}", lost(stage, neighbors(relation), stage.claim.parameter)
     return {"law": law, "relation": relation, "where": where, "own": stage.claim.budget, "exact": exact}
 
 
@@ -111,17 +111,11 @@ def _exact(law: str, relation: Relation, shares: list[dict[str, Any]]) -> dict[s
     together has the same, or more where its table is an upper bound on a grid.
     """
     topdown = release(PROMISES[law], relation)
-    composed = _loss(topdown.stage("measurements"), law, relation)
+    composed = lost(topdown.stage("measurements"), neighbors(relation), topdown.claim.parameter)
     own = {share["where"]: share["exact"] for share in shares if (share["law"], share["relation"]) == (law, relation)}
     levels = {area: sum(own[f"{level} {query}"] for query in QUERIES) for level, area in enumerate(AREAS)}
     losses = {**levels, "paths": sum(own.values()), "all": sum(own.values()), "composed": composed}
     return {"law": law, "relation": relation} | {key: loss / topdown.claim.budget for key, loss in losses.items()}
-
-
-def _loss(stage: Any, law: str, relation: Relation) -> float:
-    """Return epsilon, or rho: of integer changes Renyi divergence is linear in its order, so one order gives it."""
-    exact = stage.exact_loss(neighbors(relation))
-    return float(exact.epsilon_at(0) if law == "geometric" else exact.renyi(2) / 2)
 
 
 def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
