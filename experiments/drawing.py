@@ -151,14 +151,6 @@ def budget_axis(ax: Axes, epsilons: Iterable[float], words: str) -> None:
     ax.set_xlabel(f"{words} (log scale)")
 
 
-def strip(ax: Axes, values: Sequence[float], at: float, width: float, **style: Any) -> float:
-    """Draw a row of points, one a value, with a bar at their median; return the median."""
-    middle = float(np.median(values))
-    ax.plot(values, at + np.linspace(-width, width, len(values)), **(CIRCLE | {"markersize": 2.5} | style))
-    ax.plot([middle] * 2, [at - width - 0.08, at + width + 0.08], color=BLACK, linewidth=1.8)
-    return middle
-
-
 def styles(names: Iterable[Any], **more: Any) -> dict[Any, dict[str, Any]]:
     """Return the looks of lines by name: each has a color, dashes and a marker of its own."""
     looks = ({"color": color, "linestyle": dashes, "marker": marker} for color, dashes, marker in SERIES)

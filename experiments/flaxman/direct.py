@@ -15,20 +15,7 @@ from audit import Attack, NeighborPair, direct_loss
 from audit.events import cell
 from audit.results.plots import BLACK, PROMISE
 from experiments.audits import audited, opened, share
-from experiments.drawing import (
-    CIRCLE,
-    bar,
-    bar_key,
-    beside,
-    head,
-    line_key,
-    name_rows,
-    own_keys,
-    page,
-    promise,
-    strip,
-    styles,
-)
+from experiments.drawing import CIRCLE, bar, bar_key, beside, head, line_key, name_rows, own_keys, page, promise, styles
 from experiments.experiment import Check, Checks, Numbers, between, down
 
 EPSILON, AREA, OTHER = 0.1, 0, 1001
@@ -147,12 +134,14 @@ def draw(numbers: Numbers) -> Figure:
     below = axes[2]
     names: list[str] = []
     for name in STYLES:
-        one, groups = opened(numbers["one_person"][name]), [share(saved) for saved in numbers["groups"][name]]
-        bound, at = one.measured.budget / one.claim.budget, len(names)
-        bar(below, at, bound)
-        beside(below, at, down(bound, 2), x=0.01, color="white")
-        beside(below, at + 1, down(strip(below, groups, at + 1, 0.25), 2), x=1.01)
-        names += [f"{name}: one person, {one.size:,} runs", f"{name}: {GROUPS[name]} people, 1,000 runs"]
+        one, groups = numbers["one_person"][name], [share(saved) for saved in numbers["groups"][name]]
+        middle, at = float(np.median(groups)), len(names)
+        bar(below, at, share(one))
+        beside(below, at, down(share(one), 2), x=0.01, color="white")
+        below.plot(groups, at + 1 + np.linspace(-0.25, 0.25, len(groups)), **CIRCLE, markersize=2.5)
+        below.plot([middle] * 2, [at + 0.67, at + 1.33], color=BLACK, linewidth=1.8)
+        beside(below, at + 1, down(middle, 2), x=1.01)
+        names += [f"{name}: one person, {opened(one).size:,} runs", f"{name}: {GROUPS[name]} people, 1,000 runs"]
     promise(below)
     name_rows(below, names, size=8)
     below.set(xlim=(0, 1.1), xlabel="lower bound on the loss of one person, in units of $\\epsilon$")
