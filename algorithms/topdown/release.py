@@ -7,19 +7,16 @@ The folder holds
 - ``microdata.csv``: one row a person, in the order of the tables.
 
 Files have a column for each level of areas, the outermost first; in a row of an area those below its level are empty.
-All but the invariants are functions of the noisy measurements and of what is public: `read_measurements` and
-``topdown.estimate`` make the same tables again, and the same reasons of failsafes.
+All but the invariants are functions of the noisy measurements and of what is public.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product, repeat, tee, zip_longest
-from pathlib import Path
+from itertools import product, repeat, tee
 from typing import Any
 
 import numpy as np
@@ -29,19 +26,19 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns, check_distinct, code_columns
 from algorithms.release.engine import Published, described, level_names, margins, publishing, tell_rare
-from algorithms.release.folder import in_file, read_rows
+from algorithms.release.folder import in_file
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
 from algorithms.topdown.estimate import estimated
 from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.ledger import Ledger
-from algorithms.topdown.measure import Key, Measured, Measurement, Measurements
+from algorithms.topdown.measure import Key, Measured
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Known, Plan
 from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.stored import StoredTables, store, stored, whole_table
 
-__all__ = ["LARGEST_RELEASE", "Release", "read_measurements", "release"]
+__all__ = ["LARGEST_RELEASE", "Release", "release"]
 
 LARGEST_RELEASE = 400_000_000
 """Most records that are written: more than the people of all nations but two. Noise alone makes more of them where the
@@ -49,8 +46,6 @@ budget is tiny and no total is held, and each is a row of the microdata, so that
 
 NOISY = (("LEVEL",), ("QUERY", "GROUP", "COUNT", "VARIANCE"))  # before and behind the columns of areas
 EXACT = (("INVARIANT", "LEVEL"), ("GROUP", "COUNT"))
-TOLERANCE = 1e-6  # relative, of a variance
-LONGEST = 200  # letters of a row in a message
 
 Row = Sequence[Any]
 Words = tuple[str, ...]
@@ -103,7 +98,7 @@ class Release(Published):
         exact = TableColumn("COUNT", "number of records", "records")
         answers = (
             (*key, count)
-            for name, _, keys in _invariants(plan)
+            for name, keys in _invariants(plan)
             for key, count in zip(keys, self.known[name].ravel().tolist(), strict=True)
         )
         noisy = (line for of_level in enumerate(self.measured) for line in _noisy_lines(plan, *of_level))
@@ -203,38 +198,6 @@ def _codes(tree: Hierarchy, node: int) -> Words:
     return (*codes, *[""] * (tree.depth - len(codes)))
 
 
-def read_measurements(
-    folder: str | os.PathLike[str], plan: Plan, *, areas: Sequence[str] | None = None
-) -> Measurements:
-    """Read the noisy measurements and invariants of a release that was written, and check the rows of the plan.
-
-    `areas` names the levels below the root, as for `release`.
-    """
-    every, known, names = range(plan.tree.depth + 1), {}, level_names(areas, plan.tree)
-    noisy = {
-        (level, query.name): Measurement(np.zeros((len(variances), query.size), np.int64), variances)
-        for level in every
-        for query in plan.queries[level]
-        for variances in [plan.variances(level, query.name)]
-    }
-    for_keys, measured_areas = (chain.from_iterable(_noisy_areas(plan, level) for level in every) for _ in range(2))
-    keys = ((*words, label) for words, _, _, labels, _ in for_keys for label in labels)
-    values = _values(Path(folder) / "noisy_measurements.csv", _around(names, NOISY), keys)
-    for _, key, area, labels, variance in measured_areas:
-        for group in range(len(labels)):
-            where, (count, text) = next(values)
-            noisy[key].answers[area, group] = _whole(where, count)
-            _check_variance(where, text, variance)
-    next(values, None)  # refuses rows that are too many
-    exact = (key for _, _, keys in _invariants(plan) for key in keys)
-    values = _values(Path(folder) / "invariants.csv", _around(names, EXACT), exact)
-    for name, shape, keys_of_one in _invariants(plan):
-        counts = [_whole(where, count) for where, (count,) in islice(values, len(keys_of_one))]
-        known[name] = np.array(counts, np.int64).reshape(shape)
-    next(values, None)
-    return Measurements(noisy, known)
-
-
 def _noisy_lines(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterator[str]:
     """Yield the lines of the measurements of a level."""
     fields = {query.name: [in_file(label, "") for label in query.labels] for query in plan.queries[level]}
@@ -277,8 +240,8 @@ def _noisy_areas(plan: Plan, level: int) -> Iterator[tuple[Words, Key, int, Word
             yield words, (level, query.name), area, query.labels, float(variances[area])
 
 
-def _invariants(plan: Plan) -> Iterator[tuple[str, tuple[int, ...], list[Words]]]:
-    """Yield every invariant: its name, the shape of its answers, and what each is of."""
+def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:
+    """Yield the name of every invariant, and the first words of the row of each of its answers."""
     for invariant in plan.invariants:
         name, level = str(invariant), str(invariant.level)
         if isinstance(invariant, Invariant):
@@ -286,37 +249,9 @@ def _invariants(plan: Plan) -> Iterator[tuple[str, tuple[int, ...], list[Words]]
             keys: list[Words] = [
                 (name, level, *_codes(plan.tree, area), label) for area in areas.tolist() for label in labels
             ]
-            yield name, (areas.size, len(labels)), keys
+            yield name, keys
         else:
             areas, first = plan.tree.cut(invariant.level), np.unique(invariant.groups, return_index=True)[1]
             parents = plan.tree.parent[areas[first]].tolist()
             keys = [(name, level, *_codes(plan.tree, node), f"group {group}") for group, node in enumerate(parents)]
-            yield name, (first.size,), keys
-
-
-def _values(path: Path, columns: Row, keys: Iterable[Words]) -> Iterator[tuple[str, list[str]]]:
-    """Yield where each row is, and its values behind the key; rows are those of the keys, in their order."""
-    number = 0
-    for key, found in zip_longest(chain([tuple(columns)], keys), read_rows(path)):
-        number, row = found or (number, None)
-        where = f"{path.name} line {number}"
-        if row is None or key is None or tuple(row[: len(key)]) != key or len(row) != len(columns):
-            wanted, got = (", ".join(words)[:LONGEST] if words else "nothing" for words in (key, row))
-            raise ValueError(f"{where} must hold {wanted} in {len(columns)} values, got {got!r}")
-        if len(key) < len(row):
-            yield where, row[len(key) :]
-
-
-def _whole(where: str, text: str) -> int:
-    if not re.fullmatch("-?[0-9]{1,18}", text):
-        raise ValueError(f"{where}: COUNT must be a whole number, got {text!r}")
-    return int(text)
-
-
-def _check_variance(where: str, text: str, wanted: float) -> None:
-    try:
-        close = abs(float(text) - wanted) <= TOLERANCE * wanted
-    except ValueError:
-        close = False
-    if not close:
-        raise ValueError(f"{where}: VARIANCE must be {wanted}, got {text!r}")
+            yield name, keys

@@ -461,6 +461,7 @@ def test_what_cannot_be_released_is_refused():
         (b"A|COUNT|VARIANCE\n1|2.5|1\n", "have whole COUNTs"),
         (b"A|COUNT\n1|2\n", "have whole COUNTs"),
         (b"COUNT|COUNT|VARIANCE\n1|2|3\n", "got columns of the same name: COUNT, COUNT, VARIANCE"),
+        (b"A" * 200_000, "be text below a line of names, got PH2.csv must be a CSV file: field larger than"),
         (b"A|COUNT|VARIANCE\n\xe9|2|3\n", "be text below a line of names, got PH2.csv must be text in UTF-8, got"),
     ],
 )
