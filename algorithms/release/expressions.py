@@ -133,9 +133,10 @@ def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
     rules: list[Rule] = []
     for j, name in enumerate(areas):
         code = f"a{j}"
+        too_long = f"strlen({code}) > {LONGEST_TEXT} and length({code}) > {LONGEST_TEXT}"  # as `cut` leaves it
         rules += [
             Rule(f"{name} must have a code", f"{code} is null", "size", "null"),
-            Rule(f"codes of {name} must have at most {LONGEST_TEXT:,} letters", _is_long(code), "size", code),
+            Rule(f"codes of {name} must have at most {LONGEST_TEXT:,} letters", too_long, "size", code),
             Rule(f"codes of {name} must not begin or end with a space", f"{code} <> trim({code})", "size", code),
         ]
         if not listed:
@@ -143,11 +144,6 @@ def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
             rule = f"areas of {name} must not be sums of others: {way}"
             rules.append(Rule(rule, f"regexp_full_match({code}, {_quoted(SUMS)})", "size", code))
     return rules
-
-
-def _is_long(text: str) -> str:
-    """Return the SQL of whether text is what `cut` leaves of a longer one."""
-    return f"strlen({text}) > {LONGEST_TEXT} and length({text}) > {LONGEST_TEXT}"
 
 
 def _text(what: str, column: Column, *kinds: str) -> str:

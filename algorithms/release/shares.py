@@ -20,7 +20,9 @@ def exact_share(where: str, value: Share) -> Fraction:
         raise TypeError(f'share of {where} must be exact, a Fraction or text such as "1/3", got {value!r}')
     try:
         if isinstance(value, str):
-            _check_length(value)
+            exponent = value.lower().partition("e")[2]
+            if len(value) > LONGEST or abs(int(exponent or 0)) > LARGEST_EXPONENT:
+                raise ValueError("too long")
         share = Fraction(value)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"share of {where} must be a fraction from 0 to 1, got {reprlib.repr(value)}") from None
@@ -36,9 +38,3 @@ def exact_shares(what: str, shares: Mapping[str, Share], where: str = "") -> dic
         off = f"{abs(total - 1)} too {'much' if total > 1 else 'little'}"
         raise ValueError(f"shares of {what}{where} must add up to 1, got {total}: {off}")
     return exact
-
-
-def _check_length(text: str) -> None:
-    exponent = text.lower().partition("e")[2]
-    if len(text) > LONGEST or abs(int(exponent or 0)) > LARGEST_EXPONENT:
-        raise ValueError("too long")

@@ -31,7 +31,8 @@ def to_markdown(audits: Named) -> str:
     rule = ["---:" if key in RIGHT else ":---" for key in COLUMNS]
     rows = [[_in_code(words) if key in HOSTILE else words for key, words in cells.items()] for cells in _rows(audits)]
     lines = [f"| {' | '.join(entries)} |" for entries in (COLUMNS.values(), rule, *rows)]
-    return _lines([*_warning(audits, "**{}**\n"), *lines])
+    warning = [f"**{WARNING}**\n"] if any(audit.confidential for _, audit in audits) else []
+    return _lines([*warning, *lines])
 
 
 def to_csv(audits: Named) -> str:
@@ -100,11 +101,6 @@ def _rows(audits: Named) -> list[dict[str, str]]:
 
 def _lines(lines: list[str]) -> str:
     return "".join(f"{entry}\n" for entry in lines)
-
-
-def _warning(audits: Named, pattern: str) -> list[str]:
-    """Return what stands above a table with confidential audits."""
-    return [pattern.format(WARNING)] if any(audit.confidential for _, audit in audits) else []
 
 
 def _in_code(words: str) -> str:

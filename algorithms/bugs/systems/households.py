@@ -40,7 +40,11 @@ class TwoTauStability(PHSafe):
         for table, level in self.queries:
             if QUERIES[table].truncated:
                 share = 2 * self.config.tau[table] / self.config.stability(table)
-                laws[table, level] = _scaled(laws[table, level], share)
+                law = laws[table, level]
+                if isinstance(law, DiscreteGaussian):
+                    laws[table, level] = DiscreteGaussian(law.scale * share)
+                else:
+                    laws[table, level] = TwoTailedGeometric(law.epsilon / share)
         return laws
 
 
@@ -120,9 +124,3 @@ class SharedNoise(PHSafe):
             groups.setdefault((query[0], scale), []).append(cells)
         for (_, scale), levels in groups.items():
             yield DiscreteGaussian(scale), levels
-
-
-def _scaled(law: Law, share: float) -> Law:
-    if isinstance(law, DiscreteGaussian):
-        return DiscreteGaussian(law.scale * share)
-    return TwoTailedGeometric(law.epsilon / share)

@@ -75,7 +75,8 @@ def select_targets(
     if counts and options.areas is not None and options.spec is None:
         refuse(context, "pair geo public groups units config derive", "is for persons: counts have --areas and --count")
     elif options.persons or (options.data and any(not one.of_counts and one.own for one in systems.values())):
-        systems = {name: _on_persons(system, options) for name, system in systems.items()}
+        with _extras_needed():
+            systems = {name: system.on(options.data, **options.persons) for name, system in systems.items()}
         refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")
     elif counts:
         refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
@@ -139,12 +140,6 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
         raise ValueError(f"{option_of(min(options.persons))} goes with --data: a file of persons")
     if len(own) < len(names):
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
-
-
-def _on_persons(system: Any, options: TargetOptions) -> Any:
-    """Return a system on a file of persons."""
-    with _extras_needed():
-        return system.on(options.data, **options.persons)
 
 
 def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[str, Any]) -> dict[str, Any]:
