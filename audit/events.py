@@ -65,7 +65,7 @@ class Statistic:
     labels: Mapping[float, str] | None = None
 
     def __call__(self, outputs: NDArray[Any]) -> Floats:
-        """Return the scores of a batch of outputs, rounded to 1e-9, shape (runs,); infinities become finite."""
+        """Return scores of outputs, rounded to 1e-9, shape (runs,); infinities become finite."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
                 values = np.asarray(self.function(outputs))
@@ -117,10 +117,7 @@ class _Guessing(Protocol):
 
 @dataclass(frozen=True)
 class ThresholdRule(_Guessing):
-    """Guess the database `above` if the score is `high` or more, the other if it is `low` or less, and abstain between.
-
-    An infinite threshold leaves its side empty.
-    """
+    """Guess `above` from a score of `high` or more, the other database from `low` or less; infinity: never."""
 
     low: float
     high: float
@@ -253,10 +250,9 @@ class Event:
 
     @classmethod
     def at_least(cls, index: int | tuple[int, ...], high: float, *, low: float | None = None) -> Event:
-        """Return the event that guesses `y` if one entry of an output is at least `high`; no run chooses it.
+        """Return the event that guesses `y` if one entry of an output is `high` or more, and `x` if `low` or less.
 
-        `index` is ``()`` for outputs that are one number. With `low` the event guesses `x` if the entry is at most
-        `low`. Both thresholds are rounded like scores.
+        `index` is ``()`` for outputs that are one number. Both thresholds are rounded like scores.
         """
         where = index if isinstance(index, tuple) else (index,)
         lowest = -math.inf if low is None else float(_rounded(low))

@@ -32,7 +32,7 @@ WRAPPED = "per_run makes one of a function (data, rng) that returns one output"
 class Mechanism(Protocol):
     """A callable ``(data, size, rng)`` that returns `size` independent outputs: an array, or a list of anything.
 
-    A plain function or lambda qualifies. An object may also have
+    All randomness must come from `rng`, a `numpy.random.Generator`. A plain function qualifies. An object may also have
 
     ``claim``
         What it promises, for example a `PureDP`.
@@ -46,8 +46,8 @@ class Mechanism(Protocol):
     ``exact(data)``
         One output without noise, an array of the same shape; estimates subtract it.
     ``components()``
-        Independent mechanisms, each with one law of noise, whose outputs together are the output. Estimates evaluate
-        each of them and add up the losses.
+        Independent mechanisms, each with one law of noise, whose outputs together are the output: estimates add up
+        their losses.
     ``entrywise``
         True if each entry of an output depends only on the same entry of the data. Likelihoods then need only the
         entries that the pair changes.
@@ -55,17 +55,15 @@ class Mechanism(Protocol):
         Most runs that it makes at a time: few for a slow mechanism, so that blocks finish often and all cores work. A
         different number gives a different result.
     ``calls_per_side``
-        Calls in which the runs that count are made on either database: 256 by default, 32 at least. Fewer are for a
-        mechanism of which a call takes long by itself, such as one that starts a program. They show less of what the
-        runs of one call share, and the result says so. A different number gives a different result.
+        Calls in which the runs that count are made on either database: 256 by default, 32 at least. Use fewer only
+        where each call takes long by itself: fewer calls show less of what their runs share, and the result says so. A
+        different number gives a different result.
     ``threads``
         True if threads may share it, since it never writes into arrays of its own. Threads start faster than processes
         and copy neither data nor outputs.
     ``areas``
         For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
         area of each count in the data.
-
-    All randomness must come from `rng`, a `numpy.random.Generator`.
     """
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> Any:

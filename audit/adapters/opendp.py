@@ -107,7 +107,6 @@ class Entrywise:
         self._make, self._built = make, None
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator, /) -> NDArray[Any]:
-        """Run `size` times on `data`, with randomness of OpenDP's own."""
         if self._built is None:
             self._built = self._make()
         values = np.asarray(data)

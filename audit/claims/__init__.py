@@ -1,7 +1,4 @@
-"""Promises of privacy, one file per family. A measured loss has the same type as a promise.
-
-`audit.methods` says how each promise is measured.
-"""
+"""Promises of privacy, one file per family. A measured loss has the same type; `audit.methods` measures it."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def check_relation(relation: str) -> None:
 class Claim(ABC):
     """A promise of privacy, or a measured loss: one class per family, each a frozen dataclass.
 
-    The first field is the budget (the number that grows with the loss), unless a family says otherwise. The last field
-    is the relation. Every other field is a number of 0 or more.
+    The first field is the budget, the number that grows with the loss, unless a family says otherwise; the last is the
+    relation. Every other field is a number of 0 or more.
     """
 
     kind: ClassVar[str]  # name of the family in files and on the command line
@@ -140,10 +140,9 @@ class Claim(ABC):
         return not self <= other if type(self) is type(other) else None
 
     def excess(self, epsilon: float, losses: Sequence[LossDistribution]) -> tuple[str, str] | None:
-        """Return the loss of queries with independent noise, and the promise, in words, if the loss exceeds it.
+        """Return the joint loss of queries with independent noise, and the promise, in words; None if kept or unknown.
 
-        `epsilon` is the pure loss of all queries together; `losses` are the loss laws of the queries for which they are
-        known. Return None if the promise is kept, or the family cannot tell.
+        `epsilon` is the pure loss of all queries together; `losses` are the loss laws of the queries, where known.
         """
         return None
 

@@ -64,7 +64,6 @@ def compose(*claims: Claim) -> Claim:
 def claim_from_dict(values: dict[str, Any]) -> Claim:
     """Return the claim that `to_dict` wrote, from a dict with its keys and no others.
 
-    >>> from audit.claims import claim_from_dict
     >>> claim_from_dict({"kind": "pure", "epsilon": "inf", "relation": "add_remove"})
     PureDP(epsilon=inf, relation='add_remove')
     """

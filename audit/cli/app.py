@@ -97,7 +97,6 @@ def _run(arguments: list[str]) -> int:
 
 
 def _defaults(arguments: list[str]) -> dict[str, Any]:
-    """Return the defaults that the project sets for the requested subcommand."""
     name = next((word for word in arguments if not word.startswith("-")), "")
     if name not in SET:
         return {}
@@ -129,7 +128,6 @@ def _print_completion(shell: str) -> None:
 
 @cache
 def _commands() -> Any:
-    """Return all commands with their options."""
     return typer.main.get_command(app)
 
 

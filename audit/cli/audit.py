@@ -182,7 +182,6 @@ def _of_outputs(x: Path, y: Path, options: TargetOptions, common: dict[str, Any]
 
 
 def _of_target(target: Target, promised: Claim, common: dict[str, Any]) -> Iterator[AuditTask]:
-    """Yield one audit a pair."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.loss import measure_loss
 

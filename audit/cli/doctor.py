@@ -75,7 +75,6 @@ def _clean(folders: list[Path]) -> int:
 
 
 def _version(package: str) -> str:
-    """Return the version of a package, empty if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -159,7 +159,6 @@ def _number(name: str, text: str) -> float:
 
 
 def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
-    """Return the name of the estimator from residuals."""
     from audit.estimates.curves import CURVES
 
     kinds = {name.replace("_", "-"): name for name in CURVES}
@@ -187,7 +186,6 @@ def _with_truth(
 
 
 def _answered(label: str, result: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
-    """Save an estimate and its figure, and show it."""
     from audit.results.folder import save_result
     from audit.results.formatting import percent
 
@@ -223,7 +221,6 @@ def _answered(label: str, result: LossEstimate, promise: Claim | None, out: Path
 
 
 def _draw(label: str, result: LossEstimate, promise: Claim | None, path: Path) -> None:
-    """Draw the curve, and the promise if it is one number of nats."""
     from audit.results.plots import BLACK, house_style, label_of, new_figure, plot_estimate, save_figure
 
     with house_style():

@@ -58,10 +58,7 @@ def exit_code(verdicts: Iterable[str]) -> int:
 
 
 def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
-    """Run a command and return its exit code; of whatever else ends it, say why in one line.
-
-    Nothing that ends a command has code 1: that is a verdict, and only `work` reaches one.
-    """
+    """Run a command and return its exit code, or say in one line what else ended it; only `work` returns 1."""
     try:
         return _printed(work, name)
     except BaseException as error:  # of ours, of a library, of a mechanism: of any kind
@@ -106,7 +103,6 @@ def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str,
 
 
 def _ended(error: BaseException, name: str) -> int:
-    """Print in one line why a command ended, and return its exit code."""
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     unread = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # rich leaves with 1
     if unread or isinstance(error, BrokenPipeError):

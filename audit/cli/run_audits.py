@@ -121,8 +121,8 @@ def _next_commands(task: AuditTask, context: typer.Context) -> list[str]:
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
     """Return the command that repeats a result: the current one with `options` changed, and the seed.
 
-    Another command, the first of `names`, has what was called as far as it takes it. Files are named as in the current
-    folder, those elsewhere by their names alone: a result says nothing of a disk.
+    Another command, the first of `names`, gets the options that it takes. Files outside of the current folder are named
+    without their folders: a result says nothing of a disk.
     """
     words = ["plaudit", *filter(None, names)]
     group: Any = None if context.parent is None else context.parent.command

@@ -1,7 +1,7 @@
 """A command in a child process: its exit code is the one that the child reported, even if it hangs afterwards.
 
-The parent runs no code of others. Without a reported code there is no verdict. If the parent dies, a guard ends the
-child and all that it has started, but for what has left its process group on purpose, as `setsid` does.
+The parent runs no foreign code. Without a reported code there is no verdict. If the parent dies, a guard ends the child
+and all processes that it started, except those that left its process group on purpose, as `setsid` does.
 """
 
 from __future__ import annotations

@@ -75,7 +75,6 @@ def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None 
 
 
 def _histogram(pooled: Floats, *, percentile: float = 95.0, multiplier: float = 2.0) -> Curve:
-    """Compare the frequencies of neighboring whole numbers."""
     window = _window(pooled, percentile, multiplier)
     k = np.arange(-math.floor(window), math.floor(window) + 2, dtype=float)
 

@@ -49,8 +49,9 @@ def direct_loss(
     Returns
     -------
     LossEstimate
-        `loss` is ``log(P_x / P_y) / distance``, or NaN if no run on one of the databases met the event. `value` is the
-        largest ``|loss|``, and `interval` belongs to the same event. `settings` has the counts.
+        `loss` is ``log(P_x / P_y) / distance``, in nats for one person, or NaN if no run on one of the databases met
+        the event. `value` is the largest ``|loss|``, and `interval` belongs to the same event. `settings` has the
+        counts.
 
     Raises
     ------
@@ -62,8 +63,6 @@ def direct_loss(
     Guarantee: none for `value`, which is biased upwards. For an event fixed before the runs, an interval covers the
     event's true log-ratio with at least `confidence`: both probabilities lie in their Clopper-Pearson intervals, each
     of confidence ``(1 + confidence) / 2``.
-
-    Units: nats for one person.
 
     References
     ----------
@@ -130,7 +129,6 @@ def direct_loss(
 
 
 def _counts(errors: Floats, k: Floats, event: str) -> NDArray[np.intp]:
-    """Return how many errors are in each event."""
     if event == "at_least":
         return errors.size - np.searchsorted(np.sort(errors), k)
     rounded = np.sort(whole_people(errors))

@@ -220,7 +220,6 @@ def _totals(
 
 
 def _errors(residuals: ArrayLike) -> Floats:
-    """Return residuals as (runs, areas), refusing those that no estimator can read."""
     errors = np.atleast_2d(real_numbers("residuals", residuals, ndim=(1, 2)))
     if errors.size < 10:
         raise ValueError(f"residuals must be at least 10, got {errors.size}")

@@ -66,8 +66,7 @@ def estimate_residuals(
     `residual_loss`.
 
     >>> class Noisy:
-    ...     def exact(self, data):
-    ...         return data
+    ...     exact = staticmethod(lambda data: data)
     ...     def __call__(self, data, size, rng):
     ...         return data + rng.laplace(scale=2, size=(size, data.size))
     >>> estimate = estimate_residuals(Noisy(), np.full(5000, 20), rng=1)
@@ -109,8 +108,7 @@ def estimate_direct(
     around their median, 8 people or two standard deviations out. The settings name the entry.
 
     >>> class Noisy:
-    ...     def exact(self, data):
-    ...         return data
+    ...     exact = staticmethod(lambda data: data)
     ...     def __call__(self, data, size, rng):
     ...         return data + rng.laplace(scale=2, size=(size, data.size))
     >>> estimate = estimate_direct(Noisy(), NeighborPair.add_people([20, 7], 1), runs=50_000, rng=1)
@@ -184,11 +182,11 @@ def estimate_loss(
 ) -> LossEstimate:
     """Estimate the loss of a mechanism; if it has `components`, the loss of each, and their sum as `value`.
 
-    `components()` are independent mechanisms with outputs side by side, each with one law of noise. The curve has a
-    point for each. `data` is the database on which errors are made, by default the first of the pair. `options` go to
-    `estimate_direct` or `estimate_residuals`. Pure losses of independent components add up, and so does rho (Bun and
-    Steinke, 2016, lemma 1.7). An answer that changes by ``c`` loses ``c`` times the pure loss of an answer that changes
-    by 1, and ``c**2`` times its rho. Intervals add up as those of independent estimates do.
+    `components()` are independent mechanisms with outputs side by side, each with one law of noise. `data` is the
+    database on which errors are made, by default the first of the pair. `options` go to `estimate_direct` or
+    `estimate_residuals`. Pure losses of independent components add up, and so does rho (Bun and Steinke, 2016, lemma
+    1.7). An answer that changes by ``c`` loses ``c`` times the pure loss of an answer that changes by 1, and ``c**2``
+    times its rho. Intervals add up as those of independent estimates do.
     """
     errors = pair.x if data is None else data
     if not callable(getattr(mechanism, "components", None)):
@@ -219,7 +217,6 @@ def estimate_loss(
 
 
 def _added(places: list[int], parts: list[tuple[LossEstimate, float]], seed: int) -> LossEstimate:
-    """Return the sum of estimates, each times its weight."""
     first, _ = parts[0]
     loss, low, high = np.array([[part.value * weight, *np.multiply(part.interval, weight)] for part, weight in parts]).T
     value = float(loss.sum())

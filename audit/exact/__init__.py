@@ -1,7 +1,4 @@
-"""Exact privacy loss, computed from the two laws (distributions) of outputs, without any run.
-
-`algorithms.noise` has the laws of noise.
-"""
+"""Exact privacy loss, computed from the two laws of outputs, without any run; `algorithms.noise` has laws of noise."""
 
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ class LossDistribution:
     """The law of the privacy loss ``log(p / q)`` of an output drawn from `p`.
 
     `p` is the law of outputs on the first database, `q` on the second. `reverse` gives the other order; a promise must
-    hold for both. Outputs that one database cannot produce have no finite loss: the two masses below are their
-    probabilities.
+    hold for both.
 
     Attributes
     ----------
@@ -67,8 +66,7 @@ class LossDistribution:
         """Return the smallest delta for which this pair is (epsilon, delta)-indistinguishable in this order.
 
         It is ``sum(max(p - exp(epsilon) q, 0))``, the hockey-stick divergence, for an epsilon of 0 or more (Barthe and
-        Olmedo, "Beyond Differential Privacy: Composition Theorems and Relational Logic for f-divergences between
-        Probabilistic Programs", 2013, theorem 1).
+        Olmedo, "Beyond Differential Privacy", 2013, theorem 1).
         """
         if not epsilon >= 0:
             raise ValueError(f"epsilon must be 0 or more, got {epsilon}")
@@ -76,10 +74,7 @@ class LossDistribution:
         return self.infinite_mass + math.fsum(np.exp(self.log_p[above]) * -np.expm1(epsilon - self.loss[above]))
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon, 0 or more, for which `delta_at` is at most a delta in [0, 1).
-
-        It is infinite when `delta` is below the infinite mass.
-        """
+        """Return the smallest epsilon, 0 or more, at a delta in [0, 1); infinite below the infinite mass."""
         fraction("delta", delta, zero=True)
         if delta < self.infinite_mass:
             return math.inf
@@ -95,12 +90,11 @@ class LossDistribution:
         return max(0.0, float(solved[holds][0])) if holds.any() else 0.0
 
     def renyi(self, alpha: float) -> float:
-        """Return the Renyi divergence of `p` from `q`, in nats.
+        """Return the Renyi divergence of `p` from `q`, ``log(sum(p**alpha * q**(1 - alpha))) / (alpha - 1)``, in nats.
 
-        It is ``log(sum(p**alpha * q**(1 - alpha))) / (alpha - 1)``; at order 1 its
-        limit, the Kullback-Leibler divergence, at infinity `maximum`; infinite from order 1 on if there is infinite
-        mass. It uses only the listed losses: if these only approach the supremum, that of a large finite order is
-        too low (van Erven and Harremoes, "Renyi Divergence and Kullback-Leibler Divergence", 2014, theorems 4 to 6).
+        At order 1 it is the Kullback-Leibler divergence, at infinity `maximum`; infinite from order 1 on if there is
+        infinite mass. It uses only the listed losses: if these only approach the supremum, that of a large finite order
+        is too low (van Erven and Harremoes, "Renyi Divergence and Kullback-Leibler Divergence", 2014, theorems 4 to 6).
 
         >>> from audit.exact import loss_distribution
         >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
@@ -172,17 +166,15 @@ class LossDistribution:
         laws are composed. `maximum` stays exact. A loss between two grid points is split between them so that both `p`
         and `q` keep their mass. Merging the two parts undoes the split, so the split output says at least as much as
         the true one. Rounding every loss up would also give a bound, but in one order only, and with an error of first
-        instead of second order in `grid`. Each `quantile` may be off by one spacing per law. No outcome rises by more,
-        so `epsilon_at` is too large by less than one spacing per law. Losses that already lie on the grid are only
-        rearranged.
+        instead of second order in `grid`. Each `quantile` may be off by one spacing per law, and `epsilon_at` is too
+        large by less than one spacing per law.
 
-        The convolution sums products directly. Nothing is negative, so every probability above 1e-300 keeps its digits.
-        A fast Fourier transform would leave errors of 1e-16 everywhere, more than the tails hold.
+        The convolution sums products directly, so every probability above 1e-300 keeps its digits. A fast Fourier
+        transform would leave errors of 1e-16 everywhere, more than the tails hold.
 
         References
         ----------
-        .. [1] Koskela, Jalko and Honkela, "Computing Tight Differential Privacy Guarantees Using FFT", 2020, for
-           composition as convolution of losses.
+        .. [1] Koskela, Jalko and Honkela, "Computing Tight Differential Privacy Guarantees Using FFT", 2020.
         .. [2] Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the Dots: Tighter Discrete Approximations of
            Privacy Loss Distributions", 2022, for the split.
 
@@ -239,8 +231,8 @@ class LossDistribution:
     def trimmed(self, mass: float) -> LossDistribution:
         """Return an upper bound, in both orders, with fewer losses: rare outputs count as outputs of one database only.
 
-        At most `mass`, in [0, 1), is cut off at each end, of the largest losses under `p`, of the smallest under `q`,
-        and added to the infinite and the missing mass. `delta_at` minus the added infinite mass is a lower bound.
+        At most `mass`, in [0, 1), is cut off at each end and added to the infinite or the missing mass. `delta_at`
+        minus the added infinite mass is a lower bound.
 
         >>> from audit.exact import loss_distribution
         >>> round(loss_distribution([0.1, 0.8, 0.1], [0.3, 0.6, 0.1]).trimmed(0.3).infinite_mass, 9)
@@ -256,7 +248,6 @@ class LossDistribution:
 
     @property
     def _ends(self) -> tuple[float, float]:
-        """Greatest lower and least upper bound of the finite losses, of which there is at least one."""
         return (
             float(self.loss[0]) if self.infimum is None else self.infimum,
             float(self.loss[-1]) if self.supremum is None else self.supremum,

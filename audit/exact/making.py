@@ -40,9 +40,7 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
 
     Examples
     --------
-    Randomized response that tells the truth three times in four:
-
-    >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
+    >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])  # randomized response
     >>> round(law.maximum, 6), round(law.delta_at(0.0), 6)
     (1.098612, 0.5)
     """
@@ -64,9 +62,8 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
 def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:
     """Return the loss of several independent outputs seen together, however large their tables are.
 
-    Exact as long as a product of two tables has at most 2**20 outputs. Beyond that, an upper bound on a grid of up to
-    2**15 steps from the smallest to the largest loss: see `LossDistribution.compose`. The grid keeps steps that all
-    losses share, and stays exact if these suffice.
+    Exact as long as a product of two tables has at most 2**20 outputs; beyond that, an upper bound on a grid of up to
+    2**15 steps (see `LossDistribution.compose`), exact if the grid holds all losses.
 
     >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
     >>> compose_losses([law, law, law])
@@ -86,10 +83,7 @@ def compose_losses(laws: Iterable[LossDistribution]) -> LossDistribution:
 def loss_from_logs(
     log_p: Floats, log_q: Floats, supremum: float | None = None, infimum: float | None = None
 ) -> LossDistribution:
-    """Return the law of the privacy loss from log-probabilities, shape (m,), which keep the far tails.
-
-    -inf means impossible; `supremum` and `infimum` are those of `LossDistribution`.
-    """
+    """Return the law of the privacy loss from log-probabilities, shape (m,), -inf if impossible: far tails are kept."""
     both = np.isfinite(log_p) & np.isfinite(log_q)
     infinite = math.fsum(np.exp(log_p[np.isneginf(log_q)]))
     missing = math.fsum(np.exp(log_q[np.isneginf(log_p)]))

@@ -91,7 +91,6 @@ def _sheet_html(sheet: Sheet, words: Mapping[str, str]) -> Markup:
     """Return a sheet as HTML: all that stands in it but numbers."""
 
     def named(setting: Input, choice: str) -> str:
-        """Return the keys of the words that name a choice."""
         if f"{setting.label}.{choice}" in words:
             return f"{setting.label}.{choice}"
         return " ".join(key if (key := f"{sheet.name}.{part}") in words else part for part in choice.split("/"))

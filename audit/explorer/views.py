@@ -146,7 +146,6 @@ def _setting(sheet: Sheet, text: str) -> tuple[str, Value]:
 
 
 def _name(key: str, sheet: Sheet) -> str:
-    """Return the end of a key that no other input has."""
     parts = key.split("/")
     ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
     return next(end for end in ends if len(_ending_in(end, sheet)) == 1)

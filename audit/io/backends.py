@@ -35,8 +35,8 @@ Address = Annotated[
 def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
     """Use a backend for all runs in the context; without a name the mechanism decides.
 
-    A cluster without an `address` is one of this machine with so many workers (-1: as many as cores), for this time
-    alone.
+    Without an `address`, a cluster of so many workers (-1: as many as cores) is started on this machine and stopped at
+    the end.
     """
     import joblib
 

@@ -75,10 +75,9 @@ def _check_kind(path: Path, kind: Kind | None) -> None:
 
 @contextmanager
 def replacing(path: Path, kind: Kind | None, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
-    """Open a file for bytes that appears, or takes the place of one of its kind, once the block has written it.
+    """Open a file for bytes that appears, or replaces one of its kind, once the block has ended without an error.
 
-    If the block fails, nothing is left behind. A `private` file is for its owner alone, a `synced` one is on the disk
-    before it has its name, and then its name is.
+    A `private` file is for its owner alone; a `synced` one is on the disk before it has its name.
     """
     _check_kind(path, kind)
     with _written(path, private) as (file, part):
@@ -199,7 +198,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
 def parsed_json(content: bytes) -> Any:
     """Return the value of JSON in UTF-8, if it fits into memory and is not nested too deeply.
 
-    It may have 2,097,152 commas and brackets, in strings too, and no name twice in an object: readers differ there.
+    It may have 2,097,152 commas and brackets, and no name twice in an object: readers differ there.
     """
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
@@ -217,7 +216,6 @@ def parsed_json(content: bytes) -> Any:
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    """Tell whether lists and objects are nested on more levels."""
     level = [value]
     for _ in range(levels):
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))

@@ -17,9 +17,6 @@ def as_facts(title: str, facts: Iterable[tuple[str, str]], *, verdict: str = "",
     """Return a title with a verdict in its color, facts with their names, and notes below them, as HTML.
 
     All words are hostile text; a fact that is empty is left out.
-
-    >>> as_facts("<b>", [("seed", "")])
-    '<div><strong>&lt;b&gt;</strong><table><tbody></tbody></table></div>'
     """
     rows = "".join(_row((name, words), heads=1) for name, words in facts if words)
     return _titled(title, f"<tbody>{rows}</tbody>", verdict, notes)

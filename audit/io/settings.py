@@ -12,10 +12,7 @@ FILE, TABLE = "pyproject.toml", "[tool.plaudit]"
 
 
 def project_settings(folder: Path, *, above: bool = True) -> tuple[dict[str, Any], Path | None]:
-    """Return the settings of the project that a folder belongs to, keys `SETTINGS`, and the file that holds them.
-
-    It is the nearest ``pyproject.toml``, `above` too; no file if there is none, or it says nothing of plaudit.
-    """
+    """Return the `SETTINGS` in the nearest ``pyproject.toml``, `above` too, and that file; None if it has none."""
     start = folder.absolute()
     path = next((one / FILE for one in (start, *(start.parents if above else ())) if (one / FILE).is_file()), None)
     if path is None:

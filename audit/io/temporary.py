@@ -1,7 +1,4 @@
-"""Temporary files and folders, named after the process that makes them: what killed runs have left is found by name.
-
-The rest of a name is random: nobody else has a file of such a name.
-"""
+"""Temporary files and folders, named after the process that makes them and at random: leftovers are found by name."""
 
 from __future__ import annotations
 
@@ -158,7 +155,6 @@ def _began(process: int) -> str:
 
 
 def _sizes(path: Path) -> list[int]:
-    """Return the bytes of a file, or of each in a folder."""
     files = [path] if path.is_file() else [Path(place, name) for place, _, names in os.walk(path) for name in names]
     sizes = []
     for file in files:

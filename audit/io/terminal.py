@@ -22,10 +22,7 @@ THREAD = 2**26  # bytes of addresses that a thread needs, and more
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Remove control characters from standard output and standard error in the context.
-
-    What comes from `console` keeps the colors that it chose itself.
-    """
+    """Remove control characters from standard output and standard error, but for the colors of `console`."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_Guarded, before)
     try:
@@ -35,10 +32,7 @@ def guarded() -> Iterator[None]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the terminal for tables and progress, or where there is none, lines of 150 columns.
-
-    All text is taken as it is, without markup and emoji. What is written through it passes by `guarded`.
-    """
+    """Return the terminal for tables and progress, or else lines of 150 columns; text has no markup."""
     from rich.console import Console, ConsoleOptions, RenderableType  # as heavy as the command
     from rich.segment import Segment
 

@@ -1,7 +1,7 @@
 """Parallel work in threads, in processes, or on a cluster of dask or ray.
 
-To a cluster work is sent once, then tasks one by one, as its own library does it: joblib's own way to dask waits for
-ever where the scheduler has given up a task; its way to ray sends everything again with every task.
+To a cluster work is sent once, then tasks one by one, by its own library: joblib's way to dask waits for ever where the
+scheduler has given up a task; its way to ray sends everything again with every task.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _here = threading.local()  # of a worker: what it has unpacked; threads share no
 def shielded() -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
     """Keep worker processes that are started meanwhile from importing what lies in the current folder.
 
-    They start as ``python -m``, which looks there first. Once started they look where this process does. Yields what
-    makes of work what is to be sent to them, where it may start processes of its own.
+    They start as ``python -m``, which looks there first. Yields a function that prepares work to be sent to them, as
+    work may start processes of its own.
     """
     before = os.environ.get(SAFE)
     _set("1")
@@ -51,7 +51,7 @@ def shielded() -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
 def _share_in_own_folder(process: int) -> None:
     """Let joblib put large arrays into a temporary folder of this process, until it ends.
 
-    Its own choice is memory (/dev/shm), under names that nobody looks for: there they stay if all processes are killed.
+    Its default, memory in /dev/shm, is under names that nobody looks for: if all processes are killed, it stays.
     """
     stack = ExitStack()
     own = os.environ.get("JOBLIB_TEMP_FOLDER")  # a larger disk, say
@@ -68,8 +68,8 @@ def _as_before(work: Callable[..., Any], setting: str | None, *arguments: Any) -
 class Workers:
     """Workers for one function: this process, its threads or processes, or a cluster of dask or ray.
 
-    ``joblib.parallel_config`` chooses. The work is sent to each worker of a cluster once, and all of them take part,
-    whatever `n_jobs` says. `number` tasks are worked on at the same time, on `shared` work in threads.
+    ``joblib.parallel_config`` chooses. All workers of a cluster take part, whatever `n_jobs` says. `number` tasks are
+    worked on at the same time, on `shared` work in threads.
     """
 
     def __init__(self, work: Callable[[Any], Any], n_jobs: int, *, threads: bool = False) -> None:
@@ -222,7 +222,6 @@ class OnRay:
 
 
 def _done(work: Packed, task: Any) -> Any:
-    """Do a task, on a worker that unpacks the work once."""
     name, content = work
     if getattr(_here, "name", None) != name:
         try:

@@ -58,7 +58,7 @@ def import_anew(mechanism: Mechanism, name: str) -> None:
 
 
 def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
-    """Return a mechanism pickled, before it has seen any data, and as it was before an earlier audit if it was another.
+    """Return a mechanism pickled before it has seen any data; of one that was audited before, as it was then.
 
     Nothing is returned of one that cannot be pickled.
     """
@@ -79,10 +79,10 @@ def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
 def check_again(
     result: AuditResult, chosen: Choice, root: np.random.SeedSequence, before: Sequence[bytes] = ()
 ) -> AuditResult:
-    """Refuse an accusation that rests on what a process keeps for each data set; add a note if that cannot be told.
+    """Refuse a violation that rests on what a process keeps for each data set; add a note if that cannot be told.
 
-    Only an event is tried that hardly ever guesses wrong, as one does that rests on values that never vary. One of two
-    values that is drawn at random comes out as before in all new processes no oftener than the audit errs.
+    Only events that hardly ever guess wrong are tried, as those of values that never vary. A value drawn at random
+    comes out as before in all new processes with at most the error probability of the audit.
     """
     if result.measured <= result.claim or result.support is not None:
         return result

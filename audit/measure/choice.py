@@ -137,8 +137,8 @@ def choose_event(
 ) -> Choice:
     """Spend the selection runs: find candidate statistics, then choose the events that promise most.
 
-    If `extra`, attacks that learn may take a third of the counting runs. If a selection run returns more than the
-    expected numbers, the audit reads all outputs as text and chooses again: they may tell more than that they are none.
+    If `extra`, attacks that learn may take a third of the counting runs. If a selection run returns something else than
+    the expected numbers, the audit reads all outputs as text and chooses again.
     """
     extra_allowed = int(EXTRA * counting) if extra and counting >= ENOUGH else 0
     exploration = candidate_statistics(runs, attack, choosing, extra_allowed=extra_allowed)
@@ -277,7 +277,7 @@ def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | Non
 
 
 def impossible(statistics: Sequence[Statistic], x: Floats, y: Floats) -> str:
-    """Return what the mechanism's likelihood says of selection runs that only one database can give; empty if nothing.
+    """Return a note on selection runs that the mechanism's likelihood gives to only one database; empty if none.
 
     It is a note and no witness: where a density is too small for a float, its logarithm is -inf as well.
     """

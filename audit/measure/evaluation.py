@@ -70,7 +70,7 @@ def evaluate(
 ) -> AuditResult:
     """Turn counts into bounds and compare the largest with the promise; `facts` are the other fields of the result.
 
-    `begun` is when the audit began, by `time.perf_counter`, `support` the witness of an unbounded loss.
+    `begun` is the start of the audit, by `time.perf_counter`; `support` is the witness of an unbounded loss.
     """
     claim, known = method.claim, [(one.counts, one.basis) for one in chosen.events]
     bounds = [method.lower(*one) for one in known]
@@ -120,8 +120,8 @@ def evaluate(
 def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> tuple[float, int]:
     """Return the minimum detectable loss of several events together, and the place of the event that has it.
 
-    An event far below the promise says nothing about other events, so it is used only if no other has power. The loss
-    is infinite if nearly all runs are unlike what selection saw.
+    An event far below the promise is used only if no other has power. The loss is infinite if nearly all runs are
+    unlike those of selection.
     """
     events_with_power, losses = [], [(math.inf, 0)]
     for place, (counts, basis) in enumerate(known):
@@ -135,7 +135,7 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
 
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
-    """Return how rare one value of only one database may be: once in this many runs is detected with power 0.8.
+    """Return N: a value of only one database that comes once in N runs is detected with power 0.8.
 
     Enough selection runs must meet it to choose it, and enough counting runs to prove it. Infinity means that none is
     frequent enough, or that the events were registered.

@@ -185,7 +185,7 @@ def measure_loss_one_run(
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of coins and noise.
     confidential : bool
-        Whether the database is confidential: the result then says that it is confidential, too.
+        Whether the database is confidential; the result is then, too.
 
     Returns
     -------
@@ -202,15 +202,14 @@ def measure_loss_one_run(
     Notes
     -----
     Guarantee: P(measured > true loss for one step) <= 1 - confidence, however canaries depend on each other in the
-    release, if share and score were chosen before looking at it.
-    Units: those of the claim, nats but for delta.
+    release, if share and score were chosen before looking at it. Units are those of the claim.
 
     Under a pure promise the number of guesses may depend on the release. Under other promises the theorems need a
     number that is fixed beforehand: otherwise a mechanism could use its whole delta on few canaries at a time.
 
-    For normal noise with mu 0.5 to 2 the median bound is 0.7 of mu with 10,000 canaries, and 0.8 with 1,000,000. It is
-    no more because the theorem does not assume that canaries lose independently. A mechanism that tells everything
-    about all canaries with probability 0.05, and else nothing, may lose more.
+    For normal noise with mu 0.5 to 2 the median bound is 0.7 of mu with 10,000 canaries, and 0.8 with 1,000,000: the
+    theorem does not assume that canaries lose independently. A mechanism that tells everything about all canaries with
+    probability 0.05, and else nothing, may lose more.
 
     References
     ----------

@@ -97,12 +97,10 @@ def search_loss(
 
     Parameters
     ----------
-    mechanism : Mechanism
-        Called as ``mechanism(data, size, rng)``.
+    mechanism, claim, rng, progress
+        As in `measure_loss`.
     pairs : sequence of NeighborPair
         At least one, all under the relation of the claim.
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        What the mechanism promises.
     keep : int
         How many pairs the search measures.
     screen : float
@@ -111,10 +109,6 @@ def search_loss(
         Runs in all. The pairs that the search tries share theirs equally, and so do the pairs that it measures.
     confidence : float
         One-sided, in (0, 1), of all measured pairs together: they share the error probability equally.
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of all randomness.
-    progress : bool, optional
-        Show progress, as `measure_loss` does.
     **options
         As `measure_loss` takes them, such as ``attack`` and ``n_jobs``.
 
@@ -133,8 +127,7 @@ def search_loss(
     Notes
     -----
     Guarantee: P(any measured > true loss of its pair) <= 1 - confidence, by the inequality of Bonferroni. Trying pairs
-    costs runs but no confidence, since the search measures on fresh runs.
-    Units: those of the claim, nats but for delta.
+    costs runs but no confidence, since the search measures on fresh runs. Units are those of the claim.
 
     Examples
     --------
@@ -190,8 +183,7 @@ def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
 
     The cells are evenly spaced by their counts, from the emptiest to the fullest.
 
-    >>> pairs = neighbors_of_counts(NeighborPair.add_people([7, 0, 90, 3], 0), 3)
-    >>> [pair.label for pair in pairs]
+    >>> [pair.label for pair in neighbors_of_counts(NeighborPair.add_people([7, 0, 90, 3], 0), 3)]
     ['1 person added to cell 1', '1 person added to cell 0', '1 person added to cell 2']
     """
     whole_number("most", most, least=1)
@@ -215,7 +207,6 @@ def _spread(values: Counts, most: int) -> Counts:
 
 
 def _cell(place: int, shape: tuple[int, ...]) -> int | tuple[int, ...]:
-    """Return a cell as it is written: a number, or one a side."""
     where = tuple(int(index) for index in np.unravel_index(place, shape))
     return where[0] if len(where) == 1 else where
 

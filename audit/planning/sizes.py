@@ -43,10 +43,8 @@ def plan_size(
         The promise for one step, under either relation.
     violation : float
         True loss divided by the promise, more than 1: in epsilon at the same delta, in rho or in mu.
-    confidence : float
-        One-sided confidence of the audit, in (0, 1).
-    power : float
-        Probability of the verdict ``"violated"``, in (0, 1).
+    confidence, power : float
+        One-sided confidence of the audit, and probability of the verdict ``"violated"``, in (0, 1).
     distance : int
         Steps between the two databases.
     selection : float
@@ -72,8 +70,8 @@ def plan_size(
     -----
     The plan is for a mechanism whose outputs are one number a run and show its whole loss: randomized response for pure
     privacy, and for approximate privacy with a true answer with probability delta; two shifted normal laws for Gaussian
-    and zero-concentrated privacy; one such coin or law a canary. Another mechanism of the same loss may need more runs,
-    if its loss hides in rare events or in one entry of many. A plan does not hold for audits with ``stop="early"``.
+    and zero-concentrated privacy; one such coin or law a canary. Another mechanism of the same loss may need more runs.
+    A plan does not hold for audits with ``stop="early"``.
 
     The power is exact for games whose event is registered. If runs choose the event, the plan gives 5% of the error
     probability to a second event, as about half of the audits do. For regions and divergences it simulates the choice
@@ -170,7 +168,6 @@ def plan_power(
 
 
 def _first_size(plan: Plan, violation: float, power: float) -> int | None:
-    """Return the smallest size at which power is reached, None if there is none."""
     low, high = plan.least - plan.step, plan.least
     while plan.power(high, violation) < power:
         low, high = high, high + max(1, high // (2 * plan.step)) * plan.step

@@ -95,14 +95,12 @@ def plan_table(
 
     Parameters
     ----------
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        The promise for one step.
+    claim, power, confidence, distance, selection, share, design
+        As in `plan_size`.
     violations : sequence of float
         True losses divided by the promise, each more than 1.
     runs : int, optional
         Ask the reverse: what this many runs detect.
-    power, confidence, distance, selection, share, design
-        As in `plan_size`.
     done : callable
         Called with 1 after each violation.
 

@@ -3,12 +3,8 @@
 A mechanism runs on a database, and plaudit records the inputs and answers of its noise primitives. It then runs on the
 neighbor, where the primitives give **the same answers**. An observer who sees only answers cannot tell the two runs
 apart, so nothing that follows from the answers may differ. (With the same noise instead, sound code that looks at noisy
-values would branch differently, and be accused.) A pair without a violation proves nothing: other answers may lead
-elsewhere. For lower bounds from many runs see `audit.measure.loss`.
-
-References
-----------
-.. [1] "dp-recorder", arXiv 2602.17454, which found 13 violations in 12 libraries by such replays.
+values would branch differently, and be accused.) A pair without a violation proves nothing.
+Source: "dp-recorder", arXiv 2602.17454, which found 13 violations in 12 libraries by such replays.
 """
 
 from __future__ import annotations
@@ -29,7 +25,6 @@ class _Callable(ModuleType):
     """A module that is its own function."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Replay:
-        """Return what `replay` does."""
         return replay(*args, **kwargs)
 
 

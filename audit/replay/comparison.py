@@ -60,10 +60,7 @@ class Comparison(NamedTuple):
 
 
 def compare(question: Question, number: int, first: Trace) -> Comparison:
-    """Replay a run on the neighbor, and on both databases with other generators.
-
-    Nothing is a violation that another generator undoes in one of twenty runs on either database.
-    """
+    """Replay a run on the neighbor, and on both databases with other generators: only what all repeat counts."""
     pair = question.pair
     second = question.run(pair.y, SAME, number, answers=first.calls)
     elsewhere = first.elsewhere or second.elsewhere
@@ -114,7 +111,6 @@ def _same_value(place: int, first: Trace, trace: Trace) -> bool:
 
 
 def _query(one: Call, other: Call) -> Query:
-    """Compare what a primitive was given."""
     shape, law = one.shape, law_in_words(one.law)
     if one.value is None or other.value is None:
         return Query("noise by itself", shape, law, None, None, None, None, exact=False)
@@ -179,10 +175,7 @@ def same_queries(first: Trace, fresh: Trace) -> bool:
 
 
 def published(traces: Sequence[Trace]) -> list[bool]:
-    """Tell of each query whether every number of its answer stands unchanged in the output, in the same place each run.
-
-    The runs are on one database and ask for the same queries, each with answers of its own.
-    """
+    """Tell of each query whether every number of its answer stands unchanged in the output, in the same place."""
     outputs = [numbers_in(trace.output) for trace in traces]
     released = _courses(outputs)
     answers = [[numbers_in(call.answer) for call in trace.calls] for trace in traces]

@@ -221,8 +221,7 @@ def primitive(
         Name of the argument with the exact numbers.
     law : str or callable, optional
         Name of the argument that is the law or the scale of the noise; or a function of some of the arguments that
-        returns it. The exact loss is known for the laws of `algorithms.noise`. Without a law, replay does not notice a
-        scale that depends on the data.
+        returns it. Without a law, replay does not notice a scale that depends on the data.
     sensitivity : str, float or (float, float), optional
         Name of an argument; or the most that one step between neighbors changes the numbers: in L1 (and so in L2), or a
         pair for L1 and L2, one of which may be None.
@@ -233,11 +232,6 @@ def primitive(
     -------
     callable
         A decorator. Outside of `audit.replay` the function stays as it is. Its exceptions count as answers.
-
-    Raises
-    ------
-    ValueError
-        If the function has no argument of such a name.
 
     Examples
     --------

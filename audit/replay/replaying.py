@@ -92,12 +92,11 @@ def replay(
     20 with other answers. With ``released=True`` all queries count. A violation of kind ``"time"`` may be chance: a
     mechanism whose time does not depend on the data is accused with probability at most 1e-6.
 
-    The mechanism may draw random numbers outside of the primitives. So only what twenty runs on each database, with the
-    same answers and other generators, repeat is evidence. A draw that gets no value is replayed as the same noise:
-    sound code may then branch differently on the two databases, and nothing after it is evidence. Replay does not see
-    draws in threads and processes that the mechanism starts. If a mechanism keeps what it computed on `x`, replay may
-    never see it read `y`. For a pair at distance w changes may be w times as large, and the claim is that of a group of
-    w.
+    Only what twenty runs on each database, with the same answers and other generators, repeat is evidence. A draw that
+    gets no value is replayed as the same noise, and nothing after it is evidence: sound code may then branch
+    differently. Replay does not see draws in threads and processes that the mechanism starts. If a mechanism keeps what
+    it computed on `x`, replay may never see it read `y`. For a pair at distance w changes may be w times as large, and
+    the claim is that of a group of w.
 
     References
     ----------
@@ -211,11 +210,9 @@ def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> f
 def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
     """Tell whether times give the database away: a fair coin picks it for each run, a limit on the time guesses it.
 
-    `time_run` runs on `y` if its argument is true, else on `x`, and returns nanoseconds.
-
-    Guarantee: whatever else the times depend on, a coin that they do not depend on is guessed right with probability
-    1/2, given all before. So the number of right guesses is binomial, and a violation is reported with probability 1e-6
-    at most.
+    `time_run` runs on `y` if its argument is true, else on `x`, and returns nanoseconds. Guarantee: a coin that the
+    times do not depend on is guessed right with probability 1/2, given all before. So the number of right guesses is
+    binomial, and a violation is reported with probability 1e-6 at most.
     """
     for on_y in (False, True) * WARM:
         time_run(on_y)

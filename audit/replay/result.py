@@ -81,17 +81,10 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Replay(ReplayRecord):
-    """What a pair of runs with the same answers shows: a `ReplayRecord` whose queries have their laws.
+    """What a pair of runs with the same answers shows: a `ReplayRecord` whose `queries` have their laws.
 
-    Attributes
-    ----------
-    queries : tuple of Query
-        All draws on `x`, in order, with the change of their values. If the two runs diverge, only the draws before.
-    violations : tuple of Violation
-        What is proved.
-    known : bool
-        Whether all answers come from these queries, and at least 4 runs with other answers ask the same queries. As far
-        as those runs show, the queries are then fixed beforehand.
+    If the two runs diverge, `queries` are the draws before. `known` also needs 4 runs with other answers that ask the
+    same queries: as far as those runs show, the queries are then fixed beforehand.
     """
 
     queries: tuple[Query, ...]  # type: ignore[assignment]
@@ -99,10 +92,9 @@ class Replay(ReplayRecord):
 
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
-        """Law of the privacy loss of all queries together, the same in both orders because noise is symmetric.
+        """Law of the joint loss of all queries, the same in both orders because noise is symmetric; None if unknown.
 
-        None if it is not known. It does not cover what is released without noise. If answers stay inside the mechanism,
-        it is an upper bound.
+        It does not cover what is released without noise. If answers stay inside the mechanism, it is an upper bound.
         """
         parts = [query.losses for query in self.queries]
         if not self.known or None in parts:

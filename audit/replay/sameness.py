@@ -25,7 +25,7 @@ def same(one: Any, other: Any, *, known: Known | None = None) -> bool:
     """Tell whether two values are the same: arrays, numbers, words, and whatever holds them.
 
     NaN equals itself; 1 and 1.0 differ, and so do 0.0 and -0.0, data types, masks, and the order of a dictionary.
-    `known` are the pairs within which these values lie, for values that hold themselves.
+    `known` are the pairs of values around these, for values that hold themselves.
     """
     if one is other:
         return True
@@ -91,7 +91,6 @@ def _same_objects(one: Any, other: Any, known: Known) -> bool:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Return what an object holds besides what its type says: in its dictionary, and in its slots."""
     return {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in _slots(value)}}
 
 

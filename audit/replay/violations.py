@@ -26,15 +26,8 @@ CAMEL = str.maketrans({letter: f" {letter.lower()}" for letter in map(chr, range
 class Violation:
     """A violation that one pair of runs shows.
 
-    Attributes
-    ----------
-    kind : str
-        Number, order, shape, law or seed of the draws; sensitivity or nan of the values; output, exception or time of
-        the run; or loss of all queries together.
-    sentence : str
-        What was seen.
-    confidential : bool
-        Whether the databases that it describes are confidential.
+    `kind` is number, order, shape, law or seed of the draws; sensitivity or nan of the values; output, exception or
+    time of the run; or loss of all queries together. `sentence` says what was seen.
     """
 
     kind: Kind
@@ -46,10 +39,10 @@ class Violation:
 
 
 def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
-    """Yield where two runs part, the second with the answers of the first, and at which draw that shows, from 1.
+    """Yield where the second run, with the answers of the first, departs from it, and at which draw, from 1.
 
-    Infinity is the end of the run. What follows from another violation is left out: calls after the first that does not
-    match, and the output of a run that did not come to its end.
+    What follows from another violation is left out: calls after the first that does not match, and the output of a run
+    that did not come to its end.
     """
     parted = False
     for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
@@ -113,7 +106,6 @@ def _errors(first: Trace, second: Trace) -> str:
 
 
 def _apart(one: Any, other: Any) -> str:
-    """Say where two outputs differ, as far as they are arrays."""
     if isinstance(one, PLAIN) and isinstance(other, PLAIN):
         a, b = np.asarray(one), np.asarray(other)
         if a.shape != b.shape:

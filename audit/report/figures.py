@@ -1,7 +1,6 @@
 """Figures of a report as coordinates, with words for readers who cannot see them.
 
 Templates draw them: a thousand drawings of matplotlib would take minutes and twice the size that a page may have.
-
 Places across and down are percentages of the drawing, or thousandths where they are points of a curve.
 """
 
@@ -33,9 +32,9 @@ END = 2.5  # promises: where the axis of losses ends
 
 @dataclass(frozen=True)
 class Bar:
-    """One audit on the axis of losses, in percent of its length; `detectable` is empty beyond the end.
+    """One audit on the axis of losses, in percent of its length; beyond the end `detectable` is empty.
 
-    Without power, `needed` says what lies there.
+    Without power, `needed` is there instead.
     """
 
     measured: str
@@ -158,7 +157,6 @@ def _end(claim: Claim) -> float:
 
 
 def _axis_length(length: float) -> float:
-    """Return the length of an axis that can be drawn."""
     return min(length, WIDEST) if length > NARROWEST else 1.0
 
 
@@ -176,7 +174,6 @@ def _points(across: Floats, down: Floats) -> str:
 
 
 def _round_numbers(end: float, most: int = 6, least: float = 0.0) -> list[float]:
-    """Return round numbers between two ends, both of them finite."""
     rough = (end - least) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * (1 - 1e-9))

@@ -36,10 +36,9 @@ def to_markdown(audits: Named) -> str:
 
 
 def to_csv(audits: Named) -> str:
-    r"""Return comma-separated values as RFC 4180 has them, with a header and lines that end in ``"\r\n"``.
+    r"""Return comma-separated values as RFC 4180 has them, with a header; lines end in ``"\r\n"``.
 
-    Words are quoted, and an apostrophe precedes what a spreadsheet would compute (see `audit.io.text.in_cell`). Numbers
-    are not quoted.
+    Words are quoted, and an apostrophe precedes what a spreadsheet would compute (see `audit.io.text.in_cell`).
     """
     lines = []
     for name, audit in audits:
@@ -56,10 +55,7 @@ def to_json(results: Results) -> str:
 
 
 def to_annotations(results: Results, known_bugs: Collection[str] = ()) -> str:
-    """Return workflow commands of GitHub: an error for each violation, a warning for each result without power.
-
-    A violation of a known bug is expected, and gets no error.
-    """
+    """Return GitHub workflow commands: errors for unexpected violations, warnings for results without power."""
     lines = []
     for name, result in results:
         if result.verdict == "violated" and name in known_bugs:
@@ -73,7 +69,7 @@ def to_annotations(results: Results, known_bugs: Collection[str] = ()) -> str:
 
 
 def to_github(results: Results, known_bugs: Collection[str] = ()) -> str:
-    """Return what the summary of a GitHub job says: a heading, a table of the audits, and a line for each replay.
+    """Return the summary of a GitHub job: a heading, a table of the audits, and a line for each replay.
 
     The heading counts audits of promises; known bugs have a sentence of their own.
     """

@@ -90,7 +90,6 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
 
 
 def _choice(result: AuditResult, parameters: dict[str, Any]) -> list[str]:
-    """Return how the event was chosen, or that it was registered."""
     share = parameters.get("selection")
     if result.selection == 0:
         return ["event=event"]

@@ -77,9 +77,9 @@ def report_parts(
     """Yield saved results, at least one, as a self-contained HTML page; the same results give the same page.
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
-    parameters, times, and the names of mechanisms that are not `published`. It keeps its title, author and question.
-    Without a title, the algorithms are the title. Audits named in `known_bugs` are expected to show a violation, and
-    are counted separately. Audits go `through` a function that shows progress.
+    parameters, times, and the names of mechanisms that are not `published`. Without a title, the algorithms are the
+    title. Audits named in `known_bugs` are expected to show a violation, and are counted separately. Audits go
+    `through` a function that shows progress.
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
@@ -245,12 +245,10 @@ def _citations(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]
 
 
 def _sources(result: AuditResult) -> tuple[str, ...]:
-    """Return the references of the theorem behind a bound, if it is known."""
     return NAMED[result.bound].sources if result.bound in NAMED else ()
 
 
 def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:
-    """Return counts as a table: its head, and a row for every kind of count."""
     kinds = {kind for side in result.counts.values() for kind in side}
     ordered = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))  # bins in their order
     first, rest = ordered[:KINDS], ordered[KINDS:]

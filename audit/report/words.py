@@ -39,12 +39,8 @@ UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable, s
 
 
 def visible(words: str, most: int = LONGEST) -> str:
-    r"""Return hostile text in which nothing hides, reverses or covers other text.
+    r"""Return hostile text in which nothing hides, reverses or covers other text: such letters are escaped.
 
-    Every letter that cannot be seen, turns the direction of reading, or is one mark too many on a letter is escaped.
-
-    Examples
-    --------
     >>> visible("total\u202e\x00 of all")
     'total\\u202e\\x00 of all'
     """
@@ -180,10 +176,7 @@ def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection
 
 
 def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
-    """Return what audits, the clearest violation first, come to in a paragraph that can be quoted by itself.
-
-    Names are in it as they are given: those of a public page disclose nothing.
-    """
+    """Return a paragraph on audits, the clearest violation first, that can be quoted; names are as they are given."""
     results = [result for _, result in audits]
     verdicts = [result.verdict for result in results]
     broken, idle = verdicts.count("violated"), verdicts.count("no power")

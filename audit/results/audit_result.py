@@ -55,16 +55,12 @@ class AuditResult(Reported):
     ----------
     mechanism : str
         What was run.
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        What it promises.
-    measured : PureDP, ApproxDP, ZCDP or GaussianDP
-        The lower bound, of the same family: the true loss is at least this, at `confidence`.
+    claim, measured : PureDP, ApproxDP, ZCDP or GaussianDP
+        The promise, and the lower bound of the same family: the true loss is at least this, at `confidence`.
     verdict : {"violated", "not refuted", "no power"}
         ``"no power"`` if the runs could not have detected twice the promised loss.
-    event : str
-        The rule that was counted, in words.
-    searched : str
-        What the audit chose the event from.
+    event, searched : str
+        The rule that was counted, in words, and what the audit chose it from.
     counts : dict
         For ``"x"`` and ``"y"``: the counting ``runs`` on that database, and in how many the event guessed each
         database, or how many are in each bin of a likelihood ratio.
@@ -103,15 +99,14 @@ class AuditResult(Reported):
     attack : str
         The attack that found the event; empty in files of earlier schemas.
     tried : tuple of str
-        The attacks that found something to look at.
+        The attacks that found candidate statistics.
     notes : tuple of str
         What else a reader should know, such as warnings of the mechanism and how often they came.
     others : tuple of dict
-        Events that the same runs counted and that proved less: ``event``, ``attack``, ``counts``, ``basis``, ``notes``,
-        and the bound, ``measured``. All events share the error probability.
+        Events that the same runs counted and that proved less. All events share the error probability.
     rare : float
         A value, word or failure that only one database gives, always the same and in the same place, is found with
-        power 0.8 if it comes once in this many runs; others may be missed. Infinite if none is, or none was searched.
+        power 0.8 if it comes once in this many runs. Infinite if none is, or none was searched.
     """
 
     mechanism: str
@@ -150,8 +145,7 @@ class AuditResult(Reported):
     def summary(self, name: str | None = None) -> dict[str, Any]:
         """Return what tables and programs show of the audit, by default with its mechanism for a name.
 
-        Numbers are as they are, words in one line, None where there is nothing. The seed is text: it may be too large
-        for a column of numbers.
+        Numbers are as they are; words are in one line. The seed is text: it may be too large for a column of numbers.
         """
         claim = self.claim
         return {
@@ -209,8 +203,7 @@ class AuditResult(Reported):
     def detectable_event(self) -> str:
         """The event whose minimum detectable loss is announced, in words, and how many of the runs meet it.
 
-        An event that weighs every run is met by all of them. Files of earlier versions do not say which event it is:
-        then it is the one with most of the error probability.
+        Older files do not name it: then it is the event with the largest share of the error probability.
         """
         events = [
             self.basis | {"counts": self.counts},
@@ -225,10 +218,7 @@ class AuditResult(Reported):
 
     @property
     def far_below_claim(self) -> bool:
-        """Whether the largest bound is so far below the promise that the counted events can hardly show such a loss.
-
-        The result then announces no minimum detectable loss: the loss may lie elsewhere.
-        """
+        """Whether the largest bound is far below the promise: then no minimum detectable loss is announced."""
         return self.verdict == "not refuted" and is_far(self.measured.budget, self.claim.budget, self.detectable)
 
     @property
@@ -300,14 +290,7 @@ class AuditResult(Reported):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> AuditResult:
-        """Rebuild a result from what `to_dict` returned.
-
-        Raises
-        ------
-        ValueError
-            If the values are of another kind, a field is missing, unknown, of the wrong type or out of range, or the
-            verdict does not follow from the numbers.
-        """
+        """Rebuild a result from what `to_dict` returned; refuse wrong fields, and a verdict that does not follow."""
         complete = {**ADDED, **values} if isinstance(values, dict) else values
         result = cls(**read(cls, complete, "audit", claims=("claim", "measured"), numbers=NUMBERS, lists=LISTS))
         typed(Basis, result.basis)
@@ -338,10 +321,7 @@ class AuditResult(Reported):
     def to_json(self, path: str | Path) -> None:
         """Write the result to a file, whole or not at all. Only its owner can read a confidential file.
 
-        Raises
-        ------
-        OSError
-            If it cannot be written, or something is there that is not the same result.
+        What is there and is not the same result is never overwritten: that is an OSError.
         """
         save_json(Path(path), self.to_dict(), private=self.confidential)
 
@@ -353,24 +333,14 @@ class _Provenance(TypedDict, total=False):
 
 
 def is_far(measured: float, promised: float, detectable: float) -> bool:
-    """Return whether a bound is so far below a promise that its event can hardly show as much; all are budgets.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether a bound is so far below a promise that its event can hardly show as much; all are budgets."""
     return detectable < math.inf and measured < max(promised - FAR * (detectable - promised), LITTLE * promised)
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
-    """Return the verdict on a promise that follows from the numbers.
+    """Return the verdict that follows from the numbers, all of one family and relation.
 
-    Promise and lower bound are of one family and under one relation; `unbounded` is for a witness of the exact law.
-
-    Returns
-    -------
-    {"violated", "not refuted", "no power"}
-        The last if the minimum detectable loss is more than twice the promise.
+    It is ``"no power"`` if the minimum detectable loss is more than twice the promise; `unbounded` is for a witness.
     """
     if unbounded or not measured <= claim:
         return "violated"

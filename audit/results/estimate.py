@@ -41,10 +41,8 @@ class LossEstimate(Reported):
         Estimated log-ratio for one person, in nats; NaN if no run shows it.
     low, high : ndarray of float, shape (m,)
         Pointwise interval of `confidence`; NaN where there is none.
-    value : float
-        `statistic` of the curve, in `unit`: one number for a table.
-    interval : tuple of float
-        Interval of `confidence` around `value`.
+    value, interval : float, tuple of float
+        `statistic` of the curve, in `unit`, and its interval of `confidence`.
     confidence : float
         Two-sided, of each interval by itself.
     assumptions : tuple of str
@@ -53,9 +51,8 @@ class LossEstimate(Reported):
         Runs (over both databases if there are two), and residuals per run.
     settings : dict
         Every setting that the numbers depend on, as plain lists, numbers and strings.
-    statistic : str
-        What `value` is: ``"median |loss|"``, ``"largest |loss|"``, ``"rho"`` or ``"sum over components"``. The largest
-        is biased upwards by noise.
+    statistic : {"median |loss|", "largest |loss|", "rho", "sum over components"}
+        What `value` is. The largest is biased upwards by noise.
     """
 
     method: str
@@ -142,14 +139,7 @@ class LossEstimate(Reported):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LossEstimate:
-        """Rebuild an estimate from what `to_dict` returned.
-
-        Raises
-        ------
-        ValueError
-            If `data` is of another kind, lacks a field, has one too many or one of the wrong type, or the arrays of the
-            curve differ in length.
-        """
+        """Rebuild an estimate from what `to_dict` returned; refuse fields that are missing, unknown or wrong."""
         values = fields_of(cls, data, "estimate", lists=(*CURVE, "interval", "assumptions"))
         if len(values["interval"]) != 2:
             raise ValueError(f"interval must have two ends, got {len(values['interval'])}")
@@ -166,5 +156,4 @@ class LossEstimate(Reported):
 
 
 def _plain_list(values: Iterable[float]) -> list[float | str | None]:
-    """Return numbers as JSON can hold them, with None for NaN."""
     return [None if math.isnan(value) else plain_number(float(value)) for value in values]

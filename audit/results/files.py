@@ -22,20 +22,18 @@ def kind_of(kind: str) -> Kind:
 
 
 def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
-    """Write plain values as JSON, with their schema version and SHA-256, in one step; `private` is for its owner alone.
+    """Write plain values as JSON with schema version and SHA-256, in one step; a `private` file is for its owner alone.
 
-    A reader sees the old file, which must be of the same kind, or the new one, never a part. The folder is
-    made if need be. Infinity is the string "inf".
+    A reader sees the old file, which must be of the same kind, or the new one, never a part. Infinity is "inf".
     """
     write_atomically(path, _text(values), kind_of(values.get("kind", "")), private=private)
 
 
 def save_json(path: Path, values: dict[str, Any], *, private: bool = False, commanded: bool = False) -> None:
-    """Write a result where nothing is, or in the place of the same result; of several writers, one gets a name.
+    """Write a result where nothing is, or in place of the same result; any other is a FileExistsError.
 
-    If `commanded`, only what a command made is the same as what it makes again.
-
-    It is the same if the same command, or none, found the same with the same seed. Any other is a FileExistsError.
+    It is the same if the same command, or none, found the same with the same seed. If `commanded`, only results of a
+    command can be the same.
     """
     content = _text(values).encode()
     make_folder(path.parent)
@@ -53,7 +51,6 @@ def findings(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_repeat(path: Path, values: dict[str, Any]) -> bool:
-    """Tell whether a file holds the same result."""
     try:
         saved = read_json(path)
     except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace

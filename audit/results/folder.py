@@ -23,9 +23,9 @@ EXPECTED = ("not refuted", "violated")  # of a promise, and of a known bug
 
 
 class Results(NamedTuple):
-    """Saved results with their names: audits, estimates, which have no verdict, and replays, which have no counts.
+    """Saved audits, estimates (which have no verdict) and replays (which have no counts), with their names.
 
-    `known_bugs` are the names of those audits whose test expects a violation, as the file of its session says.
+    The tests of the audits named in `known_bugs` expect a violation.
     """
 
     audits: list[tuple[str, AuditResult]]
@@ -49,8 +49,7 @@ def name_in_files(name: str) -> str:
 def save_result(result: Saved, folder: Path, name: str) -> Path:
     """Write a result into a folder under its name, or the next that is free: name-2, and so on; return the file.
 
-    Another result is never overwritten, whoever writes at the same time. One that is made again, by the same command
-    (of an estimate, among its settings) with the same seed, and that found the same, takes the place of the first.
+    It replaces only the same result: that of the same command and seed, with the same findings.
     """
     plain, number = name_in_files(name), 1
     while True:
@@ -73,9 +72,9 @@ def read_results(
 ) -> Results:
     """Read saved results with their names: those of folders and of test sessions, and those of single files.
 
-    A file gives its name. The audits of a test session are named by the test and the call in it; of several with one
-    name the second is called (2). A file that is named twice is read once. Without a result of the kinds that are
-    `needed` there is nothing to read. Files go `through` what tells how far the work is.
+    The audits of a test session are named by the test and the call in it; of several with one name the second is called
+    (2). A file that is named twice is read once. Without a result of a `needed` kind it is a ValueError. Files go
+    `through` a function that shows progress.
     """
     results = Results([], [], [], set())
     names: set[str] = set()
@@ -111,7 +110,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(path: Path) -> list[tuple[str, Saved, bool]]:
-    """Read what a file holds, each result with its name, and whether it is an audit of a known bug."""
     try:
         values: dict[str, Any] = read_json(path)
         if values.get("kind") == "session":
@@ -124,11 +122,7 @@ def _read(path: Path) -> list[tuple[str, Saved, bool]]:
 
 
 def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult, bool]]:
-    """Yield the audits that a test suite asserted, from entries as the pytest plugin writes them.
-
-    Each has the name of the test and the call in it, and whether the test expects a violation: the audit is of a known
-    bug.
-    """
+    """Yield the audits that a test suite asserted: their names, and whether the test expects a violation."""
     for entry in entries if isinstance(entries, list) else [entries]:
         if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in ENTRY.items()):
             raise ValueError(f"an audit of a test session must have {', '.join(ENTRY)}, got {repr(entry)[:80]}")

@@ -63,12 +63,6 @@ COLUMNS = {
 def scale_of(claim: Claim) -> str:
     """Return the parameter and unit of losses, for axes and legends.
 
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> from audit.claims import PureDP
     >>> scale_of(PureDP(1.0))
     'epsilon in nats'
@@ -82,13 +76,7 @@ def number_of(number: int, what: str) -> str:
 
 
 def plain_number(value: float) -> float | str:
-    """Return a number, not NaN, as JSON can hold it.
-
-    Returns
-    -------
-    float or str
-        The number itself; infinity is the string "inf" or "-inf".
-    """
+    """Return a number, not NaN, as JSON can hold it: infinity is the string "inf" or "-inf"."""
     return str(float(value)) if math.isinf(value) else value
 
 
@@ -188,9 +176,8 @@ def missing_power(summary: Mapping[str, Any]) -> str:
 def power(detectable: float, where: str, share: float | None, rare: float, most: str = "") -> list[str]:
     """Return what a promise that was not refuted could have hidden, in sentences.
 
-    `where` names the event of the minimum detectable loss, `share` is the bound's of the promise where it is far below
-    it, and one value of one database alone may come once in `rare` runs. `most` is the largest bound that runs can
-    prove, where they cannot refute the promise.
+    `where` names the event of the minimum detectable loss. `share` is the bound divided by the promise, where that is
+    small. `most` is the largest bound that the runs can prove, where they cannot refute the promise.
     """
     sentences = [f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in {where}"]
     if detectable == math.inf:
@@ -243,6 +230,5 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
 
 
 def _rounded_confidence(confidence: float) -> Decimal:
-    """Return a confidence whose shortfall from certainty is rounded up: it is never a certainty."""
     shortfall = 1 - Decimal(repr(float(confidence)))
     return (1 - Context(prec=DIGITS, rounding=ROUND_CEILING).plus(shortfall)).normalize()

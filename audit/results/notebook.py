@@ -56,12 +56,7 @@ class Reported(ABC):
     def report(self, path: str | Path) -> None:
         """Write the result as an HTML page, as ``plaudit report`` does; only its owner can read a confidential page.
 
-        Raises
-        ------
-        ValueError
-            If the name does not end in ``.html``.
-        OSError
-            If it cannot be written, or what is there is no report of plaudit.
+        It replaces only a report of plaudit.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":

@@ -27,10 +27,7 @@ NAMED_BY_OTHERS = ("mechanism", "software")
 
 
 def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
-    """Refuse numbers that no result has; inside of lists and dicts the rule is that of their own name or the outer one.
-
-    Those without a rule may be any that a float holds, which reading JSON sees to.
-    """
+    """Refuse numbers that no result has; in lists and dicts by the rule of their own name, or the outer."""
     if value == "-inf":  # as a number is written: no result has one
         value = -math.inf
     if isinstance(value, dict):

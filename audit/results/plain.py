@@ -117,13 +117,7 @@ class _Other(TypedDict):
 
 
 def check_counts(counts: dict[str, dict[str, int]]) -> None:
-    """Refuse counts that no runs can give.
-
-    Raises
-    ------
-    ValueError
-        If they are not for x and y, or guesses and bins are not parts of the runs.
-    """
+    """Refuse counts that no runs can give: they must be for x and y, and guesses and bins parts of the runs."""
     if counts.keys() != {"x", "y"}:
         raise ValueError(f"counts must be of x and of y, got {', '.join(map(repr, counts)) or 'none'}")
     for name, side in counts.items():

@@ -110,10 +110,7 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
 
 
 def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
-    """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers.
-
-    `private` lets nobody but its owner read it.
-    """
+    """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers."""
     ending, drawn = path.suffix.lower(), io.BytesIO()
     make_folder(path.parent)
     with house_style():
@@ -144,10 +141,7 @@ def break_mark(ax: Axes, end: float, at: float) -> None:
 
 
 def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, scale: str = "") -> Axes:
-    """Draw promise and lower bound of each audit, from its summary, on one scale of privacy loss: the first on top.
-
-    `scale` is what losses are measured in; promises of several kinds have no common scale but that of each.
-    """
+    """Draw promise and lower bound of each audit, from its summary, on one axis; the first audit is on top."""
     if not audits:
         raise ValueError("audits must be one or more, got none")
     ax = ax if ax is not None else new_figure(7.0, 1.4 + 0.45 * len(audits))[1][0]
@@ -199,10 +193,9 @@ def plot_estimate(estimate: Any, ax: Axes | None = None, *, color: str = ORANGE,
 def plot_plan(
     curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], ax: Axes | None = None, *, what: str = "runs"
 ) -> Axes:
-    """Draw how many runs (or canaries: `what`) see how small a violation, on two logarithmic scales.
+    """Draw how many runs (or canaries: `what`) detect how small a violation, on two logarithmic axes.
 
-    Each curve is a name, true losses over the promise (each more than 1), and the runs that see them; of infinitely
-    many there is no point.
+    Each curve has a name, true losses divided by the promise, and runs; infinitely many runs are left out.
     """
     if not curves:
         raise ValueError("curves must hold at least one, got none")

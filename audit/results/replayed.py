@@ -105,14 +105,7 @@ class ReplayRecord:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ReplayRecord:
-        """Rebuild a record from what `to_dict` returned.
-
-        Raises
-        ------
-        ValueError
-            If the values are of another kind, a field is missing, unknown or of the wrong type, or the verdict does not
-            follow from the violations.
-        """
+        """Rebuild a record from what `to_dict` returned; refuse wrong fields, and a verdict that does not follow."""
         verdict = values.get("verdict") if isinstance(values, dict) else None
         rest = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
         fields = read(ReplayRecord, rest, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS)

@@ -49,10 +49,7 @@ def _writer(result: AuditResult) -> str:
 
 
 def recomputed(result: AuditResult) -> AuditResult:
-    """Return a saved audit with bound, ceiling, detectable loss and verdict computed from its counts.
-
-    It refuses impossible counts, and files that lack what it needs because they are redacted or of an old schema.
-    """
+    """Return a saved audit with numbers computed from its counts, which must be possible, and no field missing."""
     if result.redacted:
         raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
     check_counts(result.counts)
@@ -87,7 +84,6 @@ def recomputed(result: AuditResult) -> AuditResult:
 
 
 def _check_runs(result: AuditResult, method: Method) -> None:
-    """Refuse an audit whose numbers of runs do not belong together."""
     runs = sum(side["runs"] for side in result.counts.values())
     one_run = result.design == "one_run"
     if (result.size != 1) if one_run else (result.selection < 0 or result.selection + runs > result.size):

@@ -40,8 +40,8 @@ def runs_anew(
 ) -> list[Outputs]:
     """Return outputs of a pickled mechanism in so many new processes, or none if one fails or takes too long.
 
-    Each hashes words in an order of its own. It is the copy of one that has imported what the mechanism does, and has
-    run nothing. `data` are both databases, and the kind of their outputs.
+    Each is a copy of a process that has imported what the mechanism does and has run nothing; each hashes words in an
+    order of its own. `data` are both databases, and the kind of their outputs.
     """
     try:
         question = mechanism, packed(data)[1], runs, seed
@@ -143,7 +143,6 @@ def _import_libraries(mechanism: bytes) -> None:
 
 
 def _outputs(number: int, mechanism: bytes, others: bytes, runs: int, seed: np.random.SeedSequence) -> Outputs:
-    """Return outputs on copies of both databases."""
     unpickled, outputs = _unpickled(mechanism), list[Outputs]([[], []])
     copies = [pickle.loads(others) for _ in range(COPIES)]
     for place, (databases, kind) in enumerate(copies):

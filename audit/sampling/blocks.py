@@ -47,9 +47,9 @@ def draw(
     """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
 
     All runs are made in so many `calls` at least, unless these had fewer runs than `least`. Each call has a random
-    stream of its own and each block is reduced before it is dropped: memory does not grow with `size`, and results
-    depend neither on `n_jobs` nor on the backend, which ``joblib.parallel_config`` may choose. If a worker process is
-    killed, its blocks are run again, once. `repeats` says whether the same stream gives the same outputs again.
+    stream of its own, and each block is reduced before it is dropped: memory does not grow with `size`, and results
+    depend neither on `n_jobs` nor on the backend of joblib. If a worker process is killed, its blocks are run again,
+    once. `repeats` says whether the same stream gives the same outputs again.
     """
     each = call_runs(size, data, kind, mechanism, calls, least)
     together = block_runs(data, kind, mechanism) // each

@@ -26,10 +26,7 @@ Noted = set[tuple[str, str]]  # types of batches, and exceptions, that calls sho
 
 
 def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
-    """Return a batch of outputs as the mechanism gives it, one that can be read twice.
-
-    A mechanism that ends the program counts as one that raises an exception: the audit goes on.
-    """
+    """Return a batch that can be read twice; a mechanism that ends the program counts as one that raises."""
     RUNNING.set(data)
     try:
         with in_this_process():
@@ -45,10 +42,9 @@ def run(
 ) -> NDArray[Any]:
     """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,).
 
-    They are a copy, as the mechanism may write into its own array again; of a mechanism that says it never does so, by
-    ``threads``, they may be its own array, which is not to be written into. A run that raises an exception has an
-    output too, since a failure can be seen: the word for its class, or that word's value in every entry. The first
-    calls of an audit, which settle its kind, collect what they show in `noted`.
+    They are a copy, unless the mechanism has ``threads`` and so never writes into its arrays again. A run that raises
+    an exception has an output too, since a failure can be seen: the word for its class, or that word's value in every
+    entry. The first calls of an audit, which settle its kind, collect what they show in `noted`.
     """
     parts = _Caller(mechanism, data, rng, kind, noted).parts(size)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -70,7 +66,6 @@ class _Caller:
         return self._halved(size, attempt) if isinstance(attempt, Exception) else [attempt]
 
     def _attempt(self, size: int) -> NDArray[Any] | Exception:
-        """Return a batch of outputs, or the exception that one of them raised."""
         try:
             batch = batch_of(self.mechanism, self.data, size, self.rng)
         except MemoryError:  # says nothing of the data
@@ -92,8 +87,8 @@ class _Caller:
     def _halved(self, size: int, failure: Exception) -> list[NDArray[Any]]:
         """Return runs in parts, given that one of them at least raises an exception.
 
-        Batches that raise none keep their outputs. Were those that did run again and free to raise none, exceptions
-        would be rarer than they are, by another factor on either database.
+        Batches that raise none keep their outputs: to run them again would make exceptions rarer, by another factor on
+        either database.
         """
         if self.noted is not None and size > 1:
             self._check_batches(size // 2, failure, self.noted)
@@ -114,7 +109,6 @@ class _Caller:
         return outputs
 
     def _raised(self, failure: Exception) -> NDArray[Any]:
-        """Return the output of one run that raised."""
         word, kind = raised_word(failure), self.kind
         if self.noted is not None:
             self.noted.add(("raised", word))
@@ -122,10 +116,10 @@ class _Caller:
         return as_texts([word]) if kind.shape is None else np.full((1, *kind.shape), raised_by(word))
 
     def _check_batches(self, half: int, failure: Exception, noted: Noted) -> None:
-        """Refuse a mechanism that raises for a batch what its halves do not: nothing tells how often runs do.
+        """Refuse a mechanism that raises for a batch but not for its halves: nothing tells how often single runs raise.
 
-        Where halves raise it with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused
-        with probability below 1e-8.
+        If halves raise with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused with
+        probability below 1e-8.
         """
         word, alone = raised_word(failure), replace(self, rng=self.rng.spawn(1)[0], noted=None)
 

@@ -30,7 +30,7 @@ BLOCK = Kind("a block")  # a torn one has no mark but its name, in a folder whos
 class BlockStore:
     """Cache of finished blocks, one file each.
 
-    A block is a function of the audit, its stream and its number, and a file appears whole or not at all: any number of
+    A block is a function of the audit, its stream and its number, and a file appears whole or not at all: several
     processes may write the same store.
     """
 
@@ -78,10 +78,7 @@ class BlockStore:
 
 
 def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedSequence:
-    """Return the root of the streams of an audit whose blocks are kept, for a question with this `fingerprint`.
-
-    Without `rng` it goes on with the seed that the question was begun with; if there is none, fresh entropy begins it.
-    """
+    """Return the root of the streams of an audit with a store: without `rng`, the seed with which it began."""
     place = _writable(Path(folder) / question)
     if rng is not None:
         return seed_sequence(rng)
@@ -116,8 +113,8 @@ def _no_fault_of_the_mechanism(place: Path) -> Iterator[None]:
 def fingerprint(*what: Any) -> str:
     """Return a name for values: two audits share blocks only where all that goes into a block is the same.
 
-    Functions and classes are known by their names and the text of their modules; what their code reads elsewhere is
-    not looked at, and so `BlockStore.check` runs one block again.
+    Functions and classes are known by their names and the text of their modules. What their code reads elsewhere is not
+    looked at, and so `BlockStore.check` runs one block again.
     """
     try:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
@@ -141,7 +138,6 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
     """`joblib.hash`, but for functions and classes, and for what it refuses: that is known by its attributes."""
 
     def save(self, value: Any) -> None:
-        """Add a value, part by part."""
         value = getattr(value, "py_func", value)  # compiled: its own state has a new name in each process
         if isinstance(value, FunctionType | type | ModuleType):
             value = (getattr(value, "__qualname__", value.__name__), source(value))

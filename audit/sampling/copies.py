@@ -17,11 +17,11 @@ CHANCE = 1e-12  # below this, chance is out of the question
 
 
 def check_not_copied(outputs: NDArray[Any]) -> None:
-    """Refuse outputs of one database that stand several times more often than chance repeats any.
+    """Refuse outputs of one database that occur several times more often than chance explains.
 
-    Whatever their law, independent outputs that stand k times come with others that stand once less or once more often.
-    Let a Poisson number of runs be made: an output then stands k times with a chance of ``exp(-r) * r**k / k!``. Take a
-    product of weights, one for each output, of ``1 - b`` for those that stand k - 1 times, ``1 - c`` for k + 1 times
+    Whatever their law, independent outputs that occur k times come with others that occur once less or once more often.
+    Let a Poisson number of runs be made: an output then occurs k times with a chance of ``exp(-r) * r**k / k!``. Take a
+    product of weights, one for each output, of ``1 - b`` for those that occur k - 1 times, ``1 - c`` for k + 1 times
     and ``1 + 2 * sqrt(b * c * k / (k + 1))`` for k times. Its mean is at most 1 at every r, by completing the square,
     and at most ``sqrt(2 * pi * runs) * exp(1 / 12)`` times as much for just so many runs. By Markov's inequality it is
     1 / p times that with probability p at most; a share of that p is for every k and every pair of weights.
@@ -45,6 +45,5 @@ def chance_of_repeat(outputs: NDArray[Any]) -> float:
 
 
 def _repeats(outputs: NDArray[Any]) -> NDArray[np.intp]:
-    """Return how often each distinct output occurs."""
     flat = outputs.reshape(len(outputs), -1)
     return np.unique(flat, axis=None if flat.shape[1] == 1 else 0, return_counts=True)[1]  # whole rows sort slowly

@@ -1,8 +1,7 @@
 """Whether runs are independent: compared between calls, along their sequence and at every lag.
 
-Each comparison here refuses independent runs with probability below `DEPENDENT`. An audit makes a few dozen, which
-together refuse a sound mechanism, or sound outputs, with probability below 1e-9. What is too little to be refused still
-makes counts vary more than those of independent runs: `Spread` measures it, and bounds allow for it.
+Each comparison refuses independent runs with probability below `DEPENDENT`, and the few dozen of an audit with one
+below 1e-9 together. Weaker dependence still makes counts vary more: `Spread` measures it, and bounds allow for it.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class Spread:
 def check_calls(
     name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT
 ) -> None:
-    """Refuse a mechanism whose runs depend on each other, by what each gave.
+    """Refuse a mechanism whose runs depend on each other.
 
     `sides` are scores, or guesses as int8, of successive runs on either database, and `calls` the sizes of the calls
     that made them. Calls that differ are refused where chance makes them so with probability below `error`.
@@ -161,7 +160,6 @@ def _correlates(correlation: float, lag: int) -> str:
 
 
 def _kinds(scores: NDArray[Any]) -> NDArray[np.intp]:
-    """Return of which kind each run is, from 0 up, in the order of scores; each guess is one."""
     if scores.dtype.kind == "i":
         return scores.astype(np.intp) + 1
     cuts = np.unique(np.sort(scores)[(CUTS * len(scores)).astype(np.intp)]) if len(scores) else scores
@@ -171,9 +169,9 @@ def _kinds(scores: NDArray[Any]) -> NDArray[np.intp]:
 def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT) -> int:
     """Return 0 if runs are alike, else over which stretches they are not: 1 for long ones, 2 for calls, 3 for parts.
 
-    Runs are counted by kind of score in each of some groups of successive runs. Given the totals, the counts of
-    independent runs are hypergeometric whatever their law is. So the ratio of any other probability of them to that one
-    has mean 1, and is 1 / p or more with probability p at most (Markov). That holds for rare kinds as for others.
+    Runs are counted by kind of score in groups of successive runs. Given the totals, the counts of independent runs are
+    hypergeometric whatever their law is. So the ratio of any other probability of them to that one has mean 1, and is 1
+    / p or more with probability p at most (Markov). That holds for rare kinds as for others.
     """
     if not (number := max(map(len, calls))):
         return 0
@@ -192,7 +190,7 @@ def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], er
 def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDArray[np.intp]:
     """Return how many runs of each part of a call are of each kind, and of it or a later one: shape (2, parts, kinds).
 
-    Each call has so many parts. Those of the last kind are what the others leave, and are left out.
+    The last kind is what the others leave, and is left out.
     """
     most = int(kinds.max(initial=0)) + 1
     ends = np.cumsum(calls)
@@ -227,11 +225,11 @@ def _excess(table: NDArray[np.intp], groups: int) -> float:
 
 
 def _lag(kinds: NDArray[np.intp], *, padded: bool = False) -> tuple[float, int] | None:
-    """Return the correlation of successive runs at a lag, and the lag, if one is larger than independent runs have.
+    """Return the largest correlation of successive runs at a lag, and the lag, if chance does not explain it.
 
-    Products of what independent runs are, less its mean, are differences of a martingale: Freedman's inequality (1975)
-    bounds how often their sum is as large, also where a few rare values make it so, and the number of lags is allowed
-    for. Unless the sequence is `padded`, its end goes on with its beginning: half of the time, and less to see only at
+    Products of independent runs, less their mean, are differences of a martingale: Freedman's inequality (1975) bounds
+    how often their sum is as large, also where a few rare values make it so, and the number of lags is allowed for.
+    Unless the sequence is `padded`, its end goes on with its beginning: that halves the time, and shows less only at
     lags of most of its length.
     """
     runs = len(kinds)

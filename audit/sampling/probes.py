@@ -73,9 +73,9 @@ def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.ra
 def check_steady(
     mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence, probed: ProbeResult
 ) -> None:
-    """Refuse a mechanism whose runs are others at the end of an audit, as of a budget that is spent over all runs.
+    """Refuse a mechanism whose runs change during an audit, as where a budget is spent over all runs.
 
-    Runs on one database come before those on the other, so that such a change looks like a loss. A sound mechanism is
+    Runs on one database come before those on the other, so such a change looks like a loss. A sound mechanism is
     refused with probability below 1e-8.
     """
     kind, earlier = replace(probed.kind, raises=None), probed.calls
@@ -174,7 +174,7 @@ def _check_uses_rng(calls: Sequence[_Call]) -> None:
     """Refuse a mechanism that ignores its generator: calls under different streams are all the same.
 
     They may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only where
-    outputs vary and chance is out of the question, or the generator was never asked.
+    outputs vary and chance is out of the question, or where the generator was never used.
     """
     first, *others = calls
     same = all(call.marks == first.marks for call in others) and len(set(first.marks)) > 1

@@ -24,10 +24,10 @@ EVERY = 60.0  # seconds between lines
 def progress_bar(
     what: str, total: int, *, visible: bool | None = True, unit: str = "runs"
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many steps have just been finished.
+    """Yield a function that is called with the number of finished steps.
 
-    On a terminal there is a bar if it takes more than five seconds, and elsewhere a line a minute on standard error.
-    With None there is only the bar, and none of worker processes.
+    On a terminal there is a bar after five seconds, elsewhere a line a minute on standard error. None means a bar only,
+    and none in worker processes.
     """
     output = console(stderr=True)
     if visible is None:

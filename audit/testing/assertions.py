@@ -77,18 +77,8 @@ def assert_loss_detected(
 ) -> AuditResult:
     """Fail unless the lower bound exceeds the promise. Use it with a known bug, to check the test itself.
 
-    Parameters
-    ----------
-    mechanism, pair, claim, confidence, rng, **options
-        As in `assert_loss_within`.
+    The arguments are those of `assert_loss_within`; it returns the AuditResult, with the verdict ``"violated"``.
 
-    Returns
-    -------
-    AuditResult
-        With the verdict ``"violated"``.
-
-    Examples
-    --------
     >>> from audit.claims import PureDP
     >>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size)) / 2
     >>> assert_loss_detected(noisy, NeighborPair.add_people([120], 0), PureDP(1.0), size=20_000).verdict

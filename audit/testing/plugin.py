@@ -1,7 +1,6 @@
 """The pytest plugin: audits of a test suite get seeds of their own, a report and one closing line.
 
-It is loaded into every test session of an environment that plaudit is installed in, so it imports nothing heavy before
-a test asks for it.
+Every test session of an environment with plaudit loads it, so it imports nothing heavy before a test asks for it.
 """
 
 from __future__ import annotations
@@ -193,7 +192,6 @@ class _Session:
 
 
 def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield names and values of audits for --junitxml."""
     if not entries:  # a suite without audits loads nothing for them
         return
     from audit.results.folder import audits_of_session

@@ -1,7 +1,4 @@
-"""The test of a suite that is running: it gives its audits their seeds, and collects their results.
-
-Nothing here is heavier than the standard library: a test session loads it, whatever it tests.
-"""
+"""The running test: it gives its audits their seeds, and collects their results. It loads only the standard library."""
 
 from __future__ import annotations
 

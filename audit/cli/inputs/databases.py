@@ -30,7 +30,7 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 class Named(NamedTuple):
     """A pair, the words for it in the name of a result, and the options that select it alone.
 
-    `next_commands` are commands with options for pairs which may lose more: after a pass they are to be tried.
+    `next_commands` are commands with options for pairs that may lose more, to be tried after a pass.
     """
 
     words: str
@@ -82,7 +82,6 @@ def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
 
 
 def _of_counts(population: Population, options: TargetOptions, databases: DatabaseOptions) -> list[Named]:
-    """Return a pair of counts for each requested cell, with some people added or moved."""
     people, target = databases.people, databases.move_to
     if options.relation == "replace_one" and target is None:
         raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")

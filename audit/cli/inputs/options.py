@@ -47,8 +47,8 @@ SETTINGS = {  # what --set takes beside the parameters of a mechanism
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Show typer the fields of each record of options as options, and pass the checked record to the command.
 
-    An option is written `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and
-    a dict of what else typer is to know. A bool is a flag without its opposite.
+    An option is `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and a dict
+    of other arguments of typer. A bool is a flag without its opposite.
     """
     parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
@@ -239,7 +239,6 @@ def _name_in(word: str) -> str:
 
 
 def _check_numbers(values: Mapping[str, Any]) -> None:
-    """Refuse relations, seeds and jobs out of their range."""
     from audit.claims import check_relation
 
     if values.get("relation"):

@@ -23,8 +23,8 @@ WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 def read_records(path: Path, count: str | None = None) -> Any:
     """Return the records of a file as a frame of pandas if that is installed, else as a list of dicts.
 
-    CSV begins with a line of names. A column is of numbers if all its fields are, but for missing ones, and none has a
-    leading zero, as codes have; else of words. The column `count` holds counts.
+    CSV begins with a line of names. A column has numbers if all its fields are numbers or missing and none has a
+    leading zero, as codes have; else words. The column `count` holds counts.
     """
     if path.suffix == ".parquet":
         return _read_parquet(path)
@@ -93,7 +93,6 @@ def _typed(table: Table, place: int) -> list[Any]:
 
 
 def _read_parquet(path: Path) -> Any:
-    """Read Parquet by pyarrow or DuckDB, whichever is installed."""
     check_size(path)
     arrow, duckdb, pandas = _library("pyarrow.parquet"), _library("duckdb"), _library("pandas")
     if arrow is None and duckdb is None:
@@ -130,7 +129,6 @@ def _read_arrow(arrow: Any, path: Path) -> Any:
 
 
 def _check_held(*, values: tuple[int, int] = (1, 1), size: int = 0) -> None:
-    """Refuse too many values or bytes."""
     if not 0 < values[0] * values[1] <= MOST_VALUES:
         raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {values[0]} rows of {values[1]}")
     if size > LARGEST_INPUT:
@@ -138,7 +136,6 @@ def _check_held(*, values: tuple[int, int] = (1, 1), size: int = 0) -> None:
 
 
 def _library(name: str) -> Any:
-    """Return an optional library, or None."""
     try:
         return import_module(name)
     except ImportError:

@@ -82,8 +82,8 @@ class Row:
     def _variants(self) -> tuple[Iterator[tuple[str, str]], Iterator[tuple[str, str]]]:
         """Return rows like this in JSON with what is new in them: larger numbers, which may not be clipped, and others.
 
-        These have no value in a column, or one that the data lack in the place of one that they have. A column that
-        seems to hold codes has no larger numbers. What the command would refuse is left out.
+        Others are missing values and values that the data lack. A column that seems to hold codes has no larger
+        numbers. What the command would refuse is left out.
         """
         record = self._record(self.text)
         larger: dict[str, Any] = {}
@@ -141,7 +141,6 @@ def _others(value: Any) -> Iterator[Any]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with None for each missing value."""
     return {name: None if value == "" or is_missing(value) else value for name, value in row.items()}
 
 

@@ -162,7 +162,6 @@ class Table:
 
 
 def _number_lines(fields: Sequence[str]) -> bool:
-    """Tell whether fields are 1, 2, 3 and so on."""
     return list(fields) == [str(number) for number in range(1, len(fields) + 1)]
 
 
@@ -205,10 +204,9 @@ def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
 
 
 def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
-    """Read outputs on two databases, one run a line: numbers, words, or records of both, as both files have them.
+    """Read outputs on two databases, one run a line: numbers, words, or records of both, with names of columns, if any.
 
-    What a column holds is settled once, over both files: words are words on either. The names of several columns come
-    with them, if both files have the same.
+    What a column holds is settled once, over both files: words are words on either.
     """
     files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path) for path in paths]
     tables = [file for file in files if isinstance(file, Table)]
@@ -291,7 +289,6 @@ def _check_order(table: Table) -> None:
 
 
 def _alone(table: NDArray[Any] | None) -> Any:
-    """Return a table of one column as a vector."""
     return table[:, 0] if table is not None and table.shape[1] == 1 else table
 
 

@@ -63,10 +63,7 @@ def select_targets(
     databases: DatabaseOptions | None = None,
     workers: WorkerOptions | None = None,
 ) -> list[Target]:
-    """Return the named mechanisms, built as the options say, and start the workers; counts are read once.
-
-    Options that do not go with what is named are refused.
-    """
+    """Return the named mechanisms, built as the options say, and start the workers; refuse options of other targets."""
     databases = databases or DatabaseOptions()
     _check_names(context, names, options, databases)
     preset = options.settings.get("preset", "")
@@ -122,7 +119,6 @@ def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
 
 
 def _check_names(context: typer.Context, names: list[str], options: TargetOptions, databases: DatabaseOptions) -> None:
-    """Refuse names that exclude each other or some option."""
     if several := [name for name in names if "," in name]:
         raise ValueError(f"separate names by spaces, got {several[0]!r}")
     if twice := sorted(name for name, times in Counter(names).items() if times > 1):
@@ -143,7 +139,6 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
 
 
 def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that are set, of a system or of simulated data."""
     own = {} if system is None else {key: one for key, one in system.settings.items() if key not in WITH_OPTION}
     of = name if of_data or system is None or not system.of_counts else f"{name} without --data uniform"
     return read_parameters(options.parameters, writable(own) | of_data, of)
@@ -179,7 +174,6 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
 
 
 def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
-    """Refuse a budget that a system does not have."""
     if unknown := budgets.keys() - set(system.settings):
         options = [option_of(name) for name in ("epsilon", "rho") if name in system.settings]
         takes = " or ".join(options) or "no budget"
@@ -190,7 +184,6 @@ def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
 
 
 def _mechanism(system: Any, options: TargetOptions, settings: dict[str, Any]) -> Any:
-    """Return the mechanism of a system, or one of its stages, with the requested budget."""
     with _extras_needed():
         return system.mechanism(stage=options.stage, **options.budgets, **settings)
 

@@ -57,7 +57,6 @@ def check(
 
 
 def _summarize(text: str) -> None:
-    """Add a text to the summary of a job of GitHub Actions."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         raise ValueError("--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file")

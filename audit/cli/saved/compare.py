@@ -80,7 +80,6 @@ def _show(comparison: Comparison) -> None:
 
 
 def _plain(comparison: Comparison) -> dict[str, Any]:
-    """Return the comparison as plain values for strict JSON."""
     from audit.results import plain_number
 
     def summary(audit: AuditResult | None) -> dict[str, Any] | None:

@@ -105,7 +105,6 @@ def _check_repeatable(command: Any, words: list[str]) -> None:
 
 
 def _difference(saved: Any, again: Any, name: str = "") -> str:
-    """Return the first difference of two results, with both values; empty if there is none."""
     if isinstance(saved, dict) and isinstance(again, dict):
         parts = (_difference(saved.get(key), again.get(key), f"{name} {key}".strip()) for key in {**saved, **again})
         return next(filter(None, parts), "")
