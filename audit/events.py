@@ -41,16 +41,14 @@ class Statistic:
         In words, for the report.
     function : callable
         Takes outputs, shape (runs, *output), and returns scores, shape (runs,).
-    log_ratio : bool
-        Whether scores are log-likelihood ratios of `y` over `x`: rules rely on them, unless runs contradict them.
-    proportional : bool
-        Whether scores are log-likelihood ratios up to a factor, which the audit estimates from runs.
-    exact : bool
-        Whether scores are log-likelihood ratios by the mechanism's own law: infinite ones are of one database alone.
+    log_ratio, proportional, exact : bool
+        Whether scores are log-likelihood ratios of `y` over `x`: rules rely on them, unless runs contradict them;
+        whether they are so up to a factor, which the audit estimates; whether they are those of the mechanism's own
+        law, so that infinite ones are of one database alone.
     entry : tuple of int, optional
         The place of the score in an output, if the score is one entry of it.
     written : bool
-        Whether the function takes outputs as they are written down, before their columns are read.
+        Whether the function takes outputs as texts, before their columns are read.
     labels : mapping, optional
         What each score stands for, in words, if scores only number it: then no thresholds are tried.
     """
@@ -279,7 +277,7 @@ class Event:
 
 
 def _rounded(values: ArrayLike) -> Floats:
-    """Round as all scores are; what is too large for that stays; infinity is for thresholds that nothing reaches."""
+    """Round as all scores are; too large values stay, and infinity is a threshold that nothing reaches."""
     array = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore"):
         rounded = np.round(array, DECIMALS)

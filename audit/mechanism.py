@@ -78,8 +78,8 @@ def per_run(
 ) -> Mechanism:
     """Make a mechanism from a function that returns one output: ``function(data, rng)``.
 
-    It calls the function once per run, 256 runs per block. That is slow; making a batch of outputs at a time is a
-    hundred times faster.
+    It calls the function once per run, 256 runs per block; making a batch of outputs at a time is a hundred times
+    faster.
 
     Parameters
     ----------

@@ -25,10 +25,10 @@ __all__ = ["ApproxDP"]
 class ApproxDP(Claim):
     """Approximate differential privacy: epsilon, except with a probability of `delta`, with which anything may happen.
 
-    A group of ``w`` people has ``w * epsilon`` and ``delta (exp(w epsilon) - 1) / (exp(epsilon) - 1)``, at most 1.
-
-    With epsilon 0 it bounds the total variation: the probability of any event differs by at most delta. An audit then
-    measures delta; otherwise it measures epsilon, at the delta of the promise.
+    A group of ``w`` people has ``w * epsilon`` and ``delta (exp(w epsilon) - 1) / (exp(epsilon) - 1)``, at most 1. With
+    epsilon 0 it bounds the total variation: the probability of any event differs by at most delta. An audit then
+    measures delta; otherwise it measures epsilon, at the delta of the promise. (Dwork and Roth, 2014, definition 2.4;
+    Vadhan, "The Complexity of Differential Privacy", 2017, lemma 2.2 for groups.)
 
     Attributes
     ----------
@@ -38,11 +38,6 @@ class ApproxDP(Claim):
         Probability, in [0, 1]; a delta of 1 promises nothing.
     relation : {"add_remove", "replace_one"}
         Which databases are neighbors.
-
-    References
-    ----------
-    .. [1] Dwork and Roth, 2014, definition 2.4; Vadhan, "The Complexity of Differential Privacy", 2017, lemma 2.2 for
-       groups.
 
     Examples
     --------
@@ -143,7 +138,7 @@ def _chain(people: int, epsilon: float) -> float:
 
 
 def _composed_from_below(parts: Sequence[LossDistribution]) -> tuple[LossDistribution, float]:
-    """Return the loss of all parts, and by how much it may be too large: nothing if all outcomes can be listed."""
+    """Return the loss of all parts, and by how much it may be too large: 0 if all outcomes can be listed."""
     law = LossDistribution(np.zeros(1), np.zeros(1))
     for part in parts:
         if law.loss.size * part.loss.size > EXACT_LISTED:

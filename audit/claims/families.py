@@ -31,16 +31,13 @@ def compose(*claims: Claim) -> Claim:
     Returns
     -------
     claim
-        Epsilons, deltas (up to 1) and rhos add up, and so do the squares of mu.
+        Epsilons, deltas (up to 1) and rhos add up, and so do the squares of mu. (Dwork and Roth, 2014, theorem B.1; Bun
+        and Steinke, 2016, lemma 1.7; Dong, Roth and Su, 2022, corollary 3.3.)
 
     Raises
     ------
     ValueError, TypeError
         If there is no claim, or relations or families differ.
-
-    References
-    ----------
-    .. [1] Dwork and Roth, 2014, theorem B.1; Bun and Steinke, 2016, lemma 1.7; Dong, Roth and Su, 2022, corollary 3.3.
 
     Examples
     --------
@@ -76,10 +73,9 @@ def claim_from_dict(values: dict[str, Any]) -> Claim:
 
 
 def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
-    """Return the claim that is written ``FAMILY:NUMBER`` or ``FAMILY:NUMBER,NUMBER``, each positive and finite.
+    """Return the claim that is written ``pure:EPSILON``, ``approx:EPSILON,DELTA``, ``zcdp:RHO`` or ``gaussian:MU``.
 
-    ``"pure:EPSILON"``, ``"approx:EPSILON,DELTA"``, ``"zcdp:RHO"`` or ``"gaussian:MU"``; ``"approx:0,DELTA"`` is total
-    variation.
+    Numbers are positive and finite; ``approx:0,DELTA`` is total variation.
 
     >>> parse_claim("pure:1")
     PureDP(epsilon=1.0, relation='add_remove')

@@ -17,7 +17,8 @@ __all__ = ["GaussianDP"]
 class GaussianDP(CurveClaim):
     """Gaussian differential privacy: telling neighbors apart is no easier than telling N(0, 1) from N(mu, 1).
 
-    A group of ``w`` people has ``w`` times the mu. The Gaussian mechanism attains the delta at every epsilon.
+    A group of ``w`` people has ``w`` times the mu. The Gaussian mechanism attains the delta at every epsilon. (Dong,
+    Roth and Su, "Gaussian Differential Privacy", 2022, definition 2.6 and theorem 2.14.)
 
     Attributes
     ----------
@@ -25,10 +26,6 @@ class GaussianDP(CurveClaim):
         In standard deviations, 0 or more.
     relation : {"add_remove", "replace_one"}
         Which databases are neighbors.
-
-    References
-    ----------
-    .. [1] Dong, Roth and Su, "Gaussian Differential Privacy", 2022, definition 2.6 and theorem 2.14.
 
     Examples
     --------

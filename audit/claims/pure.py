@@ -21,7 +21,8 @@ class PureDP(Claim):
     """Epsilon-differential privacy: no event is more than ``exp(epsilon)`` times as likely on a neighbor.
 
     As a promise it bounds the loss from above; as a measurement it bounds it from below. Both may be 0 or infinite. A
-    group of ``w`` people has ``w`` times the epsilon.
+    group of ``w`` people has ``w`` times the epsilon. (Dwork and Roth, "The Algorithmic Foundations of Differential
+    Privacy", 2014, definition 2.4 and theorem 2.2.)
 
     Attributes
     ----------
@@ -29,10 +30,6 @@ class PureDP(Claim):
         Privacy loss in nats, 0 or more.
     relation : {"add_remove", "replace_one"}
         Which databases are neighbors: one person added or removed (unbounded), or one person's data replaced (bounded).
-
-    References
-    ----------
-    .. [1] Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, definition 2.4 and theorem 2.2.
 
     Examples
     --------
@@ -61,9 +58,6 @@ class PureDP(Claim):
 
         Randomized response attains it (Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy",
         2015, section 3).
-
-        >>> round(PureDP(1.0).delta_at(0.0), 6)  # the largest total variation distance: tanh(1 / 2)
-        0.462117
         """
         check_epsilon(epsilon)
         if epsilon >= self.epsilon:

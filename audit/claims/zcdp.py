@@ -20,7 +20,9 @@ class ZCDP(CurveClaim):
     """Zero-concentrated differential privacy: the Renyi divergence of every order ``a`` is at most ``a * rho``.
 
     A group of ``w`` people has ``w**2`` times the rho. The delta at an epsilon holds for every mechanism that keeps the
-    promise, but is not quite the smallest. Gaussian noise has the delta of ``GaussianDP(sqrt(2 * rho))``.
+    promise, but is not quite the smallest. Gaussian noise has the delta of ``GaussianDP(sqrt(2 * rho))``. (Bun and
+    Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016, definition 1.1
+    and proposition 1.9.)
 
     Attributes
     ----------
@@ -29,16 +31,9 @@ class ZCDP(CurveClaim):
     relation : {"add_remove", "replace_one"}
         Which databases are neighbors.
 
-    References
-    ----------
-    .. [1] Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016,
-       definition 1.1 and proposition 1.9.
-
     Examples
     --------
-    The persons of the 2020 redistricting data, whose rho of 2.5562 was published as epsilon 17.14 at delta 1e-10:
-
-    >>> round(ZCDP(2.5562).epsilon_at(1e-10), 2)
+    >>> round(ZCDP(2.5562).epsilon_at(1e-10), 2)  # persons of the 2020 redistricting data: published as 17.14
     17.14
     """
 

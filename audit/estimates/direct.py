@@ -136,6 +136,6 @@ def _counts(errors: Floats, k: Floats, event: str) -> NDArray[np.intp]:
 
 
 def _interval(counts: NDArray[np.intp], runs: int, level: float) -> tuple[Floats, Floats]:
-    """Return two-sided intervals that miss with half of what `level` leaves: two of them make a ratio."""
+    """Return two-sided intervals with half of the error that `level` leaves, since a ratio takes two."""
     each = 1 - (1 - level) / 4
     return (clopper_pearson_lower(counts, runs, confidence=each), clopper_pearson_upper(counts, runs, confidence=each))

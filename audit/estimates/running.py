@@ -141,7 +141,7 @@ def estimate_direct(
 
 
 def _thresholds(errors: Floats) -> Floats:
-    """Return whole errors on both sides of the median, as far out as most noise goes: counts made to fit are biased."""
+    """Return whole errors around the median, as far out as most noise goes; fitted to counts they would bias these."""
     middle = float(np.median(errors))
     deviation = 1.4826 * float(np.median(np.abs(errors - middle)))
     reach = max(NARROW, math.ceil(WIDE * deviation))

@@ -95,11 +95,6 @@ class LossDistribution:
         At order 1 it is the Kullback-Leibler divergence, at infinity `maximum`; infinite from order 1 on if there is
         infinite mass. It uses only the listed losses: if these only approach the supremum, that of a large finite order
         is too low (van Erven and Harremoes, "Renyi Divergence and Kullback-Leibler Divergence", 2014, theorems 4 to 6).
-
-        >>> from audit.exact import loss_distribution
-        >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75])
-        >>> round(law.renyi(1), 6), round(law.renyi(2), 6), law.renyi(np.inf) == law.maximum
-        (0.549306, 0.847298, True)
         """
         if not alpha >= 0:
             raise ValueError(f"alpha must be 0 or more, got {alpha}")
@@ -124,11 +119,6 @@ class LossDistribution:
         """Return the loss that an output drawn from `p` does not exceed with a probability in [0, 1].
 
         It is the smallest such loss, to rounding; infinite if `q` reaches into the infinite mass. At 1 it is `maximum`.
-
-        >>> from audit.exact import loss_distribution
-        >>> law = loss_distribution([0.7, 0.2, 0.1], [0.7, 0.3, 0.0])
-        >>> law.quantile(0.5), law.quantile(0.95)
-        (0.0, inf)
         """
         fraction("q", q, zero=True, one=True)
         if q == 1:
@@ -212,11 +202,6 @@ class LossDistribution:
         """Return the loss of several independent outputs of this law seen together, by repeated squaring.
 
         `grid` is that of `compose`; it is not needed if sums of losses coincide, as they do for geometric noise.
-
-        >>> from audit.exact import loss_distribution
-        >>> law = loss_distribution([0.75, 0.25], [0.25, 0.75]).self_compose(10)
-        >>> law.loss.size, round(law.maximum, 6)
-        (11, 10.986123)
         """
         if isinstance(times, bool) or not isinstance(times, int | np.integer):
             raise TypeError(f"times must be an integer, got {times!r}")
@@ -233,10 +218,6 @@ class LossDistribution:
 
         At most `mass`, in [0, 1), is cut off at each end and added to the infinite or the missing mass. `delta_at`
         minus the added infinite mass is a lower bound.
-
-        >>> from audit.exact import loss_distribution
-        >>> round(loss_distribution([0.1, 0.8, 0.1], [0.3, 0.6, 0.1]).trimmed(0.3).infinite_mass, 9)
-        0.1
         """
         fraction("mass", mass, zero=True)
         p, q = self.probability, np.exp(self.log_p - self.loss)

@@ -96,7 +96,7 @@ def _sheet_html(sheet: Sheet, words: Mapping[str, str]) -> Markup:
         return " ".join(key if (key := f"{sheet.name}.{part}") in words else part for part in choice.split("/"))
 
     def terms(table: Table) -> dict[str, str]:
-        """Return the words to be explained: those of columns, and those beside headings with their results."""
+        """Return the words to be explained: those of columns, and of headings with results."""
         columns = [column.label for column in table.columns]
         terms = dict.fromkeys([*columns, *(inputs[key].label for group in table.groups for key in group.inputs)], "")
         for total in (total for group in table.groups for total in group.results if total.label not in columns):

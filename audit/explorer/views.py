@@ -43,9 +43,7 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
 
     Examples
     --------
-    What does half the margin of PH3 by state and race cost?
-
-    >>> place = "phsafe/PH3/state_A-G"
+    >>> place = "phsafe/PH3/state_A-G"  # what does half the margin of PH3 by state and race cost?
     >>> half = explore("phsafe", {f"{place}/margin": 10, f"{place}/rho": None})
     >>> round(explore("phsafe").results["phsafe/total/all/rho"], 6), round(half.results["phsafe/total/all/rho"], 6)
     (1.257281, 3.246209)
@@ -131,7 +129,7 @@ def command(sheet: Sheet) -> Callable[..., int]:
 
 
 def _setting(sheet: Sheet, text: str) -> tuple[str, Value]:
-    """Return the key and value of an input; its name is as much of the end of its key as tells it from others."""
+    """Return the key and value of an input; its name is the end of its key that no other input has."""
     name, _, value = text.partition("=")
     matches = _ending_in(name, sheet)
     if len(matches) != 1:

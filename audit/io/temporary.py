@@ -119,7 +119,7 @@ def _owner() -> str:
 
 @cache
 def _machine() -> str:
-    """Return a name for whatever numbers the processes: containers of one machine number their own."""
+    """Return a name for the place that numbers the processes: containers of one machine number their own."""
     try:
         space = os.stat("/proc/self/ns/pid").st_ino
     except OSError:  # not Linux
@@ -128,7 +128,7 @@ def _machine() -> str:
 
 
 def _leftovers(folder: Path, *, here: bool = True) -> list[Path]:
-    """Return what is the user's own and named after a process of this machine that is no more, or of another."""
+    """Return the user's own files named after an ended process of this machine, or else of another machine."""
     found = []
     with suppress(OSError):  # it is gone, or not to be read
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):

@@ -72,11 +72,7 @@ def in_cell(words: str) -> str:
 
 
 def from_cell(words: str) -> str:
-    """Return the text of which `in_cell` made what a file holds.
-
-    >>> [from_cell(in_cell(words)) for words in ("=cmd", "65+", "'tis", "0-17; -x")]
-    ['=cmd', '65+', "'tis", '0-17; -x']
-    """
+    """Return the text of which `in_cell` made what a file holds."""
     return "".join(part.removeprefix("'") for part in ENDS.split(words)) if "'" in words else words
 
 

@@ -119,7 +119,7 @@ def _tally(guesses: Sequence[Guesses]) -> NDArray[np.intp]:
 
 
 def _differs(here: NDArray[np.intp], there: NDArray[np.intp], level: float) -> bool:
-    """Tell whether right guesses are fewer there, or wrong ones more, than chance explains at a level, each."""
+    """Tell whether right guesses are fewer in new processes, or wrong ones more, than chance explains at a level."""
     sides, guesses = np.array([0, 1, 0, 1]), np.array([0, 2, 2, 0])  # the right ones first
     both, hits = here + there, there[sides, guesses]
     law = scipy.stats.hypergeom(both.sum(axis=1)[sides], both[sides, guesses], there.sum(axis=1)[sides])

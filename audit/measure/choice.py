@@ -187,7 +187,7 @@ def choose_event(
 def _chosen_events(
     exploration: Exploration, method: Method, attack: Attack, x: Floats, y: Floats, counting: int
 ) -> list[Event]:
-    """Return the events that selection scores choose; those of a kind with advice may hide a fault: another, too."""
+    """Return the events that selection scores choose; where the first comes with advice, which may hide faults, another."""
     statistics = exploration.statistics
 
     def chosen(among: Sequence[int]) -> list[Event]:
@@ -228,7 +228,7 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
 
 
 def _points(rule: Rule, x: Floats, y: Floats) -> list[Floats]:
-    """Return by how much each run speaks for a loss: its weight, or a right guess for it and a wrong one against it."""
+    """Return by how much each run speaks for a loss: its weight, or above 0 for a right guess and below for a wrong."""
     if isinstance(rule, WeightRule):
         return [rule.weights[rule.bins(side)] for side in (x, y)]
     right = [-rule.guess(x), rule.guess(y)]

@@ -312,7 +312,7 @@ def measure_loss_from_outputs(
 
 
 def _named(event: Event, columns: Sequence[str]) -> Event:
-    """Return an event that says columns by name."""
+    """Return an event whose words name the columns."""
     return replace(event, statistic=replace(event.statistic, name=with_columns(event.statistic.name, columns)))
 
 

@@ -201,7 +201,7 @@ def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
 
 
 def _spread(values: Counts, most: int) -> Counts:
-    """Return some of the values, evenly spaced by their places, the first and the last among them."""
+    """Return some of the values, evenly spaced in their order, with the first and the last."""
     places = np.unique(np.rint(np.linspace(0, len(values) - 1, min(most, len(values)))).astype(np.int64))
     return values[places]
 
@@ -269,7 +269,7 @@ def _pair_of(records: NDArray[Any], x: Counts, y: Counts, relation: Relation, fo
 
 
 def _steps(kinds: int, most: int, relation: Relation) -> Iterator[tuple[Counts, Counts]]:
-    """Yield the counts of every two neighbors: what they share, and what one of them or either has besides."""
+    """Yield the counts of every two neighbors: the people they share, and the one or two who differ."""
     one = np.eye(kinds, dtype=np.int64)
     for people in range(most):
         for chosen in itertools.combinations_with_replacement(range(kinds), people):

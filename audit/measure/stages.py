@@ -75,7 +75,7 @@ def count_in_stages(
 
 
 def _in_places(chosen: Choice) -> Choice:
-    """Return as many events at every stage, each with the share of its place: what one place counts adds up."""
+    """Return `PLACES` events at every stage, each with its share of the error: counts of a place add up."""
     main, *others = chosen.events
     filled = (main, *others, *[main] * (PLACES - len(chosen.events)))[:PLACES]
     shares = (1 - SHARE * (PLACES - 1), *[SHARE] * (PLACES - 1))
@@ -83,7 +83,7 @@ def _in_places(chosen: Choice) -> Choice:
 
 
 def _stages(size: int, share: float) -> Iterator[tuple[int, int]]:
-    """Yield how many runs choose and how many count in each stage; the last one takes all that are left."""
+    """Yield how many runs choose and how many count in each stage; the last stage takes all that are left."""
     stage = max(FIRST_STAGE, math.ceil(FEWEST / min(share, 1 - share))) if share else size
     while size:
         runs = stage if size >= LAST * stage else size
@@ -93,7 +93,7 @@ def _stages(size: int, share: float) -> Iterator[tuple[int, int]]:
 
 
 def _looks(counted: list[int], growth: float, *, going_on: bool) -> list[list[int]]:
-    """Return after how many counting runs of each stage, or of all so far, an audit looks: `growth` times as many."""
+    """Return at how many counting runs, of each stage or of all so far, an audit looks; they grow by `growth`."""
     sizes, most = [], 0
     for upto in itertools.accumulate(counted) if going_on else counted:
         steps = math.ceil(math.log(max(upto / FIRST_LOOK, 1.0)) / math.log(growth))

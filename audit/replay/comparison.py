@@ -148,14 +148,14 @@ def _not_finite(one: Call, other: Call) -> str | None:
 
 
 def _hidden(one: Call, other: Call) -> list[str]:
-    """Note what is not finite and the same on both databases: noise leaves it as it is, and so far it tells nothing."""
+    """Note values that are not finite and the same on both databases: noise does not hide them."""
     if one.value is None or _not_finite(one, other) or np.isfinite(one.value).all():
         return []
     return [f"{printable(one.query)!r} is not finite on both databases: no noise would hide another value there"]
 
 
 def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation]:
-    """Yield the first generator that was not made from the one that was given: its noise can be computed."""
+    """Yield the first generator that was not made from the given one: its noise can be computed."""
     for one, other, later in zip(first.calls, second.calls, again.calls, strict=False):
         if one.state and one.state == later.state:
             source = "the data" if other.state != one.state else "a constant"
@@ -184,7 +184,7 @@ def published(traces: Sequence[Trace]) -> list[bool]:
 
 
 def _courses(rows: list[np.ndarray[Any, Any]]) -> set[bytes]:
-    """Return how the numbers at each place go from run to run; nothing if their number differs."""
+    """Return the values that each place takes from run to run; nothing if the runs have different numbers of places."""
     if len({row.size for row in rows}) != 1:
         return set()
     table = np.ascontiguousarray(np.stack(rows, axis=1) + 0.0)

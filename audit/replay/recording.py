@@ -193,7 +193,7 @@ def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:
 
 
 def _state(rng: Any) -> str:
-    """Where a generator stands, and how many it has made; nothing of anything else."""
+    """Return the state of a generator and how many it has spawned; empty for anything else."""
     if not isinstance(rng, np.random.Generator):
         return ""
     children = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
@@ -201,7 +201,7 @@ def _state(rng: Any) -> str:
 
 
 def _kept(law: Any) -> Any:
-    """Return a law that stays as it is: mechanisms may go on to work in its arrays."""
+    """Return a law with arrays of its own: mechanisms may change theirs later."""
     parts = [getattr(law, field.name) for field in dataclasses.fields(law)] if dataclasses.is_dataclass(law) else [law]
     return copy.deepcopy(law) if any(isinstance(part, np.ndarray | list | dict) for part in parts) else law
 

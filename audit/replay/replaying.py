@@ -200,7 +200,7 @@ def _promise(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None) -> C
 
 
 def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> float:
-    """Return how many steps, of those that sensitivities are declared for, lie between the databases."""
+    """Return how many steps, of the relation for which sensitivities are declared, lie between the databases."""
     relation = getattr(getattr(mechanism, "claim", promise), "relation", pair.relation)
     if relation == pair.relation:
         return pair.distance
@@ -232,7 +232,7 @@ def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator)
 
 
 def _best_guess(times: NDArray[np.int64], coins: NDArray[np.bool_]) -> tuple[float, bool]:
-    """Return a limit, and the database that runs above it are taken to be of."""
+    """Return a limit on times, and whether slower runs are guessed to be on `y`."""
     order = np.argsort(times, kind="stable")
     ordered, on_y = times[order], coins[order]
     # Right if the runs from each place on are taken to be of y, and those before of x.

@@ -30,16 +30,12 @@ class Query:
     ----------
     name, law : str
         What the values are, "noise by itself" for a draw without a value; the law of the noise on `x`, in words.
-    shape : tuple of int
-        Shape of the draw.
     l1_change, l2_change : float or None
         How much the values differ between the databases, exactly.
     declared : Sensitivity or None
         How much they may differ in one step between neighbors, as the mechanism declares.
-    losses : tuple of LossDistribution or None
-        The loss of the change, in independent parts; None if it is not known.
-    exact : bool
-        Whether `losses` are exact as a whole, or only in the maximum.
+    losses, exact : tuple of LossDistribution or None, bool
+        The loss of the change, in independent parts, None if unknown; exact as a whole, or only in the maximum.
     """
 
     name: str

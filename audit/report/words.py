@@ -39,11 +39,7 @@ UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable, s
 
 
 def visible(words: str, most: int = LONGEST) -> str:
-    r"""Return hostile text in which nothing hides, reverses or covers other text: such letters are escaped.
-
-    >>> visible("total\u202e\x00 of all")
-    'total\\u202e\\x00 of all'
-    """
+    """Return hostile text in which nothing hides, reverses or covers other text: such letters are escaped."""
     head, rest = words[:most], len(words) - most
     ending = f" ... ({rest:,} more letters)" if rest > 0 else ""
     if head.isascii() and head.isprintable():
@@ -312,7 +308,7 @@ def _step(result: AuditResult) -> str:
 
 
 def _in_100(promised: float, proved: float) -> tuple[str, str]:
-    """Return two probabilities as so many times in 100: at most, at least, and not the same unless they are."""
+    """Return two probabilities in percent, at most and at least, that are equal only if the probabilities are."""
     for digits in range(4, 12):
         words = at_most(100 * promised, digits), at_least(100 * proved, digits)
         if (float(words[1]) > float(words[0])) == (proved > promised):

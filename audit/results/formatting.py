@@ -90,11 +90,7 @@ def at_least(value: float, digits: int = DIGITS) -> str:
 
 
 def at_most(value: float, digits: int = DIGITS) -> str:
-    """Return an upper bound in words: rounded up, so that it stays one.
-
-    >>> at_most(1.01504), at_most(0.00001), at_most(float("inf"))
-    ('1.016', '1.000e-05', 'inf')
-    """
+    """Return an upper bound in words: rounded up, so that it stays one."""
     return _rounded(value, digits, ROUND_CEILING)
 
 
@@ -109,11 +105,7 @@ def nearest(value: float, digits: int = DIGITS) -> str:
 
 
 def percent(confidence: float) -> str:
-    """Return a confidence in percent, with as many nines as it has.
-
-    >>> percent(0.95), percent(1 - 0.05 / 3), percent(1 - 1e-9)
-    ('95%', '98.333%', '99.9999999%')
-    """
+    """Return a confidence in percent, with as many nines as it has."""
     return f"{(100 * _rounded_confidence(confidence)).normalize():f}%"
 
 
@@ -211,7 +203,7 @@ def _losses(promised: float, measured: float, detectable: float) -> tuple[str, s
 
 
 def _on_its_side(loss: float, limit: float, promise: float, write: Callable[[float, int], str]) -> str:
-    """Return a loss with as few digits as show whether it exceeds a limit as that is written; nothing if none do."""
+    """Return a loss with the fewest digits that show whether it exceeds the promise; empty if none do."""
     written = (write(loss, digits) for digits in range(DIGITS, EXACT + 1))
     return next((words for words in written if (float(words) > promise) == (loss > limit)), "")
 

@@ -121,7 +121,7 @@ def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
 
 
 def _dark_rules() -> bytes:
-    """Return rules of an SVG for dark screens; words are paths that inherit their color."""
+    """Return rules of an SVG for dark screens; letters are paths that inherit their color."""
     rules = []
     for color, dark in ((color.lower(), dark.lower()) for color, dark in DARK.items()):
         rules.append(f'[style*="fill: {color}"],[fill="{color}"]{{fill:{dark}!important}}')

@@ -24,10 +24,6 @@ class ReplayRecord:
 
     Attributes
     ----------
-    mechanism, pair : str
-        Their names.
-    relation : {"add_remove", "replace_one"}
-        Relation of the pair.
     claim : Claim or None
         The promise for the pair; None if there is none.
     queries : tuple of dict
@@ -40,12 +36,8 @@ class ReplayRecord:
         Whether anything could be evaluated, and whether all answers come from these queries.
     size, seed : int
         Number of pairs of runs, and the seed that reproduces them.
-    seconds : float
-        Wall time.
     confidential : bool
         Whether the databases are confidential, and so is this record.
-    provenance : dict
-        Software, platform, time and command.
     """
 
     mechanism: str

@@ -67,7 +67,7 @@ def runs_anew(
 
 @cache
 def _server(process: int, number: int) -> tuple[Connection, subprocess.Popen[bytes]]:
-    """Start a process that is copied, one of so many for this one; it ends with it."""
+    """Start a process of which copies are made, one of several for this one; it ends with this one."""
     here, there = Pipe()
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     command, none = [sys.executable, "-P", "-c", PROGRAM, str(there.fileno()), *sys.path], subprocess.DEVNULL
@@ -116,7 +116,7 @@ def answer(file: int) -> None:
 
 
 def _unpickled(mechanism: bytes) -> Any:
-    """Return a mechanism with what its modules draw when they are imported, not with what was sent of that."""
+    """Return a mechanism whose modules are imported anew: what they draw at import is not what was sent."""
     found = pickle.loads(mechanism)
     left, known = [found], {id(getattr(module, "__dict__", None)) for module in list(sys.modules.values())}
     while left:
@@ -134,7 +134,7 @@ def _unpickled(mechanism: bytes) -> Any:
 
 
 def _import_libraries(mechanism: bytes) -> None:
-    """Import for all copies what a mechanism does, but what is the user's: it may draw numbers when it is imported."""
+    """Import the libraries of a mechanism for all copies, but no modules of the user, which may draw numbers."""
     before = set(sys.modules)
     _unpickled(mechanism)
     for name in set(sys.modules) - before:

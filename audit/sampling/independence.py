@@ -55,7 +55,7 @@ class Spread:
     ) -> Spread:
         """Return the spread of points of successive runs on either database, made in calls of these sizes.
 
-        Random `shares` of the runs count. Of what these have in common with others of a call, only so much is left.
+        Only random `shares` of the runs count: of what runs of one call have in common, that share is left.
         """
         spread = cls()
         for points, sizes, share in zip(sides, calls, shares, strict=True):
@@ -106,11 +106,11 @@ def check_calls(
 
 
 def order_of(values: NDArray[Any]) -> str:
-    """Return "rises", "falls" or "repeats" if one column of a file does so from row to row, which chance does not.
+    """Return "rises", "falls", "repeats" or "numbers" if a column of a file is in an order beyond chance.
 
-    Independent rows come in each of their orders as likely: of n! there are as many as differ, and of these two in
-    which no row goes the other way, and d! in which all rows of each of d values follow each other. "numbers" is a
-    column that has each of n whole numbers in a row once, in any order: under any law its chance is n! / n^n at most.
+    Independent rows come in each of their distinct orders with equal probability. In two of these no row goes the other
+    way; with d different values, equal rows stay together in d! of them. "numbers" is a column that has each of n whole
+    numbers in a row once, in any order: under any law its chance is n! / n^n at most.
     """
     number = len(values)
     if values.dtype.kind in "iuf" and gammaln(number + 1) - number * math.log(max(number, 1)) < math.log(DEPENDENT):
@@ -201,11 +201,11 @@ def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDAr
 
 
 def _excess(table: NDArray[np.intp], groups: int) -> float:
-    """Return how much likelier counts are, in groups of successive parts, under laws that vary between groups, in nats.
+    """Return the log of how much likelier counts are if laws vary between groups of successive parts, in nats.
 
-    Each kind of run is counted among those that are of no kind before. The other laws are beta-binomial, group after
-    group, about the share that the totals leave for those to come, each as likely; all together are as likely as the
-    even law itself, so that kinds that are even cost little.
+    Each kind of run is counted among those that are of no earlier kind. The other laws are beta-binomial, group after
+    group, around the share that the totals leave for later groups. Mixed in equal parts they weigh as much as the even
+    law, so that kinds that are even cost little.
     """
     parts = table.shape[1]
     hits, runs = np.add.reduceat(table, np.unique(parts * np.arange(groups) // groups), axis=1)

@@ -104,13 +104,13 @@ def _scores_of(calls: Sequence[_Call], entry: int) -> NDArray[np.float64]:
 
 
 def _of_texts(kind: Kind, first: Sequence[Any]) -> Kind:
-    """Return the kind of outputs that are written, and about how long these are."""
+    """Return the kind of outputs that are texts, and about how long these are."""
     longest = max(len(text) for batch in first for text in read_outputs(batch, Kind(None)))
     return Kind(None, 4 ** math.ceil(math.log(longest, 4)), columns=kind.columns)
 
 
 def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> list[Any]:
-    """Return one output of each database; raise what the mechanism raises in every run on both."""
+    """Return one output of each database; if every run on both raises, raise that."""
     batches: list[Any] = []
     failure: Exception | None = None
     for number, data in enumerate(databases):

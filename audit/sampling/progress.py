@@ -64,7 +64,7 @@ def progress_bar(
 
 @contextmanager
 def _lines(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """Say every minute how much is done, even while a single step takes longer than that."""
+    """Print every minute how much is done, even during a single long step."""
     done, begun, ended = 0, time.monotonic(), threading.Event()
 
     def advance(steps: int) -> None:

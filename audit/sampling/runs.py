@@ -40,12 +40,12 @@ class _ReadRuns:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of an output, where a table says them once of all runs."""
+        """Names of the columns of an output, where a table names them for all runs."""
         return self.kind.columns
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one output, or of what is read of it."""
+        """Shape of one output, or of what is read of it."""
         return self.read_shape if self.read or self.kind.shape is None else self.kind.shape
 
     @property
@@ -54,11 +54,11 @@ class _ReadRuns:
         return self.kind.shape is None and self.read is None
 
     def read_by(self, read: Read, *shape: int) -> Self:
-        """Return the same runs with what `read` makes of outputs in their place, of that shape each."""
+        """Return the same runs with `read` applied to outputs, each of that shape."""
         return replace(self, read=read, read_shape=shape)
 
     def as_given(self) -> Self:
-        """Return the same runs with outputs as a statistic of one's own gets them."""
+        """Return the same runs with outputs as a user's own statistic gets them."""
         return self.read_by(as_given) if self.written else self
 
 
@@ -102,7 +102,7 @@ class MechanismRuns(_ReadRuns):
         ]
 
     def _number(self, *phase: int) -> int:
-        """Return how many calls make the runs of a phase on either database: of more runs there are more of them."""
+        """Return how many calls make the runs of a phase on either database: more where runs count or compare."""
         if phase[:1] not in ((Phase.COUNT,), (Phase.COMPARE,)):
             return CALLS
         return round(counting_calls(self.mechanism) * (MORE if phase[0] == Phase.COMPARE else 1))
@@ -190,7 +190,7 @@ def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *p
 
 
 def _each(statistic: Statistic, outputs: NDArray[Any], first: NDArray[Any]) -> Floats:
-    """Return one score a run; refuse a statistic whose scores of the first runs depend on the others of a batch."""
+    """Return one score a run; refuse a statistic whose scores depend on the other runs of a batch."""
     values = statistic(outputs)
     if len(first) and not np.allclose(values[: len(first)], statistic(first), rtol=CLOSE, atol=CLOSE):
         raise ValueError(f"{statistic.name} must score each run by itself, and depends on the others of a batch")

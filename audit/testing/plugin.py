@@ -276,7 +276,7 @@ def _options_given(config: pytest.Config) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as a shell takes it, in one line of what can be printed: else as bash and zsh do."""
+    """Return a word as a shell takes it, in one printable line; other letters are escaped as in bash and zsh."""
     if word.isprintable():
         return shlex.quote(word)
     plain = (letter if letter.isprintable() and letter not in "\\'" else f"\\U{ord(letter):08x}" for letter in word)
