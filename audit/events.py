@@ -285,7 +285,6 @@ def _rounded(values: ArrayLike) -> Floats:
 
 
 def _spans(values: Floats, value: Callable[[float], str]) -> str:
-    """Write sorted values as ranges of neighbors, a few of them at most."""
     breaks = np.flatnonzero(values[1:] != values[:-1] + 1) + 1
     runs = [
         f"{value(part[0])}..{value(part[-1])}" if part.size > 1 else value(part[0]) for part in np.split(values, breaks)

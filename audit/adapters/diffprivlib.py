@@ -18,7 +18,7 @@ ADDED = ("histogram", "histogram2d", "histogramdd")  # tools whose noise covers 
 
 
 def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
-    """Return a mechanism of diffprivlib as one to audit: its ``randomise``, on the database as its value.
+    """Return the ``randomise`` of a mechanism of diffprivlib, on the database as its value, with a ``claim``.
 
     Parameters
     ----------
@@ -28,11 +28,6 @@ def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
     relation : {"add_remove", "replace_one"}
         What a person does to move the value by the mechanism's sensitivity. The pair of an audit must be no farther
         apart.
-
-    Returns
-    -------
-    Mechanism
-        With a ``claim``; its randomness is the operating system's.
 
     Examples
     --------
@@ -56,12 +51,13 @@ def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
 def tool(
     function: Callable[..., Any], *, epsilon: float, relation: Relation | None = None, **options: Any
 ) -> Mechanism:
-    """Return a tool of diffprivlib, such as ``diffprivlib.tools.mean``, as a mechanism to audit.
+    """Return a tool of diffprivlib, such as ``diffprivlib.tools.mean``, as a mechanism to audit, with a ``claim``.
 
     Parameters
     ----------
     function : callable
-        The tool: takes the rows of the database, an array.
+        The tool: takes the rows of the database, an array. Several released arrays, such as a histogram and its edges,
+        become one.
     epsilon : float
         What it promises and spends.
     relation : {"add_remove", "replace_one"}, optional
@@ -69,11 +65,6 @@ def tool(
         other tools take the number of rows as known, and cover a row that is replaced.
     **options : object
         Of the tool, such as ``bounds``.
-
-    Returns
-    -------
-    Mechanism
-        With a ``claim``. What is released in several arrays, such as a histogram and its edges, comes as one.
     """
     with needing("diffprivlib"):
         import diffprivlib.tools  # noqa: F401

@@ -35,7 +35,7 @@ def mechanism(
     relation: Relation | None = None,
     entrywise: bool = False,
 ) -> Mechanism:
-    """Return a measurement of OpenDP as a mechanism to audit.
+    """Return a measurement of OpenDP as a mechanism to audit, with a ``claim`` and randomness of the operating system.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def mechanism(
     d_in : object
         How far neighboring databases are apart by the input metric. The pair of an audit must be no farther apart.
     delta : float, optional
-        Where the promise is a curve, as of a measurement under ``smoothed_max_divergence``: the delta to hold it to.
+        Where the promise is a curve, as of a measurement under ``smoothed_max_divergence``: at which delta to take it.
     relation : {"add_remove", "replace_one"}, optional
         Of metrics between numbers, such as ``absolute_distance``: what a person does to be `d_in` away; default:
         is added. Metrics between rows have a relation of their own.
@@ -52,18 +52,12 @@ def mechanism(
         Of measurements of vectors that add noise to each entry by itself: the runs of a block share one call, each
         entry a run of its own. Never say so of a measurement that looks at several entries at once.
 
-    Returns
-    -------
-    Mechanism
-        With a ``claim``; its randomness is the operating system's.
-
     Examples
     --------
     >>> import opendp.prelude as dp
     >>> dp.enable_features("contrib")
     >>> space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    >>> count = mechanism(lambda: space >> dp.m.then_laplace(1.0), entrywise=True)
-    >>> count.claim
+    >>> mechanism(lambda: space >> dp.m.then_laplace(1.0), entrywise=True).claim
     PureDP(epsilon=1.0, relation='add_remove')
     """
     with needing("opendp"):

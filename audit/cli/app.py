@@ -107,7 +107,6 @@ def _defaults(arguments: list[str]) -> dict[str, Any]:
 
 
 def _completed(instruction: str) -> int:
-    """Complete a command line for a shell, whose script `--completion` prints."""
     from typer._completion_classes import completion_init
     from typer.completion import shell_complete
 

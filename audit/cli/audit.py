@@ -198,7 +198,6 @@ def _of_target(target: Target, promised: Claim, common: dict[str, Any]) -> Itera
 
 
 def _in_one_run(target: Target, promised: Claim, people: int, common: dict[str, Any]) -> AuditTask:
-    """Return the audit of one run, with people in or out of every cell of the first database."""
     from audit.cli.inputs.mechanisms import blaming
     from audit.measure.one_run import Canaries, measure_loss_one_run
 

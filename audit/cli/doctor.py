@@ -58,7 +58,6 @@ def doctor(
 
 
 def _clean(folders: list[Path]) -> int:
-    """Remove and list the temporary files and folders of processes that are no more."""
     for folder in folders:
         if folder.is_symlink() or not folder.is_dir():
             raise ValueError(f"--clean takes folders, and follows no links, got {folder}")

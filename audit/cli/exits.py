@@ -130,7 +130,6 @@ def _ended(error: BaseException, name: str) -> int:
 
 
 def _words_of_usage(error: Any) -> str:
-    """Return the error in a command line, with the option that was probably meant."""
     known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
     for option, words in OTHER_NAMES.items():
         if option in known and getattr(error, "option_name", None) in words:

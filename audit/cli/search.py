@@ -102,7 +102,6 @@ def search(
 
 
 def _family(target: Target, options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
-    """Return pairs of the same counts or records, or else all bundled pairs of the relation."""
     from audit.cli.inputs.databases import varied
     from audit.measure.search import neighbors_of_counts
 

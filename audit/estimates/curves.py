@@ -132,7 +132,6 @@ def _kde(
     percentile: float = 95.0,
     multiplier: float = 2.0,
 ) -> Curve:
-    """Compare a Gaussian kernel density at points one person apart."""
     kernel, settings = _kernel(pooled, bandwidth, bandwidth_unit)
     window = _window(pooled, percentile, multiplier)
     x = np.arange(math.floor(2 * window), dtype=float) + (0.5 - window)
@@ -241,7 +240,6 @@ def _spread(pooled: Floats) -> float:
 
 
 def _window(pooled: Floats, percentile: float, multiplier: float) -> float:
-    """Return the half-width of the window in people, at least one and not too many."""
     share = real_number("percentile", percentile)
     if not 50 < share <= 100:
         raise ValueError(f"percentile must be above 50 and at most 100, got {share}")

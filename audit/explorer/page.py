@@ -73,7 +73,6 @@ def _json(value: Any) -> str:
 
 
 def _description(sheet: Sheet) -> dict[str, Any]:
-    """Return what the script must know of a sheet; what says nothing is left out of inputs."""
     description = {name: getattr(sheet, name) for name in ("name", "title", "presets", "file", "data")}
     description["charts"] = [asdict(part) for part in sheet.charts]
     description["inputs"] = [

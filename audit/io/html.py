@@ -37,7 +37,6 @@ def _titled(title: str, rows: str, verdict: str, notes: Iterable[str]) -> str:
 
 
 def _row(texts: Iterable[str], heads: int | None = 0) -> str:
-    """Return a row, the first of whose cells are heads; all of them if there is no number."""
     cells = []
     for place, text in enumerate(texts):
         kind = "th" if heads is None or place < heads else "td"

@@ -187,7 +187,7 @@ def choose_event(
 def _chosen_events(
     exploration: Exploration, method: Method, attack: Attack, x: Floats, y: Floats, counting: int
 ) -> list[Event]:
-    """Return the events that selection scores choose; where the first comes with advice, which may hide faults, another."""
+    """Return the events that selection scores choose; if the first has advice, which may hide faults, another."""
     statistics = exploration.statistics
 
     def chosen(among: Sequence[int]) -> list[Event]:

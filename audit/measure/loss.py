@@ -312,7 +312,6 @@ def measure_loss_from_outputs(
 
 
 def _named(event: Event, columns: Sequence[str]) -> Event:
-    """Return an event whose words name the columns."""
     return replace(event, statistic=replace(event.statistic, name=with_columns(event.statistic.name, columns)))
 
 
@@ -328,7 +327,6 @@ def _choosing_runs(size: int, selection: float) -> int:
 def _facts(
     pair: NeighborPair, root: np.random.SeedSequence, mechanism: str, parameters: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what a result says of the pair and of how it was made."""
     return {
         "mechanism": mechanism,
         "pair": pair.label,

@@ -49,11 +49,6 @@ class Canaries:
         Cells that hold canaries, as places in the flattened counts, each at most once. Default: all.
     people : int
         People per canary: the whole group is in or out. The loss is that of one person, as group privacy allows.
-
-    Examples
-    --------
-    >>> Canaries([100] * 6, people=2).cells
-    array([0, 1, 2, 3, 4, 5])
     """
 
     counts: ArrayLike
@@ -207,9 +202,8 @@ def measure_loss_one_run(
     Under a pure promise the number of guesses may depend on the release. Under other promises the theorems need a
     number that is fixed beforehand: otherwise a mechanism could use its whole delta on few canaries at a time.
 
-    For normal noise with mu 0.5 to 2 the median bound is 0.7 of mu with 10,000 canaries, and 0.8 with 1,000,000: the
-    theorem does not assume that canaries lose independently. A mechanism that tells everything about all canaries with
-    probability 0.05, and else nothing, may lose more.
+    Normal noise shows 0.7 of its mu with 10,000 canaries, and 0.8 with 1,000,000: the theorem does not assume that
+    canaries lose independently. A mechanism that rarely tells everything about all of them may lose more.
 
     References
     ----------
@@ -274,7 +268,6 @@ def measure_loss_one_run(
 
 
 def _checked_scores(values: ArrayLike, number: int) -> Floats:
-    """Return scores of canaries, rounded, or say what is wrong with them."""
     scores = np.asarray(values)
     if scores.dtype.kind not in "biuf":
         raise TypeError(f"a score must be a number for each canary, got dtype {scores.dtype}")

@@ -180,7 +180,6 @@ def replay(
 def _published_loss(
     promise: Claim, queries: list[Query], traces: list[Trace], released: bool | None
 ) -> Violation | None:
-    """Compare the loss of what the output contains with the promise."""
     if released is not None:
         return None
     contained = [query for query, contained in zip(queries, published(traces), strict=True) if contained]

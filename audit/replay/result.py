@@ -135,8 +135,7 @@ class Replay(ReplayRecord):
 def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:
     """Tell whether queries lose more together than is promised for the pair, each with noise of its own.
 
-    Queries whose loss is not known, or for another promise than a pure one not exactly, are taken to lose nothing.
-
+    Queries of unknown loss, or of a loss that is not exact under another promise than a pure one, count as no loss.
     Guarantee: no promise that is kept is accused, if all answers are published. For Gaussian and zero-concentrated
     privacy the Renyi divergence of order 2 is compared, which bounds what noise of that kind spends; for approximate
     privacy the hockey-stick divergence, less the spacing of a grid once for every part where one had to be used.

@@ -70,7 +70,6 @@ def _same_arrays(a: NDArray[Any], b: NDArray[Any], known: Known) -> bool:
 
 
 def _same_objects(one: Any, other: Any, known: Known) -> bool:
-    """Compare by what a value is made of, or else by its own equality."""
     if dataclasses.is_dataclass(one):
         names = [field.name for field in dataclasses.fields(one)]
         return all(same(getattr(one, name), getattr(other, name), known=known) for name in names)

@@ -166,7 +166,6 @@ def _fall(claim: Claim, end: float, write: Callable[[float, int], str]) -> str:
 
 
 def _points(across: Floats, down: Floats) -> str:
-    """Return points in thousandths, without those in the middle of a straight line."""
     places = np.rint(1000 * np.column_stack([across, down])).astype(int)
     levels, bends = places[:, 1], np.ones(len(places), bool)
     bends[1:-1] = (levels[:-2] != levels[1:-1]) | (levels[1:-1] != levels[2:])

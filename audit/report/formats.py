@@ -87,7 +87,6 @@ FORMS: dict[str, Callable[[Named], str]] = {"markdown": to_markdown, "csv": to_c
 
 
 def _escaped(words: str, more: dict[str, str]) -> str:
-    """Return words in one line as a workflow command takes them."""
     return "".join(({"%": "%25"} | more).get(letter, letter) for letter in words)
 
 

@@ -77,9 +77,8 @@ def report_parts(
     """Yield saved results, at least one, as a self-contained HTML page; the same results give the same page.
 
     A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
-    parameters, times, and the names of mechanisms that are not `published`. Without a title, the algorithms are the
-    title. Audits named in `known_bugs` are expected to show a violation, and are counted separately. Audits go
-    `through` a function that shows progress.
+    parameters, times, and the names of mechanisms that are not `published`. Audits named in `known_bugs` are expected
+    to show a violation, and are counted separately. Audits go `through` a function that shows progress.
     """
     if not audits and not estimates and not replays:
         raise ValueError("a report must have at least one result, got none")
@@ -147,7 +146,6 @@ def report_parts(
 
 
 def _title(names: Sequence[str], published: Collection[str], public: bool) -> str:
-    """Return what a page is about: algorithms by name, if they are few and may be named."""
     different = list(dict.fromkeys(names))
     if not different:
         return "Estimates of privacy loss"
@@ -237,7 +235,6 @@ def _rough(value: float) -> str:
 
 
 def _citations(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]:
-    """Return the number of every reference that is cited, in the order of the list."""
     used = {key for result in audits for key in (*result.claim.sources, *_sources(result))}
     used |= set(ESTIMATES) if estimates else set()
     ordered = [*(key for key in REFERENCES if key in used), *sorted(used - REFERENCES.keys())]

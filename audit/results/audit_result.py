@@ -53,8 +53,8 @@ class AuditResult(Reported):
 
     Attributes
     ----------
-    mechanism : str
-        What was run.
+    mechanism, pair : str
+        What was run, and the two databases, in words.
     claim, measured : PureDP, ApproxDP, ZCDP or GaussianDP
         The promise, and the lower bound of the same family: the true loss is at least this, at `confidence`.
     verdict : {"violated", "not refuted", "no power"}
@@ -64,16 +64,10 @@ class AuditResult(Reported):
     counts : dict
         For ``"x"`` and ``"y"``: the counting ``runs`` on that database, and in how many the event guessed each
         database, or how many are in each bin of a likelihood ratio.
-    pair : str
-        The two databases, in words.
-    relation : {"add_remove", "replace_one"}
-        What one step between neighbors is.
-    unit : {"person", "household", "record"}
-        Whose data changes in one step.
-    distance : int
-        Steps between the two databases; every loss here is for one step.
-    adjacency : {"verified", "declared"}
-        Whether plaudit computed that distance.
+    relation, unit : str
+        What one step between neighbors is, and whose data change: a person's, a household's or a record's.
+    distance, adjacency : int, {"verified", "declared"}
+        Steps between the two databases (every loss here is for one), and whether plaudit computed them.
     bound : str
         The theorem behind `measured`.
     confidence : float
@@ -88,18 +82,14 @@ class AuditResult(Reported):
         The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
     seed_entropy : int or None
         The `rng` that reproduces the audit; None once redacted.
-    provenance : dict
-        Software, platform and parameters.
-    seconds : float
-        Wall time.
+    provenance, seconds : dict, float
+        Software, platform and parameters; wall time.
     basis : dict
         What a bound needs besides the counts: `audit.review.verify.verify_result` computes the bound again.
     confidential : bool
         Whether the databases are confidential: then so are event, counts and labels.
-    attack : str
-        The attack that found the event; empty in files of earlier schemas.
-    tried : tuple of str
-        The attacks that found candidate statistics.
+    attack, tried : str, tuple of str
+        The attack that found the event (empty in files of earlier schemas), and all that found candidate statistics.
     notes : tuple of str
         What else a reader should know, such as warnings of the mechanism and how often they came.
     others : tuple of dict
@@ -348,7 +338,6 @@ def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool
 
 
 def _check_witness(support: dict[str, Any]) -> None:
-    """Refuse a witness that is none; a redacted one has no probability."""
     if support == {"order": REDACTED}:
         return
     if not isinstance(support.get("order"), str) or not 0 < number(support.get("probability")) <= 1:

@@ -80,7 +80,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _text(values: dict[str, Any]) -> str:
-    """Return plain values as a file holds them, with schema version and checksum."""
     if reserved := {"schema", "sha256"} & values.keys():
         raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(reserved))}")
     body = {"schema": SCHEMA, **values}

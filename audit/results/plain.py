@@ -69,7 +69,6 @@ _hints = cache(get_type_hints)  # a third of the time to read a result, if each 
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of an annotated type; entries of a tuple are of one type here, and keys are text."""
     kind, inside = get_origin(hint) or hint, get_args(hint)
     if kind is Any:
         return True

@@ -168,7 +168,6 @@ def _weaknesses(old: AuditResult, new: AuditResult, before: Row, after: Row) -> 
 
 
 def _reach(result: AuditResult) -> float:
-    """Return the minimum detectable loss in units of the promise."""
     return result.detectable / result.claim.budget if result.claim.budget > 0 else math.inf
 
 

@@ -38,7 +38,6 @@ def verify_result(result: AuditResult) -> AuditResult:
 
 
 def _writer(result: AuditResult) -> str:
-    """Return a hint if another version wrote the file: its numbers may follow from its formulas."""
     software, ours = result.provenance.get("software"), provenance()["software"]["plaudit"]
     theirs = software.get("plaudit", ours) if isinstance(software, dict) else ours
     if theirs == ours and result.attack:

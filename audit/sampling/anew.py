@@ -86,7 +86,6 @@ def _server(process: int, number: int) -> tuple[Connection, subprocess.Popen[byt
 
 
 def _end(process: int, connection: Connection, server: subprocess.Popen[bytes]) -> None:
-    """End a process that copies are made of, and whatever it has started."""
     connection.close()
     if os.getpid() == process and server.poll() is None:
         with suppress(ProcessLookupError):

@@ -34,10 +34,9 @@ def assert_loss_within(
 
     Parameters
     ----------
-    mechanism : Mechanism
-        Called as ``mechanism(data, size, rng)``.
-    pair : NeighborPair
-        The two databases.
+    mechanism, pair, **options
+        As in `measure_loss`. Under pytest, ``pytest.mark.audit`` may set defaults for a whole test, and
+        ``--audit-runs`` replaces every `size`.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
         The promise. Default: ``mechanism.claim``.
     confidence : float, optional
@@ -46,9 +45,6 @@ def assert_loss_within(
     rng : "fixed", None, int, numpy.random.Generator or numpy.random.SeedSequence
         Fixed by default, so that a test that passes today passes tomorrow: under pytest a seed from the node id of the
         test, the number of the call in it and ``--audit-seed``; elsewhere 0. None takes a new seed each time.
-    **options
-        Options of `measure_loss`, such as ``size`` and ``stop="early"``. Under pytest, ``pytest.mark.audit`` may set
-        defaults for a whole test, and ``--audit-runs`` replaces every `size`.
 
     Returns
     -------

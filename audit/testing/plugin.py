@@ -214,7 +214,6 @@ def _integer(text: str, *, least: int, reason: str = "") -> int:
 
 
 def _writable(name: str) -> Path:
-    """Return the path of a report, or refuse it before the tests run."""
     from audit.io.files import check_replaceable
     from audit.results.files import kind_of
 
@@ -232,7 +231,6 @@ def _writable(name: str) -> Path:
 
 
 def _options(item: pytest.Item) -> dict[str, Any]:
-    """Return the defaults that markers hold, those of the test before those of its class and module."""
     options: dict[str, Any] = {}
     for mark in reversed(list(item.iter_markers("audit"))):
         if mark.args:

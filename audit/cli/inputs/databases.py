@@ -75,7 +75,6 @@ def _of_row(row: Row) -> Named:
 
 
 def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
-    """Return a pair under the requested relation, confidential unless the data are public."""
     pair = pair.under(options.relation) if options.relation else pair  # type: ignore[arg-type]
     public = (options.data or BUNDLED) in bundled() or options.public_data
     return pair if public else pair.as_confidential()
@@ -109,7 +108,6 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
 
 
 def _cell_by(way: str, counts: NDArray[Any]) -> int:
-    """Return the first cell with the fewest people (at least one), with the most, or with none."""
     if way not in WAYS:
         raise ValueError(f"cells must be of {', '.join(WAYS)}, got {way!r}")
     people = check_counts(counts)
@@ -141,7 +139,6 @@ def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Populat
 
 
 def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[Any]]:
-    """Return the tree of the columns of areas, and its counts: the rows of each area, or the sums of their counts."""
     records, names = read_records(path, count), [name.strip() for name in areas.split(",")]
     header = list(records[0]) if isinstance(records, list) else list(records.columns)
     if missing := [name for name in (*names, *filter(None, [count])) if name not in header]:

@@ -81,7 +81,6 @@ def _kind(parameter: Parameter) -> Any:
 
 
 def _reader(kind: Any) -> Reader | None:
-    """Return how values of a type are read; None if a shell cannot write them."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Literal:
         return f"one of {', '.join(map(str, parts))}", {str(part): part for part in parts}.__getitem__

@@ -64,7 +64,6 @@ def column_of(records: Any, name: str) -> list[Any]:
 
 
 def _value(records: Any, name: str, field: str) -> Any:
-    """Return a field as a value of its column, or as it is, which the pair then refuses."""
     kinds = {type(value) for value in column_of(records, name) if value is not None and value == value}
     if kinds == {str}:
         return field
@@ -82,7 +81,6 @@ def _refuse(word: str) -> Any:
 
 
 def _typed(table: Table, place: int) -> list[Any]:
-    """Return a column as whole numbers, numbers with None where one is missing, or words."""
     column = table.columns[place]
     if not table.has_numbers(place) or any(CODE.match(field) for field in column):
         return column

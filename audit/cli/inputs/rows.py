@@ -132,7 +132,6 @@ def _are_codes(sizes: set[Any], rows: int) -> bool:
 
 
 def _others(value: Any) -> Iterator[Any]:
-    """Yield values of the kind of one: whole numbers, digits, words."""
     if type(value) is not str:
         return count(1)
     if value.isdecimal():

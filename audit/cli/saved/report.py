@@ -54,7 +54,6 @@ def report(
 
 
 def _names_of_systems() -> set[str]:
-    """Return the names, in results, of the algorithms of plaudit: they disclose nothing."""
     from audit.installed import plugin
     from audit.mechanism import mechanism_name
 

@@ -90,7 +90,6 @@ def _made_again(result: AuditResult) -> str:
 
 
 def _check_repeatable(command: Any, words: list[str]) -> None:
-    """Refuse commands that do more than an audit, or have no seed."""
     nothing_else = "a recorded command must ask for an audit and nothing else, got"
     try:
         context = command.make_context("audit", [*words])
