@@ -45,7 +45,7 @@ def exact_output(mechanism: Mechanism, data: Any) -> Floats:
 
 
 def releases_for(cells: int) -> int:
-    """Return how many releases a residual estimate takes by default: one, or as many as show a law if it is small."""
+    """Return how many releases a residual estimate takes by default: one, or more if one has too few errors."""
     return 1 if cells >= ENOUGH else max(FEWEST, math.ceil(WANTED / cells))
 
 

@@ -227,7 +227,7 @@ class Explored:
         plugin("explorer").write_workbook(self, Path(path))
 
     def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:
-        """Do what a command was asked for: write the page, and open it, and the workbook; or else print the tables."""
+        """Do what a command asks for: write the page and open it, write the workbook, or print the tables."""
         if opened and html is None:
             raise ValueError("--open goes with --html FILE")
         check_files(html, xlsx)

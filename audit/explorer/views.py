@@ -90,7 +90,7 @@ def write_workbook(explored: Explored, path: Path) -> None:
 
 
 def print_tables(explored: Explored) -> None:
-    """Print what the page shows, without what it explains."""
+    """Print the tables of the page, without its explanations."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

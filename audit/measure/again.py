@@ -52,7 +52,7 @@ class _Named:
 
 
 def import_anew(mechanism: Mechanism, name: str) -> None:
-    """Let new processes import a mechanism that is as its module makes it, by module:object: what it holds is drawn."""
+    """Let new processes import a mechanism by module:object; what it drew at import is then drawn anew."""
     with suppress(TypeError):  # of which no list can be kept
         _imported[mechanism] = packed(_Named(name))[1]
 

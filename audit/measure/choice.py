@@ -58,7 +58,7 @@ class Counted:
 
     @property
     def inflation(self) -> float:
-        """How many times as much counts vary as those of independent runs; several ways must show it more clearly."""
+        """By which factor counts vary more than those of independent runs: the largest of several that is clear."""
         clear = CLEAR * math.sqrt(len(self.spreads))
         return math.ceil(100 * max(spread.inflation(clear) for spread in self.spreads)) / 100
 
@@ -244,7 +244,7 @@ def count_all(chosen: Choice, method: Method, sizes: Sequence[int], size: int, s
 
 
 def compare_calls(chosen: Choice, *, visible: bool | None) -> list[str]:
-    """Refuse runs that depend on each other, by fresh ones, where the first event makes it likely; return a note."""
+    """Refuse runs that depend on each other, on fresh runs, where the first event shows signs of it; return a note."""
     main = chosen.events[0]
     if main.excess < SUSPICIOUS:
         return []

@@ -30,7 +30,7 @@ ROUNDING = 1e-9  # relative error that the masses of an exact law may have
 def check_question(
     claim: object, relation: Relation, attack: str | Attack, event: Event | None, confidence: float
 ) -> Attack:
-    """Refuse what cannot be asked, before anything runs; return what will be searched."""
+    """Refuse arguments that do not go together, before anything runs; return what will be searched."""
     if not isinstance(claim, Claim):
         kinds = ", ".join(kind.__name__ for kind in FAMILIES.values())
         raise TypeError(f"claim must be one of {kinds}, got {type(claim).__name__}")
@@ -167,7 +167,7 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:
-    """Return the exact probability of what is possible on one database only, if the promise does not forgive it."""
+    """Return the exact probability of outputs that only one database can give, if the promise does not allow it."""
     if claim.parameter == "delta":  # total variation has a limit, and runs show all of it
         return None
     exact = getattr(mechanism, "exact_loss", None)

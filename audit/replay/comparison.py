@@ -167,7 +167,7 @@ def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation
 
 
 def same_queries(first: Trace, fresh: Trace) -> bool:
-    """Tell whether a run with other answers asked for the same."""
+    """Tell whether a run with other answers asked the same queries."""
     return len(first.calls) == len(fresh.calls) and all(
         one.same_draw(other) and same(one.value, other.value) and same_law(one.law, other.law)
         for one, other in zip(first.calls, fresh.calls, strict=True)

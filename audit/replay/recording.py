@@ -171,7 +171,7 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
 
 @functools.cache
 def systems_noise() -> Any:
-    """Return what the installed systems tell of their noise: see `algorithms.noise.losses`."""
+    """Return what the installed systems report of their noise: see `algorithms.noise.losses`."""
     return plugin("noise")
 
 

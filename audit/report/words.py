@@ -58,7 +58,7 @@ def event_class(result: AuditResult) -> str:
 
 
 def meaning(result: AuditResult) -> list[str]:
-    """Return what an audit says in sentences that need no mathematics: the promise, then what became of it."""
+    """Return an audit in sentences that need no mathematics: the promise, then whether it holds."""
     claim, cells = result.claim, texts(result.summary())
     secret = (
         f"whether one {result.unit} is in the data"
@@ -218,7 +218,7 @@ def condition(result: AuditResult) -> str:
 
 
 def unseen(result: AuditResult) -> list[str]:
-    """Return sentences on what this audit could not have detected, besides what none could."""
+    """Return sentences on losses that this audit could not have detected, besides those that no audit could."""
     cells, promised = texts(result.summary()), result.claim.budget
     share = (
         f" ({at_most(100 * result.detectable / promised)}% of the promise)"
@@ -268,7 +268,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
 
 
 def assumptions(result: AuditResult) -> list[str]:
-    """Return sentences on what this audit takes for granted and what it has checked, besides what holds for all."""
+    """Return sentences on what this audit assumes and what it checked, besides the assumptions of all audits."""
     steps = "one step" if result.distance == 1 else f"{result.distance:,} steps"
     known = "computed from the databases" if result.adjacency == "verified" else "declared by the auditor"
     if result.design == "one_run":

@@ -213,7 +213,7 @@ class AuditResult(Reported):
 
     @property
     def most(self) -> str:
-        """The largest bound that these runs could give, in words, if it does not exceed the promise; else empty."""
+        """The largest bound that these runs could give, in words, if it cannot exceed the promise; else empty."""
         if not self.ceiling <= self.claim.budget:
             return ""
         pair = self.ceiling * self.distance**self.claim.growth
@@ -323,7 +323,7 @@ class _Provenance(TypedDict, total=False):
 
 
 def is_far(measured: float, promised: float, detectable: float) -> bool:
-    """Return whether a bound is so far below a promise that its event can hardly show as much; all are budgets."""
+    """Return whether a bound is so far below a promise that its event can hardly show such a loss; all are budgets."""
     return detectable < math.inf and measured < max(promised - FAR * (detectable - promised), LITTLE * promised)
 
 

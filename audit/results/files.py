@@ -17,7 +17,7 @@ UNREPEATED = ("seconds", "provenance", "notes", "schema", "sha256")
 
 
 def kind_of(kind: str) -> Kind:
-    """Return how a file is known that `write_json` wrote for values of a kind."""
+    """Return the kind of file, by its first bytes, that `write_json` writes for values of a kind."""
     return Kind(f"a file of plaudit of the kind {kind}", b'{\n "schema": ', f',\n "kind": "{kind}",\n'.encode())
 
 
@@ -46,7 +46,7 @@ def save_json(path: Path, values: dict[str, Any], *, private: bool = False, comm
 
 
 def findings(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what a result says, but for when, where and with which warnings it was made."""
+    """Return what a result found, without its time, place and warnings."""
     return {key: value for key, value in values.items() if key not in UNREPEATED}
 
 

@@ -27,7 +27,7 @@ NAMED_BY_OTHERS = ("mechanism", "software")
 
 
 def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
-    """Refuse numbers that no result has; in lists and dicts by the rule of their own name, or the outer."""
+    """Refuse numbers out of the range of their field; in lists and dicts their own rule holds, or the outer."""
     if value == "-inf":  # as a number is written: no result has one
         value = -math.inf
     if isinstance(value, dict):

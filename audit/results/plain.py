@@ -57,7 +57,7 @@ def number(value: Any, none: float | None = None) -> float:
 
 
 def typed(cls: type, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields if each that is there is of its type, down to the entries of lists and dicts."""
+    """Return the fields if each that is given is of its type, down to the entries of lists and dicts."""
     for name, hint in _hints(cls).items():
         if name in values and not _is_of(values[name], hint):
             words = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
@@ -126,7 +126,7 @@ def check_counts(counts: dict[str, dict[str, int]]) -> None:
 
 
 def check_other(other: dict[str, Any]) -> None:
-    """Refuse an event that was counted besides, of which something is missing or no method has written it."""
+    """Refuse an event of `others` that lacks something, or that no method can have written."""
     typed(_Other, other)
     if missing := _Other.__required_keys__ - other.keys():
         raise ValueError(f"each of others must have {', '.join(sorted(missing))}")

@@ -94,7 +94,7 @@ def _end(process: int, connection: Connection, server: subprocess.Popen[bytes]) 
 
 
 def answer(file: int) -> None:
-    """Answer what `runs_anew` asks, in copies of this process one after the other, until it ends."""
+    """Serve requests of `runs_anew`, each in a new copy of this process, until it ends."""
     connection = Connection(file)
     with suppress(EOFError):
         while True:

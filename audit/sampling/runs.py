@@ -116,11 +116,11 @@ class MechanismRuns(_ReadRuns):
         return [calls]
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
-        """Share on `x` and on `y` what is left of so many runs, of which some are spent."""
+        """Divide the runs that are left between `x` and `y`."""
         return halves(runs - spent)
 
     def in_writing(self) -> Self:
-        """Return other runs, whose outputs are all written down."""
+        """Return fresh runs whose outputs are all read as text."""
         return replace(self, kind=replace(self.kind, shape=None), root=stream(self.root, Phase.WRITTEN))
 
 

@@ -44,7 +44,7 @@ def seed_sequence(rng: Seed) -> np.random.SeedSequence:
 
 
 def entropy_of(root: np.random.SeedSequence) -> int:
-    """Return the number that makes `root` again, as `seed_sequence` guarantees that there is one."""
+    """Return the number that makes `root` again; `seed_sequence` guarantees that there is one."""
     assert isinstance(root.entropy, int)
     return root.entropy
 
@@ -55,5 +55,5 @@ def stream(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
 
 
 def halves(runs: int) -> tuple[int, int]:
-    """Share runs equally: as many on `x` as on `y`, or one more."""
+    """Divide runs equally: as many on `x` as on `y`, or one more."""
     return runs - runs // 2, runs // 2
