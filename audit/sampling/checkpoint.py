@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -113,8 +113,8 @@ def _no_fault_of_the_mechanism(place: Path) -> Iterator[None]:
 def fingerprint(*what: Any) -> str:
     """Return a name for values: two audits share blocks only where all that goes into a block is the same.
 
-    Functions and classes are known by their names and the text of their modules. What their code reads elsewhere is not
-    looked at, and so `BlockStore.check` runs one block again.
+    Functions are known by their code, what they enclose and the text of their modules, classes by that text. What their
+    code reads elsewhere is not looked at, and so `BlockStore.check` runs one block again, where a seed repeats it.
     """
     try:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
@@ -139,14 +139,26 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
 
     def save(self, value: Any) -> None:
         value = getattr(value, "py_func", value)  # compiled: its own state has a new name in each process
-        if isinstance(value, FunctionType | type | ModuleType):
-            value = (getattr(value, "__qualname__", value.__name__), source(value))
+        if isinstance(value, FunctionType | CodeType | type | ModuleType) and id(value) not in self.memo:
+            self.memoize(value)  # a function may enclose itself
+            value = _parts(value)
         try:
             super().save(value)
         except (RecursionError, OSError):  # a file of code that cannot be read, say
             raise
         except Exception:
             super().save((type(value), sorted(getattr(value, "__dict__", {}).items(), key=repr)))
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """Return what tells a function, its code or a class from others: two lambdas of one module have one name."""
+    if isinstance(value, CodeType):
+        return value.co_code, value.co_names, value.co_consts
+    named = getattr(value, "__qualname__", value.__name__), source(value)
+    if not isinstance(value, FunctionType):
+        return named
+    enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # but empty cells
+    return *named, value.__code__, value.__defaults__, value.__kwdefaults__, enclosed
 
 
 def source(value: Any) -> str:

@@ -125,17 +125,39 @@ def other(data, size, rng):
     return data + rng.normal(size=(size, data.size))
 
 
-def test_values_have_names_by_what_they_hold_and_functions_by_their_module():
+def made(scale):
+    def counting(data, size, rng):
+        return counting.factor * data + rng.laplace(scale=scale, size=(size, data.size))
+
+    counting.factor = 1.0  # of itself, which it encloses
+    return counting
+
+
+ELSEWHERE = np.random.default_rng()
+
+
+def unseeded(scale):
+    return lambda data, size, _: (data + ELSEWHERE.laplace(scale=scale, size=(size, data.size))).round(6)
+
+
+def test_values_have_names_by_what_they_hold_and_functions_by_their_code():
+    def empty():
+        return later
+
     values = [other, functools.partial(other, 1), functools.partial(other, 2), noting, Laplace(), Laplace(2.0)]
     values += [Laplace().__call__, 1, 1.0, "1", b"1", None, True, np.int64(1), [1], (1,), {1}, {1: 1}, int, np, print]
     values += [np.arange(3), np.arange(3.0), np.arange(3).reshape(3, 1), np.array([None]), object, range(3), iter([1])]
     values += [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 3]}), pd.Series([1, 2]), {"a": other}]
     values += [np.array({1: 2}, dtype=object), *(np.ma.array([1, 2], mask=mask) for mask in ([0, 0], [0, 1]))]
-    values += [Attack(statistics=(Statistic(name, lambda outputs: outputs[:, 0]),)) for name in "ab"]
+    values += [Attack(statistics=(Statistic("s", lambda outputs, k=k: outputs[:, k]),)) for k in range(2)]
+    values += [made(1.0), made(2.0), (lambda data: data), (lambda data: data + 1), empty]
     names = [fingerprint(value) for value in values]
     assert len(set(names)) == len(names)
     assert names[4:6] == [fingerprint(value) for value in (Laplace(), Laplace(2.0))]
+    assert names[-5:-3] == [fingerprint(value) for value in (made(1.0), made(2.0))]
     assert fingerprint(pd.DataFrame({"a": [1, 2]})) in names
+    later = 1
+    assert fingerprint(empty) not in names
     assert fingerprint(1, 2) != fingerprint((1, 2))
     around = []
     around.append(around)
@@ -286,6 +308,11 @@ def test_two_writers_of_one_store_agree(tmp_path):
     assert first == second
     assert asked(rng=None, store=tmp_path).counts == first[0]
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_blocks_of_another_function_of_one_name_are_not_taken_where_a_seed_does_not_repeat_them(tmp_path):
+    first, other = (asked(unseeded(scale), size=4000, store=tmp_path) for scale in (1.0, 0.2))
+    assert (first.verdict, other.verdict) == ("not refuted", "violated")
 
 
 def test_a_store_of_other_code_or_data_is_refused(tmp_path):
