@@ -16,6 +16,7 @@ from audit.measure.choice import Choice, Counted, Selected, count_event
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods.method import method_for
 from audit.neighbors import NeighborPair
+from audit.outputs import Kind
 from audit.report.words import assumptions
 from audit.review.verify import verify_result
 from audit.sampling.independence import Spread
@@ -172,7 +173,7 @@ def given(noise, rows, rng):
     sides = (np.concatenate([side + noise(rng) for _ in range(-(-rows // TOGETHER))])[:rows] for side in (0, 1))
     outputs = tuple(np.round(side, 6) for side in sides)
     orders = [rng.permutation(rows) for _ in "xy"]
-    chosen = Choice((Selected(Event.at_least((), 1.0, low=0.0)),), GivenRuns(outputs, orders, ONE_MORE, None))
+    chosen = Choice((Selected(Event.at_least((), 1.0, low=0.0)),), GivenRuns(ONE_MORE, None, Kind(()), outputs, orders))
     with suppress(ValueError):
         return choice.count(chosen, method_for(PureDP(1.0), 1, 0.95).given_sizes([rows, rows], rng))
     return []
