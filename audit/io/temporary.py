@@ -129,11 +129,13 @@ def _machine() -> str:
 
 def _leftovers(folder: Path, *, here: bool = True) -> list[Path]:
     """Return the user's own files named after an ended process of this machine, or else of another machine."""
-    found = []
+    entries, found = list[os.DirEntry[str]](), []
     with suppress(OSError):  # it is gone, or not to be read
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-            is_folder = FOLDER.fullmatch(entry.name)
-            if (owner := is_folder or FILE.fullmatch(entry.name)) and (owner["machine"] == _machine()) == here:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    for entry in entries:
+        is_folder = FOLDER.fullmatch(entry.name)
+        if (owner := is_folder or FILE.fullmatch(entry.name)) and (owner["machine"] == _machine()) == here:
+            with suppress(OSError):  # somebody else has just removed it: the others stay to be found
                 status = entry.stat(follow_symlinks=False)
                 is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
                 alive = here and _began(int(owner["process"])) == owner["began"]

@@ -144,6 +144,17 @@ def test_what_somebody_else_removes_meanwhile_ends_no_command(tmp_path, monkeypa
     assert pop_leftovers()[0].startswith("left by a run that was killed: 1 file, 1.5 kB")
 
 
+def test_what_vanishes_hides_no_other(tmp_path, monkeypatch):
+    names = [f".{HEX.replace('0a', byte)}.part" for byte in ("0b", "0c")]
+    for name in names:
+        (tmp_path / name).touch()
+    listed = list(os.scandir(tmp_path))
+    (tmp_path / names[0]).unlink()
+    monkeypatch.setattr(os, "walk", lambda folder: [(folder, [], names)])
+    monkeypatch.setattr(os, "scandir", lambda folder: listed)
+    assert [path.name for path, _ in cleaned(tmp_path)] == names[1:]
+
+
 def test_a_folder_that_is_gone_or_hidden_holds_nothing(tmp_path):
     find_leftovers(tmp_path / "gone")
     assert (pop_leftovers(), list(cleaned(tmp_path / "gone"))) == ([], [])
