@@ -100,8 +100,8 @@ def measure_loss(
     store : str or pathlib.Path, optional
         Folder that keeps finished blocks of runs. If an audit was killed, the same call continues from them and gives
         the same counts; without `rng` it takes the seed with which the audit began. It repeats one block of each
-        database, and refuses a store that does not agree. The folder holds scores of outputs: delete it once you have
-        saved the result.
+        database, where a seed repeats outputs, and refuses a store that does not agree. The folder holds scores of
+        outputs: delete it once you have saved the result.
     progress : bool, optional
         Show progress: a bar on a terminal after five seconds, elsewhere a line a minute on standard error. Default: on
         a terminal only.
