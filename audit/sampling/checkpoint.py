@@ -142,6 +142,8 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
         if isinstance(value, FunctionType | CodeType | type | ModuleType) and id(value) not in self.memo:
             self.memoize(value)  # a function may enclose itself
             value = _parts(value)
+        if isinstance(value, frozenset):  # a constant of code, say: each process has an order of its own
+            value = "frozenset", sorted(value, key=repr)
         try:
             super().save(value)
         except (RecursionError, OSError):  # a file of code that cannot be read, say

@@ -163,6 +163,8 @@ def test_values_have_names_by_what_they_hold_and_functions_by_their_code():
     around.append(around)
     assert fingerprint(around) == fingerprint(around) != fingerprint([[]])
     assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    assert list(frozenset([8, 0])) != list(frozenset([0, 8]))  # as the words in code, `in {"a", "b"}`, in two processes
+    assert fingerprint(frozenset([8, 0])) == fingerprint(frozenset([0, 8])) != fingerprint((0, 8))
     nested = []
     for _ in range(20_000):
         nested = [nested]
