@@ -57,3 +57,8 @@ def test_a_folder_that_holds_something_is_refused_before_noise_is_drawn(desk):
     desk({"text.txt": "mine"})
     with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"), publishing("."):
         pytest.fail("noise was drawn")
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_noise_is_drawn():
+    with pytest.raises(OSError, match="/proc/"), publishing("/proc/nowhere/out"):
+        pytest.fail("noise was drawn")
