@@ -74,7 +74,7 @@ def _show(comparison: Comparison) -> None:
     levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
     say(
         f"Compared: {number_of(comparison.compared, 'audit')}, of which {comparison.repeated} with the same seed and "
-        "settings. Between the others only the verdicts are compared: their bounds may differ by chance. A verdict "
+        "settings. Only verdicts are compared: bounds of other runs differ by chance, too. A verdict "
         f"holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
     )
 

@@ -31,8 +31,8 @@ def test_all_as_before(plaudit, folders):
     assert "REGRESSION" not in printed
     assert printed.startswith("The same as before: 2 audits.\n")
     assert " ".join(printed.split()).endswith(
-        "Compared: 2 audits, of which 2 with the same seed and settings. Between the others only the verdicts are "
-        "compared: their bounds may differ by chance. A verdict holds by itself, at 95% confidence."
+        "Compared: 2 audits, of which 2 with the same seed and settings. Only verdicts are compared: "
+        "bounds of other runs differ by chance, too. A verdict holds by itself, at 95% confidence."
     )
     assert (
         plaudit("compare", old, folders("new", a=audited(), b=audited(counts=OTHER_COUNTS, seed_entropy=7))).code == 0
@@ -46,11 +46,11 @@ def test_audits_without_power_that_are_the_same_have_lost_none(plaudit, folders)
 
 def test_regressions_are_printed_first_and_fail(plaudit, folders):
     old = folders("old", a=audited(), b=audited(), c=audited())
-    new = folders("new", a=audited(measured=PureDP(0.9)), b=audited(claim=PureDP(2), verdict="not refuted"))
+    new = folders("new", a=audited(unit="record"), b=audited(claim=PureDP(2), verdict="not refuted"))
     code, printed, _ = plaudit("compare", old, new)
     assert code == 1
     assert printed.splitlines()[:3] == [
-        "REGRESSION: a: the lower bound grew from the same seed: 0.8750 -> 0.9000",
+        "REGRESSION: a: the promise is for another unit, and may be weaker: one person -> one record",
         "REGRESSION: b: the promise got weaker: epsilon 1 (add_remove) -> epsilon 2 (add_remove)",
         "REGRESSION: c: the audit is gone",
     ]
