@@ -78,11 +78,14 @@ def test_a_pair_that_breaks_an_invariant_is_refused_and_beyond_the_promise():
 @pytest.mark.slow
 @pytest.mark.parametrize("promise", [PURE, CONCENTRATED, PureDP(1.0), ZCDP(0.5)])
 def test_published_tables_are_not_accused(promise):
-    """25 audits for each noise and relation, 100 in all; false alarm 1e-4 in all."""
+    """25 audits for each noise and relation, 100 in all; false alarm 1e-4 in all.
+
+    Counts of 32 calls vary up to 1.65 times as much as runs by chance; bounds allow for it, which costs runs.
+    """
     topdown = plant(TopDown, promise, queries={"total": "1/5", "sex": "3/10", "detailed": "1/2"})
     pairs = [NeighborPair.add_people(COUNTS, (0, 0))] if promise.relation == "add_remove" else [MOVED, RARE]
     results = [
-        measure_loss(topdown, pairs[seed % len(pairs)], promise, size=10_000, confidence=CONFIDENCE, rng=seed)
+        measure_loss(topdown, pairs[seed % len(pairs)], promise, size=20_000, confidence=CONFIDENCE, rng=seed)
         for seed in range(25)
     ]
     assert {result.verdict for result in results} == {"not refuted"}  # and would have shown twice the promise
