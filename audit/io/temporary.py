@@ -90,10 +90,8 @@ def cleaned(folder: Path) -> Iterator[tuple[Path, str]]:
     for place, _, _ in os.walk(folder):  # which follows no links
         for path in _leftovers(Path(place)):
             size = in_bytes(sum(_sizes(path)))
-            if FOLDER.fullmatch(path.name):
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            with suppress(FileNotFoundError):  # somebody else has just removed it
+                (shutil.rmtree if FOLDER.fullmatch(path.name) else Path.unlink)(path)
             yield path, size
 
 

@@ -155,6 +155,15 @@ def test_what_vanishes_hides_no_other(tmp_path, monkeypatch):
     assert [path.name for path, _ in cleaned(tmp_path)] == names[1:]
 
 
+def test_two_commands_may_remove_the_same(tmp_path):
+    left(tmp_path)
+    one = cleaned(tmp_path)
+    next(one)
+    assert len(list(cleaned(tmp_path))) == 2
+    list(one)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_is_gone_or_hidden_holds_nothing(tmp_path):
     find_leftovers(tmp_path / "gone")
     assert (pop_leftovers(), list(cleaned(tmp_path / "gone"))) == ([], [])
