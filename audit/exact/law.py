@@ -213,20 +213,6 @@ class LossDistribution:
         squared = half.compose(half, grid=grid)
         return squared.compose(self, grid=grid) if times % 2 else squared
 
-    def trimmed(self, mass: float) -> LossDistribution:
-        """Return an upper bound, in both orders, with fewer losses: rare outputs count as outputs of one database only.
-
-        At most `mass`, in [0, 1), is cut off at each end and added to the infinite or the missing mass. `delta_at`
-        minus the added infinite mass is a lower bound.
-        """
-        fraction("mass", mass, zero=True)
-        p, q = self.probability, np.exp(self.log_p - self.loss)
-        rare = (np.cumsum(p[::-1])[::-1] <= mass) | (np.cumsum(q) <= mass)
-        infinite, missing = self.infinite_mass + math.fsum(p[rare]), self.missing_mass + math.fsum(q[rare])
-        return LossDistribution(
-            self.loss[~rare], self.log_p[~rare], infinite, missing, supremum=self.supremum, infimum=self.infimum
-        )
-
     @property
     def _ends(self) -> tuple[float, float]:
         return (

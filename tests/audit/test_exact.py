@@ -370,28 +370,6 @@ def test_the_grid_bounds_from_above_in_both_orders(first, second, grid, at, alph
     assert third.delta_at(at) >= exact.compose(one).delta_at(at) - 1e-12
 
 
-@given(two_laws(), st.floats(0, 1, exclude_max=True), st.floats(0, 3))
-@settings(max_examples=60)
-def test_a_trimmed_law_bounds_from_both_sides_in_both_orders(laws, mass, at):
-    whole = loss_distribution(*laws)
-    less = whole.trimmed(mass)
-    for law, bound in ((whole, less), (whole.reverse(), less.reverse())):
-        added = bound.infinite_mass - law.infinite_mass
-        assert bound.probability.sum() + bound.infinite_mass == pytest.approx(1)
-        assert bound.delta_at(at) - added - 1e-12 <= law.delta_at(at) <= bound.delta_at(at) + 1e-12
-        assert bound.maximum >= law.maximum
-
-
-def test_a_law_is_trimmed_of_what_is_rare_at_either_end():
-    law = loss_distribution([0.1, 0.7, 0.2], [0.4, 0.5, 0.1]).trimmed(0.25)
-    assert law.loss == pytest.approx([math.log(0.1 / 0.4), math.log(0.7 / 0.5)])
-    assert (law.infinite_mass, law.missing_mass) == pytest.approx((0.2, 0.1))
-    law = GaussianCounts(0.5).exact_loss(ONE_MORE)
-    assert law.trimmed(1e-15).loss.size < law.loss.size / 3
-    assert law.trimmed(1e-15).epsilon_at(1e-10) == pytest.approx(law.epsilon_at(1e-10), rel=1e-5)
-    assert LAW.trimmed(0).loss.tolist() == LAW.loss.tolist()
-
-
 # Edges
 
 
@@ -461,7 +439,6 @@ MANY = LossDistribution(np.arange(4000.0), np.full(4000, -math.log(4000)))
         (LAW.epsilon_at, [-0.1, 1, math.nan], ValueError, r"delta must be in \[0, 1\), got"),
         (LAW.renyi, [-0.1, math.nan], ValueError, "alpha must be 0 or more, got"),
         (LAW.quantile, [-0.1, 1.1, math.nan], ValueError, r"q must be in \[0, 1\], got"),
-        (LAW.trimmed, [-0.1, 1, math.nan], ValueError, r"mass must be in \[0, 1\), got"),
         (LAW.self_compose, [0, -3], ValueError, "times must be at least 1, got"),
         (LAW.self_compose, [2.0, True, "2"], TypeError, "times must be an integer, got"),
         (lambda grid: LAW.compose(LAW, grid=grid), [0.0, math.inf, math.nan], ValueError, "grid must be positive and"),
