@@ -137,7 +137,7 @@ def _words_of_usage(error: Any) -> str:
     if "--set" in known and (instead := MOVED.get(getattr(error, "option_name", ""))):
         return f"No such option: {error.option_name}: give {instead}"
     if "--open" in known and getattr(error, "option_name", "") == "--xlsx":
-        return "No such option: --xlsx: phsafe's sheet alone has a workbook, and --html FILE writes a page"
+        return "No such option: --xlsx: this sheet has no workbook, and --html FILE writes a page"
     for wrong in getattr(error.__cause__, "errors", list)():
         if kind := NUMBERS.get(wrong["type"].partition("_")[0]):
             error.message = f"must be {kind}, got {wrong['input']!r}"
