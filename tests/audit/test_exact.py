@@ -445,6 +445,7 @@ MANY = LossDistribution(np.arange(4000.0), np.full(4000, -math.log(4000)))
         (lambda grid: LAW.compose(LAW, grid=grid), [1e-5, 1e-9, 1e-320], ValueError, r"a grid of \S+ is too fine for"),
         (MANY.compose, [MANY], ValueError, "composing 4000 by 4000 losses exceeds 10 million"),
         (loss_of, [([0.5, 0.5], [1.0])], ValueError, r"two lists over the same outputs, got shapes \(2,\) and \(1,\)"),
+        (loss_of, [(0.5, 0.5)], ValueError, r"two lists over the same outputs, got shapes \(\) and \(\)"),
         (loss_of, [([[1.0]], [[1.0]]), ([], [])], ValueError, "p and q must be two lists"),
         (loss_of, [([1.5, -0.5], [1.0, 0.0])], ValueError, "p must hold probabilities of 0 or more, got -0.5"),
         (loss_of, [([1.0, 0.0], [math.nan, 1.0])], ValueError, "q must hold probabilities of 0 or more, got nan"),

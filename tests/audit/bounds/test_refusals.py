@@ -73,7 +73,7 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
     [
         (lambda epsilon: one_run_p_value(1, 2, epsilon), (-1, math.nan), "epsilon must be 0 or more, got"),
         (
-            lambda low: delta_lower([0.0, low, -3.0], 1, 2, 1, 2, confidence=0.9),
+            lambda low: delta_lower([0.0, low, -0.9], 1, 2, 1, 2, confidence=0.9),
             (-0.5,),
             "^epsilon must be 0 or more, got -0.5$",
         ),

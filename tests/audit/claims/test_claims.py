@@ -59,6 +59,18 @@ def test_no_law_on_four_outputs_goes_beyond_the_profile(claim):
             assert claim.epsilon_at(largest) == pytest.approx(at, abs=1e-6)
 
 
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01), ZCDP(0.5)])
+@pytest.mark.parametrize("probability", [0.3, 0.02])
+def test_an_event_is_at_least_so_likely_on_a_neighbor(claim, probability):
+    """The largest of the lower bounds that each epsilon gives; of zero-concentration, that each Renyi order gives."""
+    if isinstance(claim, ZCDP):
+        orders = 1 + np.geomspace(1e-3, 1e3, 100_001)
+        least = max(probability ** (orders / (orders - 1)) * np.exp(-orders * claim.rho))
+    else:
+        least = (probability - claim.delta_at(1.0)) / math.e
+    assert claim.rarest(probability) == pytest.approx(least, rel=1e-6)
+
+
 def test_published_values():
     census = 2.5562  # the persons' rho of the 2020 redistricting data
     assert ZCDP(census).epsilon_at(1e-10) == pytest.approx(17.143451, abs=1e-6)  # published as 17.14
