@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.bugs.bug import CountsBug, Integers
+from algorithms.bugs.bug import CountsBug, Integers, check_levels
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
@@ -100,10 +100,7 @@ class SquareRootShares(CountsBug):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.tree, Hierarchy):
-            raise TypeError(f"tree must be a Hierarchy, got {type(self.tree).__name__}")
-        if self.tree.depth < 1:
-            raise ValueError("levels can only share a budget in a tree that has one below the root, got depth 0")
+        check_levels(self.tree)
 
     @property
     def spent(self) -> float:
@@ -123,8 +120,7 @@ class ForgottenLevelRDPC(RDPC):
     """
 
     def __post_init__(self) -> None:
-        if isinstance(self.tree, Hierarchy) and self.tree.depth < 1:
-            raise ValueError("a level can only be forgotten in a tree that has one below the root, got depth 0")
+        check_levels(self.tree)
         super().__post_init__()
 
     @property

@@ -7,29 +7,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.bugs.bug import (
-    NO_LOSS,
-    Floats,
-    Integers,
-    OutputLaw,
-    TableBug,
-    int_field,
-    loss_of_cells,
-    loss_of_counts,
-    loss_of_one_output,
-    loss_of_outputs,
-    table_reach,
-    without_end,
-)
-from algorithms.flaxman import ADPC, GDPC
+from algorithms.bugs.bug import Floats, Integers, TableBug
+from algorithms.flaxman import GDPC
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import ATOMS, DISJOINT
-from audit.exact import LossDistribution, loss_from_logs
+from audit.arguments import whole_number
 
 __all__ = [
     *("ABSENT", "EditedToTruth", "EmptyAreaExit", "ObservedDomain", "PoissonScale", "PublicSize", "QualityGate"),
@@ -37,7 +24,6 @@ __all__ = [
 ]
 
 ABSENT = -(2**31)  # stands for a row that a table does not have
-ALWAYS_ZERO: OutputLaw = (np.zeros(1, np.int64), np.zeros(1))
 
 
 # What is left out because nobody is there
@@ -52,8 +38,29 @@ class UnperturbedZeros(TableBug):
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         return GDPC(self.epsilon)(exact, size, rng) * (exact > 0)
 
-    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
-        return super()._law_of_cell(count, near) if count else ALWAYS_ZERO
+    def _alone(self, here: Integers, other: Integers) -> float:
+        return -math.expm1(sum(self._noise_of(count).logpmf(count) for count in here[(here > 0) & (other == 0)]))
+
+    def _noise_of(self, count: int) -> TwoTailedGeometric:
+        return self.noise
+
+
+class PoissonScale(UnperturbedZeros):
+    """Noise as large as the Poisson error of each count, so that published errors look alike.
+
+    **Bug.** The scale follows the true count, and is 0 at a count of 0. **True loss.** Infinite: an empty cell is
+    released as it is. Other cells have no witness, but the tails of two scales drift apart without end.
+    """
+
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
+        released = np.zeros((size, exact.size), np.int64)
+        for cell in np.flatnonzero(exact):
+            law = self._noise_of(int(exact[cell]))
+            released[:, cell] = add_noise(exact[cell], law, size, rng, query=f"cell {cell}", sensitivity=1)
+        return released
+
+    def _noise_of(self, count: int) -> TwoTailedGeometric:
+        return TwoTailedGeometric(self.epsilon / math.sqrt(count))
 
 
 class ObservedDomain(TableBug):
@@ -68,8 +75,8 @@ class ObservedDomain(TableBug):
         noisy[:, self._rows(exact) :] = ABSENT
         return noisy
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return loss_of_counts(self.epsilon, x, y) if self._rows(x) == self._rows(y) else DISJOINT
+    def _alone(self, here: Integers, other: Integers) -> float:
+        return self._rows(here) != self._rows(other)
 
     def _rows(self, counts: Integers) -> int:
         return int(np.flatnonzero(counts)[-1]) + 1 if counts.any() else 0
@@ -88,27 +95,6 @@ class SkippedZeros(TableBug):
         released += exact.sum()
         return released
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        reach = table_reach(self.epsilon)
-        shift, terms = int(y.sum() - x.sum()), (int(np.count_nonzero(x)), int(np.count_nonzero(y)))
-        if reach is None or abs(shift) + 2 * reach * max(terms) ** 2 > ATOMS:
-            return None
-        end = reach * max(1, *terms) + abs(shift)
-        outputs = np.arange(-end, end + 1)
-        law = loss_from_logs(self._log_sum(outputs, terms[0]), self._log_sum(outputs - shift, terms[1]))
-        if min(terms) == 0:
-            return law
-        if terms[0] != terms[1]:
-            return without_end(law, terms[0] > terms[1], terms[0] < terms[1])
-        bound = abs(shift) * self.epsilon  # approached, never reached
-        return replace(law, supremum=bound, infimum=-bound)
-
-    def _log_sum(self, error: Integers, terms: int) -> Floats:
-        """Log-probability that the noises of so many cells add up to `error`."""
-        if terms == 0:
-            return np.where(error == 0, 0.0, -np.inf)
-        return ADPC(self.epsilon * terms, terms).logpmf_sum(error)
-
 
 class EmptyAreaExit(TableBug):
     """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
@@ -120,11 +106,8 @@ class EmptyAreaExit(TableBug):
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         return GDPC(self.epsilon)(exact, size, rng) if exact.any() else np.zeros((size, exact.size), np.int64)
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        if x.any() == y.any():
-            return loss_of_counts(self.epsilon, x, y)
-        zeros = (float(self.noise.logpmf(cells).sum()) if cells.any() else 0.0 for cells in (x, y))
-        return loss_of_one_output(*zeros)
+    def _alone(self, here: Integers, other: Integers) -> float:
+        return 0.0 if other.any() or not here.any() else -math.expm1(self.noise.logpmf(here).sum())
 
 
 # What is done to the noise, or after it
@@ -142,8 +125,8 @@ class SilentInvariant(TableBug):
         noisy[:, -1] += exact.sum() - noisy.sum(axis=1)
         return noisy
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return DISJOINT if x.sum() != y.sum() else loss_of_counts(self.epsilon, x[:-1], y[:-1])
+    def _alone(self, here: Integers, other: Integers) -> float:
+        return bool(here.sum() != other.sum())
 
 
 @dataclass(frozen=True)
@@ -155,17 +138,45 @@ class EditedToTruth(TableBug):
     ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
     """
 
-    slack: int = int_field(5, least=1)
+    slack: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_number("slack", self.slack, least=1)
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         noisy: Integers = GDPC(self.epsilon)(exact, size, rng)
         return np.clip(noisy, exact - self.slack, exact + self.slack)
 
-    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
-        error = np.arange(-self.slack, self.slack + 1)
-        log_p = self.noise.logpmf(error)
-        log_p[[0, -1]] = np.log(self.noise.cdf(-self.slack))
-        return count + error, log_p
+    def _alone(self, here: Integers, other: Integers) -> float:
+        apart = np.abs(here - other)
+        shared = np.where(apart > 2 * self.slack, 0.0, self.noise.cdf(self.slack - apart))
+        return 1 - float(np.prod(shared[apart > 0]))
+
+
+class QualityGate(TableBug):
+    """Noise on every count, and a gate that stops the release where one is too far off the truth.
+
+    **Bug.** Whatever passes is within `tolerance` of the truth; what is stopped raises an error, an output too.
+    **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
+    """
+
+    tolerance: ClassVar[int] = 2
+
+    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
+        noisy = GDPC(self.epsilon)(exact, size, rng)
+        if (np.abs(noisy - exact) > self.tolerance).any():
+            raise RuntimeError("the release failed at the quality gate")
+        return noisy
+
+    def _alone(self, here: Integers, other: Integers) -> float:
+        passes, passes_both = (self._within(apart) for apart in (np.zeros(here.size), np.abs(here - other)))
+        return passes - passes_both
+
+    def _within(self, apart: Floats) -> float:
+        """Probability that every error is within the tolerance of the truth, and of a truth so far apart."""
+        inside = self.noise.cdf(self.tolerance) - self.noise.cdf(apart - self.tolerance - 1)
+        return float(np.prod(np.maximum(inside, 0.0)))
 
 
 class RetriedNegatives(TableBug):
@@ -181,10 +192,6 @@ class RetriedNegatives(TableBug):
             released[bad] = np.broadcast_to(exact, bad.shape)[bad] + self.noise.sample(int(bad.sum()), rng)
         return released
 
-    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
-        passed = near[near >= 0]
-        return passed, self.noise.logpmf(passed - count) - math.log(self.noise.sf(-count - 1))
-
 
 class PublicSize(TableBug):
     """Shares of the population: noisy counts over the number of people, which is taken as public.
@@ -195,56 +202,17 @@ class PublicSize(TableBug):
     def _release(self, exact: Integers, size: int, rng: Rng) -> Floats:
         return GDPC(self.epsilon)(exact, size, rng) / self._people(exact)
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        people, reach = (self._people(x), self._people(y)), table_reach(self.epsilon)
-        if people[0] == people[1]:
-            return loss_of_counts(self.epsilon, x, y)
-        law: LossDistribution = NO_LOSS
-        for counts in zip(x.tolist(), y.tolist(), strict=True):
-            if reach is None or law.loss.size * 4 * reach > ATOMS:
-                return None
-            low, high = (
-                end((count + side * reach) / total for count, total in zip(counts, people, strict=True))
-                for end, side in ((min, -1), (max, 1))
-            )
-            shares = (self._law_of_share(*one, low, high) for one in zip(counts, people, strict=True))
-            law = law.compose(without_end(loss_of_outputs(*shares), people[0] < people[1], people[0] > people[1]))
-        return law
-
-    def _law_of_share(self, count: int, people: int, low: float, high: float) -> OutputLaw:
-        noisy = np.arange(math.ceil(low * people), math.floor(high * people) + 1)
-        return noisy / people, self.noise.logpmf(noisy - count)
+    def _alone(self, here: Integers, other: Integers) -> float:
+        people, people_other = self._people(here), self._people(other)
+        step = people // math.gcd(people, people_other)  # every such noisy count makes a share of both
+        q, up = math.exp(-self.epsilon), -here % step  # to the next of them
+        shared = math.tanh(self.epsilon / 2) * (q**up + q ** (step - up)) / (1 - q**step)
+        return 0.0 if step == 1 else 1 - float(np.prod(shared))
 
     def _people(self, counts: Integers) -> int:
         if not counts.any():
             raise ValueError("shares need at least one person, got counts of 0 only")
         return int(counts.sum())
-
-
-class PoissonScale(TableBug):
-    """Noise as large as the Poisson error of each count, so that published errors look alike.
-
-    **Bug.** The scale follows the true count, and is 0 at a count of 0. **True loss.** Infinite: an empty cell is
-    released as it is. Other cells have no witness, but the tails of two scales drift apart without end.
-    """
-
-    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        released = np.zeros((size, exact.size), np.int64)
-        for cell in np.flatnonzero(exact):
-            law = self._noise_of(int(exact[cell]))
-            released[:, cell] = add_noise(exact[cell], law, size, rng, query=f"cell {cell}", sensitivity=1)
-        return released
-
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        table = loss_of_cells(x, y, self._law_of_cell, self.epsilon / math.sqrt(max(1, x.max(), y.max())))
-        wider_x, wider_y = (bool(np.any((one > other) & (other > 0))) for one, other in ((x, y), (y, x)))
-        return None if table is None else without_end(table, wider_x, wider_y)
-
-    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
-        return (near, self._noise_of(count).logpmf(near - count)) if count else ALWAYS_ZERO
-
-    def _noise_of(self, count: int) -> TwoTailedGeometric:
-        return TwoTailedGeometric(self.epsilon / math.sqrt(count))
 
 
 class TalkativeError(TableBug):
@@ -258,35 +226,5 @@ class TalkativeError(TableBug):
         messages = np.array([f"error: the count {count} became negative" for count in exact])
         return np.where(noisy < 0, messages, noisy.astype(np.str_))
 
-    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
-        numbers, message = np.arange(near[-1] + 1), -1 - count
-        log_negative = -self.epsilon * (count + 1) - math.log1p(math.exp(-self.epsilon))
-        return np.append(numbers, message), np.append(self.noise.logpmf(numbers - count), log_negative)
-
-
-@dataclass(frozen=True)
-class QualityGate(TableBug):
-    """Noise on every count, and a gate that stops the release where one is too far off the truth.
-
-    **Bug.** Whatever passes is within `tolerance` of the truth; what is stopped raises an error, an output too.
-    **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
-    """
-
-    tolerance: int = int_field(5, least=1)
-
-    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        noisy = GDPC(self.epsilon)(exact, size, rng)
-        if (np.abs(noisy - exact) > self.tolerance).any():
-            raise RuntimeError("the release failed at the quality gate")
-        return noisy
-
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        changed = np.flatnonzero(x != y)
-        if changed.size != 1:
-            return None if changed.size else NO_LOSS
-        passes = math.log1p(-2 * float(self.noise.sf(self.tolerance)))  # one cell
-        error = np.arange(-self.tolerance, self.tolerance + 1)
-        passed = self.noise.logpmf(error) + (x.size - 1) * passes
-        log_p = np.append(passed, math.log(-math.expm1(x.size * passes)))  # infinity stands for the error
-        on_x, on_y = ((np.append(counts[changed] + error, np.inf), log_p) for counts in (x, y))
-        return loss_of_outputs(on_x, on_y)
+    def _alone(self, here: Integers, other: Integers) -> float:
+        return 1 - float(np.prod(self.noise.cdf(here[here != other])))

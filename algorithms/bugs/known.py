@@ -64,9 +64,9 @@ _CASES: dict[str, tuple[Any, tuple[Any, Any], str, int, dict[str, Any]]] = {
     "retried-negatives": (census.RetriedNegatives(0.5), FEW, "the first count is 0", 100_000, {"loss": RETRIED}),
     "public-size": (census.PublicSize(1.0), ([3, 4], [3, 5]), "a share is not a multiple of 1/8", 500, {}),
     "poisson-scale": (census.PoissonScale(1.0), INHABITED, "the second count is not 0", 1_000, {}),
-    "raw-data-summed": (sums.RawDataSummed(1.0, bound=10), SPENDER, "the sum is 10 or less", 1_000, {"loss": 4.0}),
+    "raw-data-summed": (sums.RawDataSummed(1.0), SPENDER, "the sum is 10 or less", 1_000, {"loss": 4.0}),
     "bounds-from-data": (sums.BoundsFromData(1.0), SPENDER, "the sum is far from 10", 1_000, {}),
-    "nan-survives-clipping": (sums.NaNSurvivesClipping(1.0, bound=10), MISSING, "the sum is 0", 500, {}),
+    "nan-survives-clipping": (sums.NaNSurvivesClipping(1.0), MISSING, "the sum is 0", 500, {}),
     "reordered-sum": (
         sums.ReorderedSum(0.5),
         (HALVES + ONES, ONES + HALVES[:-1]),
@@ -101,7 +101,7 @@ _CASES: dict[str, tuple[Any, tuple[Any, Any], str, int, dict[str, Any]]] = {
     "forked-areas": (randomness.ForkedAreas(1.0), ONE_MORE, "the two counts differ by 47", 10_000, {}),
     "cached-noise": (randomness.CachedNoise(1.0), ([7, 7], [7, 8]), "the two counts are equal", 10_000, {}),
     "talkative-error": (census.TalkativeError(1.0), ([1], [2]), "the message that names a count of 1", 20_000, {}),
-    "quality-gate": (census.QualityGate(1.0, tolerance=2), ([50], [51]), "the count is 48, or it is 53", 10_000, {}),
+    "quality-gate": (census.QualityGate(1.0), ([50], [51]), "the count is 48, or it is 53", 10_000, {}),
     "page-by-page": (records.PageByPage(1.0), (PAGES, [*PAGES, 3]), "the number of pages", 500, PIPELINE),
     "raises-on-empty": (
         records.RaisesOnEmpty(1.0),

@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.bugs.bug import NO_LOSS, Integers, TableBug, int_field, loss_of_counts, table_reach
+from algorithms.bugs.bug import Integers, TableBug
 from algorithms.flaxman import GDPC
 from algorithms.noise import Rng
-from algorithms.noise.counts import DISJOINT
-from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["CachedNoise", "ForkedAreas", "OneStream", "SeededByData", "SeededByTime"]
 
@@ -32,12 +30,11 @@ class SeededByData(TableBug):
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
         return np.tile(GDPC(self.epsilon)(exact, 1, np.random.default_rng(exact)), (size, 1))
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        only_x, only_y = (self._release(counts, 1, "secure") for counts in (x, y))  # the generator is not used
-        return NO_LOSS if np.array_equal(only_x, only_y) else DISJOINT
+    def _alone(self, here: Integers, other: Integers) -> float:
+        only_here, only_other = (self._release(counts, 1, "secure") for counts in (here, other))  # no use of `rng`
+        return not np.array_equal(only_here, only_other)
 
 
-@dataclass(frozen=True)
 class OneStream(TableBug):
     """Noise drawn from a generator with a fixed seed, left behind from testing: every table gets the same stream.
 
@@ -45,17 +42,18 @@ class OneStream(TableBug):
     one output for each database. Runs share their noise, so an audit must refuse them.
     """
 
-    seed: int = int_field(20200401, least=0)
+    def _seed(self) -> int:
+        return 20200401
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        return GDPC(self.epsilon)(exact, size, np.random.default_rng(self.seed))
+        return GDPC(self.epsilon)(exact, size, np.random.default_rng(self._seed()))
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return NO_LOSS if np.array_equal(x, y) else DISJOINT
+    def _alone(self, here: Integers, other: Integers) -> float:
+        return not np.array_equal(here, other)
 
 
 @dataclass(frozen=True)
-class SeededByTime(TableBug):
+class SeededByTime(OneStream):
     """Noise drawn from a generator that is seeded with the time in whole seconds when a batch begins.
 
     **Bug.** A year has 3 * 10**7 seconds, and the day of a release is known. `clock` returns the time in seconds.
@@ -64,38 +62,28 @@ class SeededByTime(TableBug):
 
     clock: Callable[[], float] = time.time
 
-    def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        return OneStream(self.epsilon, seed=int(self.clock()))._release(exact, size, rng)
-
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return OneStream(self.epsilon)._loss(x, y)  # the same in every second
+    def _seed(self) -> int:
+        return int(self.clock())
 
 
-@dataclass(frozen=True)
 class ForkedAreas(TableBug):
     """Noise added to parts of the table by worker processes, each with a copy of one generator.
 
-    **Bug.** A fork inherits the generator's state: the first area of every worker gets the same noise.
+    **Bug.** A fork inherits the state of the generator: the first area of both workers gets the same noise.
     **True loss.** Infinite: differences of such areas are exact. Each area alone keeps the promise.
     """
 
-    workers: int = int_field(2, least=2)
-
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
-        place = self._place(exact.size)
-        return exact + self.noise.sample((size, int(place.max()) + 1), rng)[:, place]
+        draw = self._draw(exact.size)
+        return exact + self.noise.sample((size, int(draw.max()) + 1), rng)[:, draw]
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        place, shift = self._place(x.size), y - x
-        if (shift != shift[place]).any():
-            return DISJOINT
-        first = slice(int(place.max()) + 1)  # areas of the first worker, which has the most
-        return loss_of_counts(self.epsilon, x[first], y[first])
+    def _alone(self, here: Integers, other: Integers) -> float:
+        shift = other - here
+        return bool((shift != shift[self._draw(here.size)]).any())
 
-    def _place(self, areas: int) -> NDArray[np.intp]:
+    def _draw(self, areas: int) -> NDArray[np.int64]:
         """Which of a worker's draws each area gets, shape (areas,)."""
-        parts = np.array_split(np.arange(areas), self.workers)
-        return np.concatenate([np.arange(part.size) for part in parts])
+        return np.arange(areas) % ((areas + 1) // 2)
 
 
 class CachedNoise(TableBug):
@@ -109,19 +97,14 @@ class CachedNoise(TableBug):
         values, key = np.unique(exact, return_inverse=True)
         return GDPC(self.epsilon)(values, size, rng)[:, key]
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        reach, changed = table_reach(self.epsilon), np.flatnonzero(x != y)
-        if changed.size != 1 or reach is None:
-            return None if changed.size else NO_LOSS
-        cell, shift = changed[0], int((y - x)[changed[0]])
-        had, has = (bool(np.sum(counts == counts[cell]) > 1) for counts in (x, y))  # company of the same count
-        if not (had or has):
-            return loss_of_counts(self.epsilon, x, y)
-        if has:
-            law = None if had else self._loss(y, x)
-            return None if law is None else law.reverse()
-        k = np.arange(-reach - abs(shift), reach + abs(shift) + 1)  # the noise that the company shows
-        agree = self.noise.logpmf(k) + self.noise.logpmf(k - shift)  # and a noise of its own has the same result
-        log_p = np.append(self.noise.logpmf(k), -np.inf)
-        law = loss_from_logs(log_p, np.append(agree, math.log1p(-math.fsum(np.exp(agree)))))
-        return replace(law, supremum=math.inf)
+    def _alone(self, here: Integers, other: Integers) -> float:
+        changed = np.flatnonzero(here != other)
+        if changed.size != 1:
+            return 0.0
+        cell = changed[0]
+        company_here, company_other = (np.sum(counts == counts[cell]) > 1 for counts in (here, other))
+        if company_here or not company_other:
+            return 0.0
+        # On the other database two cells are always equal; here their noises would have to make up for the shift.
+        q, shift = math.exp(-self.epsilon), abs(int(here[cell] - other[cell]))
+        return 1 - math.tanh(self.epsilon / 2) ** 2 * q**shift * (shift + (1 + q * q) / (1 - q * q))

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.bugs.bug import Bug, int_field
+from algorithms.bugs.bug import Bug
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+from audit.arguments import whole_number
 
 __all__ = ["PAGE", "ImputesOnDemand", "NoLimitNoNoise", "PageByPage", "RaisesOnEmpty"]
 
@@ -78,7 +79,11 @@ class NoLimitNoNoise(Bug):
     **True loss.** Infinite: a sum that has no noise is known. With a limit the promise is kept.
     """
 
-    most: int = int_field(0, least=0)
+    most: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_number("most", self.most, least=0)
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         """Release the sum of values, shape (n,), and their number, `size` times over: shape (size, 2)."""

@@ -5,28 +5,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.bugs.bug import (
-    Bug,
-    CountsBug,
-    Floats,
-    Integers,
-    OutputLaw,
-    TableBug,
-    int_field,
-    loss_of_counts,
-    loss_of_one_output,
-    table_reach,
-    without_end,
-)
+from algorithms.bugs.bug import Bug, CountsBug, Floats, Integers, TableBug
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import ATOMS, Pair, leaf_counts
-from audit.exact import LossDistribution, loss_from_logs
+from algorithms.noise.counts import Pair, leaf_counts
+from audit.arguments import whole_number
 
 __all__ = [
     *("BoundsFromData", "LaplaceHoles", "NaNSurvivesClipping", "OverflowingTotal", "RawDataSummed", "ReorderedSum"),
@@ -36,19 +25,14 @@ __all__ = [
 HALF = np.float16  # a type so short that a small database shows what float64 does to a large one
 
 
-@dataclass(frozen=True)
 class RawDataSummed(CountsBug):
     """The sum of a variable: sensitivity for values clipped to `bound`, but the raw values are added up.
 
     **Bug.** The clipped copy is never used. **True loss.** ``epsilon * v / bound`` for a value v: unbounded.
     """
 
-    bound: int = int_field(10, least=1)
-
-    @property
-    def sensitivity(self) -> int:
-        """What one person is taken to change."""
-        return self.bound
+    bound: ClassVar[int] = 10
+    sensitivity: ClassVar[int] = bound
 
     def exact(self, data: ArrayLike) -> Integers:
         """Return the sum of whole numbers, shape (people,): shape ()."""
@@ -65,29 +49,11 @@ class BoundsFromData(Bug):
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release the sum of `values`, whole numbers, shape (people,), `size` times over: shape (size,)."""
         exact = _whole_values(values)
-        return add_noise(exact.sum(), self._noise_of(exact), size, rng, query="sum", sensitivity=self._largest(exact))
-
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, or None where its table would be too large."""
-        x, y = _whole_values(pair.x), _whole_values(pair.y)
-        shift, on_x, on_y = int(y.sum() - x.sum()), self._noise_of(x), self._noise_of(y)
-        if on_x == on_y:
-            return loss_of_counts(on_x.epsilon, 0, shift)
-        reach = table_reach(min(on_x.epsilon, on_y.epsilon))
-        if reach is None or reach + abs(shift) > ATOMS:
-            return None
-        outputs = np.arange(min(shift, 0) - reach, max(shift, 0) + reach + 1)
-        law = loss_from_logs(on_x.logpmf(outputs), on_y.logpmf(outputs - shift))
-        return without_end(law, on_x.epsilon < on_y.epsilon, on_x.epsilon > on_y.epsilon)
-
-    def _noise_of(self, values: Integers) -> TwoTailedGeometric:
-        return TwoTailedGeometric(self.epsilon / self._largest(values))
-
-    def _largest(self, values: Integers) -> int:
-        return max(1, int(values.max(initial=0)))  # a guard against noise of scale 0
+        largest = max(1, int(exact.max(initial=0)))  # a guard against noise of scale 0
+        law = TwoTailedGeometric(self.epsilon / largest)
+        return add_noise(exact.sum(), law, size, rng, query="sum", sensitivity=largest)
 
 
-@dataclass(frozen=True)
 class NaNSurvivesClipping(Bug):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
@@ -96,21 +62,22 @@ class NaNSurvivesClipping(Bug):
     **True loss.** Infinite: with a missing value the release is 0 for certain.
     """
 
-    bound: int = int_field(10, least=1)
+    bound: ClassVar[int] = 10
+
+    @property
+    def _law(self) -> TwoTailedGeometric:
+        return TwoTailedGeometric(self.epsilon / self.bound)
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Floats:
         """Release the sum of `values`, whole numbers or NaN, shape (people,), `size` times over: shape (size,)."""
-        law = TwoTailedGeometric(self.epsilon / self.bound)
-        noisy = add_noise(self._sum(values), law, size, rng, query="sum", sensitivity=self.bound)
+        noisy = add_noise(self._sum(values), self._law, size, rng, query="sum", sensitivity=self.bound)
         return np.asarray(np.nan_to_num(noisy))
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`."""
-        sums, noise = [self._sum(data) for data in (pair.x, pair.y)], TwoTailedGeometric(self.epsilon / self.bound)
-        missing = np.isnan(sums)
-        if missing[0] == missing[1]:
-            return loss_of_counts(noise.epsilon, *np.nan_to_num(sums))
-        return loss_of_one_output(*np.where(missing, 0.0, noise.logpmf(sums)).tolist())
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
+        """Return how often either database gives another sum than 0, where only the other has a missing value."""
+        sums = np.array([self._sum(pair.x), self._sum(pair.y)])
+        on_x, on_y = np.where(np.isnan(sums[::-1]) & ~np.isnan(sums), -np.expm1(self._law.logpmf(sums)), 0.0)
+        return float(on_x), float(on_y)
 
     def _sum(self, values: ArrayLike) -> float:
         array = _values(values)
@@ -147,14 +114,13 @@ class OverflowingTotal(CountsBug):
         return np.asarray(int(leaf_counts(data).astype(np.int16).sum(dtype=np.int16)))
 
 
-@dataclass(frozen=True)
 class RoundedFirst(CountsBug):
     """Counts rounded to a base, as offices have long done, and then noise for a sensitivity of 1.
 
     **Bug.** One person can move a rounded count by the whole base. **True loss.** ``base * epsilon``.
     """
 
-    base: int = int_field(5, least=2)
+    base: ClassVar[int] = 5
 
     def exact(self, data: ArrayLike) -> Integers:
         """Return the rounded counts, shape (cells,)."""
@@ -168,14 +134,14 @@ class LaplaceHoles(TableBug):
     **Bug.** A uniform draw has `bits` bits (53 in float64, 24 in float32), so there are 2**bits magnitudes of noise and
     no others; added to another count, most of them end elsewhere.
     **True loss.** Infinite: most outputs are possible on one database only. No event of thresholds shows it, as none is
-    likely; it takes the last bits, or the law, which is tabulated up to 20 bits.
+    likely; it takes the last bits, or the outputs, which are listed up to 20 bits.
     """
 
-    bits: int = int_field(53, least=1)
+    bits: int = 53
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bits > 53:
+        if whole_number("bits", self.bits, least=1) > 53:
             raise ValueError(f"bits must be at most 53, got {self.bits}")
 
     def _release(self, exact: Integers, size: int, rng: Any) -> Floats:  # no secure noise
@@ -183,13 +149,13 @@ class LaplaceHoles(TableBug):
         released: Floats = exact + self._magnitude(draws) * rng.choice([-1.0, 1.0], draws.shape)
         return released
 
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        return super()._loss(x, y) if self.bits <= 20 and np.sum(x != y) <= 1 else None
-
-    def _law_of_cell(self, count: int, near: Integers) -> OutputLaw:
+    def _alone(self, here: Integers, other: Integers) -> float:
+        if self.bits > 20:
+            return 0.0
         magnitude = self._magnitude(np.arange(1, 2**self.bits + 1))
-        released, times = np.unique(count + np.concatenate([-magnitude, magnitude]), return_counts=True)
-        return released, np.log(times / times.sum())
+        noise, changed = np.concatenate([-magnitude, magnitude]), here != other
+        pairs = zip(here[changed], other[changed], strict=True)
+        return 1 - math.prod(float(np.isin(count + noise, wrong + noise).mean()) for count, wrong in pairs)
 
     def _magnitude(self, draws: Integers) -> Floats:
         magnitude: Floats = -np.log(draws * 0.5**self.bits) / self.epsilon

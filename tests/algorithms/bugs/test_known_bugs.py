@@ -14,10 +14,13 @@ from scipy import stats
 
 from algorithms.bugs import known_bugs
 from algorithms.bugs.bug import KnownBug
+from algorithms.bugs.census import PublicSize, QualityGate, UnperturbedZeros
+from algorithms.bugs.randomness import CachedNoise
 from algorithms.bugs.sums import ReorderedSum
 from algorithms.population import load
+from audit.exact import loss_distribution
 from audit.neighbors import NeighborPair
-from tests.helpers import chi_square, pair_of, refused, refuses
+from tests.helpers import chi_square, pair_of, refuses
 
 PIPELINES = {name: bug for name, bug in known_bugs().items() if bug.found == "replay"}
 BUGS = {name: bug for name, bug in known_bugs().items() if name not in PIPELINES}
@@ -65,7 +68,7 @@ def rounded(bug, data, noise):
 
 
 def forked(bug, data, noise):
-    parts = np.array_split(np.arange(len(data)), bug.workers)
+    parts = np.array_split(np.arange(len(data)), 2)
     return add(bug, data, [noise[place] for part in parts for place in range(len(part))])
 
 
@@ -105,7 +108,7 @@ TWINS = {
     "reordered-sum": (one, lambda _, d, k: sum_of_halves(tuple(d)) + k[0]),
     "overflowing-total": (one, lambda _, d, k: (sum(d) + 2**15) % 2**16 - 2**15 + k[0]),
     "rounded-first": (each, rounded),
-    "forked-areas": (lambda b, d: [b.epsilon] * math.ceil(len(d) / b.workers), forked),
+    "forked-areas": (lambda b, d: [b.epsilon] * math.ceil(len(d) / 2), forked),
     "cached-noise": (lambda b, d: [b.epsilon] * len(set(d)), cached),
     "talkative-error": (each, lambda _, d, k: tuple(said(a, a + n) for a, n in zip(d, k, strict=True))),
     "quality-gate": (each, lambda b, d, k: add(b, d, k) if max(map(abs, k)) <= b.tolerance else "stopped"),
@@ -114,70 +117,47 @@ ENDLESS = {"skipped-zeros", "bounds-from-data"}  # no output is impossible, yet 
 ONE_OUTPUT = {"seeded-by-data", "seeded-by-time", "one-stream"}  # known for certain: test_randomness
 ELSEWHERE = {"published-twice", "square-root-shares", "forgotten-level", "laplace-holes"}  # a test of their own
 
-# Pairs beyond those that show the bug: the bug, what differs from the registered one, two databases, and the largest
-# loss in either order; ... where it is finite, and no more is known of it.
-NAN, INF = math.nan, math.inf
+# Pairs beyond those that show the bug: the bug, what differs from the registered one, and two databases.
+NAN = math.nan
 ONES, HALVES = [1.0] * 2040, [0.5] * 16
 BEYOND = [
-    # Away from their edges these are sound: one step is GDPC's.
-    *((name, {"epsilon": 0.7}, [5, 2], [6, 2], 0.7, 0.7) for name in ("unperturbed-zeros", "observed-domain")),
-    ("empty-area-exit", {"epsilon": 0.7}, [5, 2], [6, 2], 0.7, 0.7),
-    *(
-        (name, {"epsilon": 0.7}, [5, 2], [4, 3], 1.4 - 0.7 * (name == "silent-invariant"), ...)
-        for name in ("silent-invariant", "public-size")
-    ),
-    # Nobody on either database.
-    *((name, {}, [0, 0], [0, 0], 0, 0) for name in ("empty-area-exit", "observed-domain", "skipped-zeros")),
-    ("silent-invariant", {}, [5], [5], 0, 0),
-    # Empty cells: both stay 0 by chance; the wider of two sums has the unbounded loss; as many cells never reach it.
-    ("unperturbed-zeros", {}, [0, 0], [1, 2], 3 - 2 * math.log(math.tanh(0.5)), INF),
-    ("skipped-zeros", {}, [5, 1], [5, 0], INF, ...),
-    ("skipped-zeros", {}, [0, 0], [0, 1], 1 - math.log(math.tanh(0.5)), INF),
-    ("skipped-zeros", {"epsilon": 0.5}, [5, 1], [6, 1], 0.5, 0.5),
-    ("skipped-zeros", {"epsilon": 0.5}, [5, 1], [8, 1], 1.5, 1.5),
-    # The truth at hand.
-    *(("edited-to-truth", {"epsilon": 0.5, "slack": slack}, [50], [51], INF, INF) for slack in (1, 3)),
-    ("public-size", {}, [1], [2], INF, INF),  # every share on x is a multiple of one half by chance
-    ("public-size", {}, [4], [6], INF, INF),  # which have the halves in common
-    ("poisson-scale", {}, [5], [4], INF, ...),
-    ("poisson-scale", {}, [4], [5], ..., INF),
-    ("poisson-scale", {}, [0], [1], -math.log(math.tanh(0.5)) + 1, INF),
-    ("talkative-error", {}, [1, 0], [2, 1], INF, INF),
-    ("talkative-error", {}, [1], [1], 0, 0),
-    ("quality-gate", {"epsilon": 0.5}, [50, 3], [51, 3], INF, INF),
-    ("quality-gate", {}, [50, 3], [50, 3], 0, 0),
-    # Shared noise: one noise for all who share; the second area of the first worker shares with nobody.
-    ("forked-areas", {"epsilon": 2.0}, [5, 3, 8, 1], [6, 3, 9, 1], 2, 2),
-    ("forked-areas", {"epsilon": 2.0}, [5, 3, 8, 1], [6, 3, 8, 1], INF, INF),
-    ("forked-areas", {"epsilon": 2.0}, [5, 3, 8], [5, 4, 8], 2, 2),
-    ("forked-areas", {"epsilon": 3.0, "workers": 3}, [*range(0, 70, 10)], [*range(0, 60, 10), 61], INF, INF),
-    ("forked-areas", {"workers": 5}, [0, 10, 20], [1, 11, 21], 1, 1),
+    *((name, {}, [5, 2], [6, 2]) for name in ("unperturbed-zeros", "observed-domain", "empty-area-exit")),
+    *((name, {}, [0, 0], [0, 0]) for name in ("observed-domain", "empty-area-exit")),  # nobody on either
+    *((name, {"epsilon": 0.7}, [5, 2], [4, 3]) for name in ("silent-invariant", "public-size")),
+    ("unperturbed-zeros", {}, [0, 0], [1, 2]),  # both stay 0 by chance
+    *(("edited-to-truth", {"epsilon": 0.5, "slack": slack}, [50], [51]) for slack in (1, 3)),
+    ("edited-to-truth", {"slack": 1}, [50, 3], [51, 5]),
+    ("edited-to-truth", {"slack": 1}, [50], [53]),  # nothing in common
+    ("public-size", {}, [1], [2]),  # every share on x is a multiple of one half by chance
+    ("public-size", {}, [4], [6]),  # which have the halves in common
+    ("poisson-scale", {}, [4], [5]),
+    ("poisson-scale", {}, [0], [1]),
+    ("talkative-error", {}, [1, 0], [2, 1]),
+    ("talkative-error", {}, [1], [1]),
+    *(("quality-gate", {"epsilon": 0.5}, [50, 3], y) for y in ([51, 3], [51, 5], [56, 3], [50, 3])),
+    ("forked-areas", {"epsilon": 2.0}, [5, 3, 8, 1], [6, 3, 9, 1]),  # one noise for all who share
+    ("forked-areas", {"epsilon": 2.0}, [5, 3, 8, 1], [6, 3, 8, 1]),
+    ("forked-areas", {"epsilon": 2.0}, [5, 3, 8], [5, 4, 8]),  # the second area of the first worker shares with nobody
     # A count that changes: alone, leaving company, joining it, not at all.
-    *(("cached-noise", {}, [7, 1], [7 + shift, 1], shift, shift) for shift in (1, 3)),
-    *(("cached-noise", {}, [7, 7], [7, 7 + shift], INF, INF) for shift in (1, 3)),
-    *(("cached-noise", {}, [7, 7 + shift], [7, 7], INF, INF) for shift in (1, 3)),
-    ("cached-noise", {}, [7, 7], [7, 7], 0, 0),
+    ("cached-noise", {}, [7, 1], [8, 1]),
+    *(("cached-noise", {}, [7, 7], [7, 7 + shift]) for shift in (0, 1, 3)),
+    ("cached-noise", {}, [7, 8], [7, 7]),
     # Sums: a raw value costs what it is; bounds that stay cost what was promised; missing values hide each other.
-    *(("raw-data-summed", {"epsilon": 0.5}, [3], [3, v], 0.05 * v, 0.05 * v) for v in (1, 10, 35)),
-    *(("bounds-from-data", {"epsilon": 0.5}, [12, 3], [12, 3, v], 0.5 * v / 12, 0.5 * v / 12) for v in (6, 12)),
-    ("bounds-from-data", {}, [12], [12, 24], ..., INF),
-    ("nan-survives-clipping", {"epsilon": 0.5}, [1, NAN], [1, NAN, NAN], 0, 0),
-    ("nan-survives-clipping", {"epsilon": 0.5}, [1], [1, 30], 0.5, 0.5),
-    ("nan-survives-clipping", {"epsilon": 0.5}, [1], [1, NAN], INF, ...),
-    ("reordered-sum", {"epsilon": 1.0}, HALVES + ONES, ONES + HALVES, 8, 8),
-    ("reordered-sum", {"epsilon": 1.0}, [0.5], [0.5, 1.0], 1, 1),
-    ("reordered-sum", {}, [7.0, -3.0, 0.5], [7.0, -3.0], 0, 0),
-    *(("overflowing-total", {"epsilon": 3.0}, [n, 3], [n, 3], 0, 0) for n in (32764, 32765, 65536)),
-    ("overflowing-total", {"epsilon": 0.1}, [100], [101], 0.1, 0.1),
-    *(("rounded-first", {"base": 2}, [n], [n + 1], loss, loss) for n, loss in enumerate((1, 0, 1, 0))),
-    *(("rounded-first", {}, [n], [n + 1], loss, loss) for n, loss in enumerate((0, 0, 2.5, 0, 0, 0, 0, 2.5))),
+    ("raw-data-summed", {"epsilon": 0.5}, [3], [3, 35]),
+    ("bounds-from-data", {"epsilon": 0.5}, [12, 3], [12, 3, 6]),
+    ("nan-survives-clipping", {"epsilon": 0.5}, [1, NAN], [1, NAN, NAN]),
+    ("nan-survives-clipping", {"epsilon": 0.5}, [1], [1, 30]),
+    ("nan-survives-clipping", {"epsilon": 0.5}, [1], [1, NAN]),
+    ("reordered-sum", {"epsilon": 1.0}, HALVES + ONES, ONES + HALVES),
+    ("reordered-sum", {}, [7.0, -3.0, 0.5], [7.0, -3.0]),
+    *(("overflowing-total", {"epsilon": 3.0}, [n, 3], [n, 3]) for n in (32765, 65536)),
+    *(("rounded-first", {}, [n], [n + 1]) for n in (1, 2, 7)),
 ]
 CASES = {name: (name, bug.mechanism, bug.x.tolist(), bug.y.tolist()) for name, bug in BUGS.items() if name in TWINS}
 CASES |= {
     f"{number} {name}": (name, replace(BUGS[name].mechanism, **more), x, y)
-    for number, (name, more, x, y, *_) in enumerate(BEYOND)
+    for number, (name, more, x, y) in enumerate(BEYOND)
 }
-LARGEST = dict(zip([*CASES][len(TWINS) :], (row[4:] for row in BEYOND), strict=True))
 
 
 @cache
@@ -245,47 +225,58 @@ def test_no_bug_goes_unchecked():
 # True losses
 
 
+def witness(mechanism, pair):
+    if hasattr(mechanism, "exact_loss"):
+        law = mechanism.exact_loss(pair)
+        return law.infinite_mass, law.missing_mass
+    return mechanism.support_masses(pair) if hasattr(mechanism, "support_masses") else (0, 0)
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_the_exact_law_is_that_of_the_twin(case):
+def test_losses_and_witnesses_are_those_of_the_twin(case):
     """Ratios of outputs near the end of what the twin lists are left out: one law is cut off before the other."""
     name, mechanism, x, y = CASES[case]
+    pair, claimed = pair_of(x, y), mechanism.claim.epsilon
     p, q = naive_laws(case)
-    law, claimed = mechanism.exact_loss(pair_of(x, y)), mechanism.claim.epsilon
-    for epsilon in (0.0, claimed / 2, claimed, 1.5 * claimed, 3 * claimed):
-        assert law.delta_at(epsilon) == pytest.approx(naive_delta(p, q, epsilon), abs=1e-8)
-        assert law.reverse().delta_at(epsilon) == pytest.approx(naive_delta(q, p, epsilon), abs=1e-8)
-    largest = (law.maximum, law.reverse().maximum)
-    for found, wanted in zip(largest, LARGEST.get(case, (..., ...)), strict=True):
-        assert wanted is ... or found == pytest.approx(wanted, rel=1e-9)
-        assert case == name or wanted is not ... or 0 < found < INF
-    if case == name:
-        assert max(largest) == pytest.approx(BUGS[name].loss, rel=1e-9)
-    if case == "overflowing-total":  # the laws are too far apart for the twin to list what both can release
-        assert BUGS[name].loss == 1.0 * (max(p) - max(q))
-        return
     only_p = math.fsum(chance for output, chance in p.items() if output not in q)
     only_q = math.fsum(chance for output, chance in q.items() if output not in p)
-    assert law.infinite_mass == pytest.approx(only_p, abs=1e-8)
-    assert law.missing_mass == pytest.approx(only_q, abs=1e-8)
+    if hasattr(mechanism, "exact_loss"):
+        law = mechanism.exact_loss(pair)
+        for epsilon in (0.0, claimed / 2, claimed, 1.5 * claimed, 3 * claimed):
+            assert law.delta_at(epsilon) == pytest.approx(naive_delta(p, q, epsilon), abs=1e-8)
+            assert law.reverse().delta_at(epsilon) == pytest.approx(naive_delta(q, p, epsilon), abs=1e-8)
+    if case == "overflowing-total":  # the laws are too far apart for the twin to list what both can release
+        assert BUGS[name].loss == law.maximum == 1.0 * (max(p) - max(q))
+        return
+    assert witness(mechanism, pair) == pytest.approx((only_p, only_q), abs=1e-8)
     ratios = [abs(math.log(p[o] / q[o])) for o in p.keys() & q.keys() if max(p[o], q[o]) > 1e-9]
-    if case != name:
-        assert max(ratios, default=0) <= max(largest) * (1 + 1e-9) + 1e-9
-    elif name in ENDLESS:
+    if name in ENDLESS and case == name:
         assert max(only_p, only_q) < 1e-6
         assert max(ratios) > 2.5 * claimed
-    elif math.isinf(BUGS[name].loss):
+    elif case == name and math.isinf(BUGS[name].loss):
         assert max(only_p, only_q) > 0.01
-    else:
+    elif case == name:
         assert max(ratios) == pytest.approx(BUGS[name].loss, rel=1e-9)
         assert max(only_p, only_q) < 1e-8
+
+
+def true_law(bug):
+    """The law of the loss by the mechanism itself, or by its twin; of one output, nothing is in common."""
+    if hasattr(bug.mechanism, "exact_loss"):
+        return bug.mechanism.exact_loss(bug)
+    name = next(name for name, known in BUGS.items() if known is bug)
+    if name not in TWINS:
+        assert min(bug.mechanism.support_masses(bug)) > 0.99
+        return loss_distribution([1, 0], [0, 1])
+    p, q = naive_laws(name)
+    return loss_distribution(*([law.get(output, 0.0) for output in p.keys() | q.keys()] for law in (p, q)))
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
 def test_every_bug_breaks_its_promise_on_neighbors(bug):
     assert bug.loss > 1.3 * bug.mechanism.claim.epsilon
     assert bug.relation == bug.mechanism.claim.relation
-    law = bug.mechanism.exact_loss(bug)
-    claimed = bug.mechanism.claim.epsilon
+    law, claimed = true_law(bug), bug.mechanism.claim.epsilon
     assert max(law.delta_at(claimed), law.reverse().delta_at(claimed)) > 0.005
     if bug.x.shape == bug.y.shape and bug.x.dtype.kind == "i":
         assert NeighborPair(bug.x, bug.y, bug.relation).distance == 1
@@ -306,6 +297,21 @@ def test_the_sampler_follows_the_law(case):
         observed = sampled(mechanism, data, size, seed=1)
         assert misfit(observed, law) > 1e-6
         assert case != name or misfit(observed, other) < 1e-12
+
+
+def test_bugs_of_tables_refuse_what_they_cannot_compare_or_release():
+    for y, message in (
+        ([6, 7], "the two databases must have the same cells, got 1 and 2"),
+        ([-1], "counts must not be"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            UnperturbedZeros(1.0).support_masses(pair_of([5], y))
+    message = "shares need at least one person, got counts of 0 only"
+    refuses(ValueError, message, PublicSize(1.0), [0, 0], 3, np.random.default_rng(0))
+    message = "the release failed at the quality gate"  # false alarm 1e-300
+    refuses(RuntimeError, message, QualityGate(0.5), [50, 3], 1_000, np.random.default_rng(1))
+    assert CachedNoise(1.0).support_masses(pair_of([7, 7], [8, 9])) == (0, 0)  # several changes: none is claimed
+    assert CachedNoise(1.0).support_masses(pair_of([7, 7, 8], [7, 8, 8])) == (0, 0)  # company on either
 
 
 # The registry
@@ -334,11 +340,9 @@ def test_every_bug_says_where_it_comes_from_and_refuses_what_it_cannot_run_on(bu
     for epsilon in (0, math.nan):
         with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
             replace(bug.mechanism, epsilon=epsilon)
-    for name, least in ((one.name, one.metadata.get("least")) for one in fields(bug.mechanism)):
-        if least is not None:
-            refuses(TypeError, f"{name} must be an integer, got 2.0", replace, bug.mechanism, **{name: 2.0})
-            with refused(ValueError, f"{name} must be at least {least}, got {least - 1}"):
-                replace(bug.mechanism, **{name: least - 1})
+    for name in {"slack", "bits", "most"} & {one.name for one in fields(bug.mechanism)}:
+        refuses(TypeError, f"{name} must be an integer, got 2.0", replace, bug.mechanism, **{name: 2.0})
+        refuses(ValueError, f"{name} must be at least {name != 'most':d}, got -1", replace, bug.mechanism, **{name: -1})
     for data in ([[1, 2]], ["a"], [-1]) if bug.found != "replay" else ():
         if data != [-1] or not isinstance(bug.mechanism, ReorderedSum):  # which clips it
             with pytest.raises((TypeError, ValueError), match=r"^(counts|values) must "):
@@ -354,11 +358,9 @@ ON_COUNTS = [
 
 @pytest.mark.parametrize("name", ON_COUNTS)
 def test_bugs_of_counts_run_on_a_census(name):
-    """An exact law may be too large to give, but asking for it is no error."""
     mechanism = BUGS[name].mechanism
     _, counts = load("morocco")
-    law = mechanism.exact_loss(NeighborPair.add_people(counts, 7))
-    assert law is None or law.maximum >= 0
+    assert min(witness(mechanism, NeighborPair.add_people(counts, 7))) >= 0
     if name == "quality-gate":
         with pytest.raises(RuntimeError, match="the release failed at the quality gate"):
             mechanism(counts, 1, np.random.default_rng(1))  # 1,503 counts: one is always too far off
@@ -389,7 +391,7 @@ def power_is_there(law, counting, claimed, confidence):
 @pytest.mark.parametrize("name", [name for name, bug in BUGS.items() if bug.found == "counts"])
 def test_the_size_shows_the_bug(name):
     bug = BUGS[name]
-    law, counting = bug.mechanism.exact_loss(bug), 0.7 * bug.size
+    law, counting = true_law(bug), 0.7 * bug.size
     assert power_is_there(law, counting, bug.mechanism.claim.epsilon, 1 - 1e-6)
     if math.isfinite(bug.loss):
         assert not power_is_there(law, counting, bug.loss, 1 - 1e-6)  # with that promise it would be no bug
