@@ -37,33 +37,38 @@ class FractionalCounts(WeightedBottomUp):
     **True loss.** Infinite for a record whose weight is not whole. One with a whole weight is hidden as promised.
     """
 
+    def _parts(self, data: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Whole people and the rest, shape `shape` each."""
+        whole, rest = np.divmod(units_of(data, self.shape, self.largest_weight), UNITS)
+        return whole, rest / UNITS
+
     def counts(self, data: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
         """Return the weighted counts of records as they are, not rounded: shape `shape`."""
-        return units_of(data, self.shape, self.largest_weight) / UNITS
+        whole, rest = self._parts(data)
+        return whole + rest
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release the weighted counts of records, shape (n, 2), `size` times: shape (size, *shape)."""
-        exact = self.counts(data)
-        noisy: NDArray[np.float64] = exact + self.of_counts.law.sample((size, *exact.shape), rng)
-        return noisy
+        whole, rest = self._parts(data)
+        return self.of_counts(whole, size, rng) + rest
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of two databases of records: infinite at every output, or as promised."""
-        x, y = (units_of(data, self.shape, self.largest_weight) for data in (pair.x, pair.y))
-        if ((y - x) % UNITS).any():
-            return DISJOINT
-        return self.of_counts.exact_loss(Databases(x // UNITS, y // UNITS))
+        (x, rest_x), (y, rest_y) = self._parts(pair.x), self._parts(pair.y)
+        return self.of_counts.exact_loss(Databases(x, y)) if np.array_equal(rest_x, rest_y) else DISJOINT
 
     @property
-    def log_likelihood(self) -> LogLikelihood:
-        """Log-probability of outputs, shape (runs, *shape), under records, shape (n, 2): a function, shape (runs,)."""
-        return self._log_likelihood
+    def log_likelihood(self) -> LogLikelihood | None:
+        """Function of outputs, shape (runs, *shape), and records, which returns log-probabilities: see `BottomUp`."""
+        law = self.of_counts.log_likelihood
+        if law is None:
+            return None
 
-    def _log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
-        exact = self.counts(records)
-        law = self.of_counts.law.logpmf(np.asarray(outputs) - exact)
-        total: NDArray[np.float64] = law.reshape(len(law), -1).sum(axis=1)
-        return total
+        def of_records(outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
+            whole, rest = self._parts(records)
+            return law(np.asarray(outputs) - rest, whole)
+
+        return of_records
 
 
 class UndeclaredTotals(BottomUp):

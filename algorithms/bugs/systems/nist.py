@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bugs.census import ABSENT
-from algorithms.nist.groups import LEAST, MOST_BINS, Groups, choose_groups
+from algorithms.nist.groups import Groups, choose_groups
 from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.records import check_records
 from algorithms.noise import Rng
@@ -71,12 +71,10 @@ class DomainFromData:
         """Tell which bins of a group are of levels that someone has, shape (bins,)."""
         names = self.nist.groups.fields[group]
         shape = [len(self.nist.schema.attributes[name]) for name in names]
+        levels = dict(zip(names, np.indices(shape).reshape(len(shape), -1), strict=True))
         if self.observed not in names:
             return np.ones(math.prod(shape), np.bool_)
-        axis = names.index(self.observed)
-        present = np.isin(np.arange(shape[axis]), self._codes(records))
-        along = [-1 if place == axis else 1 for place in range(len(shape))]
-        return np.broadcast_to(present.reshape(along), shape).reshape(-1)
+        return np.isin(levels[self.observed], self._codes(records))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +91,13 @@ class GroupsFromData(PureBudget):
     epsilon: float
     _: KW_ONLY
     rows: int = 10  # synthetic ones
-    max_bins: int = MOST_BINS  # this and the next as `choose_groups` takes them
-    least: float = LEAST
 
     def __post_init__(self) -> None:
         _ = NistDp3(self.schema, Groups.single(self.schema), self.epsilon, rows=self.rows)  # refuses bad numbers
 
     def groups(self, records: ArrayLike) -> Groups:
         """Choose groups by the records that should be protected, shape (n, fields), at least one."""
-        return choose_groups(records, self.schema, max_bins=self.max_bins, least=self.least)
+        return choose_groups(records, self.schema)
 
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Release `size` times, shape (size, 1 + rows, fields): the group of every field, then synthetic rows."""

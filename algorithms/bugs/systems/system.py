@@ -67,19 +67,18 @@ def _config() -> Config:
     return replace(us, privacy_budget={**us.privacy_budget, **raised})
 
 
+def _phsafe(kind: type[PHSafe], queries: Queries) -> PHSafe:
+    return kind(_config(), queries)
+
+
+def _households(query: tuple[str, str], model: Model, queries: Queries) -> NeighborPair:
+    return tabulated(worst_pair(*query, model), _config(), queries)
+
+
 def _classical() -> ClassicalGaussian:
     sound = REGISTERED["ons-independent"].mechanism()
     options: dict[str, Any] = {"law": "gaussian", "delta": PILOT_DELTA, "rounded": False}
     return ClassicalGaussian(sound.tree, sound.schema, 10.0, [Table(0, "total")], **options)
-
-
-def _undeclared() -> UndeclaredTotals:
-    return UndeclaredTotals(1.0, TREE, published=PublishedTotals(1, PUBLISHED))
-
-
-def _of_published() -> NeighborPair:
-    total = NeighborPair.add_people(COUNTS, 0)
-    return NeighborPair.declared(total.x, total.y, total.relation, label="a person added where a total is published")
 
 
 def _from_another_state() -> NeighborPair:
@@ -100,31 +99,28 @@ for label, bug, shown, runs in (
     register_bug(label, bug, partial(_topdown, bug), shown, extra="census", stages=stages, runs=runs)
 
 
-def _register_households(name: str, kind: type[PHSafe], query: tuple[str, str], model: Model, queries: Queries) -> None:
-    def pair() -> NeighborPair:
-        return tabulated(worst_pair(*query, model), _config(), queries)
-
-    register_bug(name, kind, lambda: kind(_config(), queries), pair, extra="census")
-
-
-_register_households("phsafe-two-tau", TwoTauStability, PH1, "API", (PH1,))
-_register_households("phsafe-units-twice", UnitCountedTwice, PH8, "DER", (PH8,))
-_register_households("phsafe-shared-noise", SharedNoise, LEVELS[1], "VAL", LEVELS)
+HOUSEHOLDS: tuple[tuple[str, type[PHSafe], tuple[str, str], Model, Queries], ...] = (
+    ("phsafe-two-tau", TwoTauStability, PH1, "API", (PH1,)),
+    ("phsafe-units-twice", UnitCountedTwice, PH8, "DER", (PH8,)),
+    ("phsafe-shared-noise", SharedNoise, LEVELS[1], "VAL", LEVELS),
+)
+for label, phsafe, query, model, queries in HOUSEHOLDS:
+    shown = partial(_households, query, model, queries)
+    register_bug(label, phsafe, partial(_phsafe, phsafe, queries), shown, extra="census")
 
 register_bug("ons-classical-gaussian", ClassicalGaussian, _classical, PAIRS["among"])
+for label, weighted, record, words in (
+    ("bottom-up-weights", WeightsIgnored, [1, HEAVIEST], "a record of the largest weight added"),
+    ("bottom-up-fractions", FractionalCounts, [1, 4.25], "a record of weight 4.25 added"),
+):
+    shown = partial(NeighborPair.add_record, SAMPLE, record, label=words)
+    register_bug(label, weighted, partial(weighted, 1.0, HEAVIEST, (3,)), shown)
 register_bug(
-    "bottom-up-weights",
-    WeightsIgnored,
-    partial(WeightsIgnored, 1.0, HEAVIEST, (3,)),
-    partial(NeighborPair.add_record, SAMPLE, [1, HEAVIEST], label="a record of the largest weight added"),
+    "bottom-up-undeclared-totals",
+    UndeclaredTotals,
+    lambda: UndeclaredTotals(1.0, TREE, published=PublishedTotals(1, PUBLISHED)),
+    partial(NeighborPair.add_people, COUNTS, 0, label="a person added where a total is published"),
 )
-register_bug(
-    "bottom-up-fractions",
-    FractionalCounts,
-    partial(FractionalCounts, 1.0, HEAVIEST, (3,)),
-    partial(NeighborPair.add_record, SAMPLE, [1, 4.25], label="a record of weight 4.25 added"),
-)
-register_bug("bottom-up-undeclared-totals", UndeclaredTotals, _undeclared, _of_published)
 register_bug(
     "nist-domain",
     DomainFromData,

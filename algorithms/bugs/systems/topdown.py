@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from algorithms.bugs.bug import check_levels
 from algorithms.noise import Rng
 from algorithms.topdown.budget import Claim, Law
 from algorithms.topdown.estimation.constraints import Constraint
@@ -23,23 +24,32 @@ from audit.neighbors import NeighborPair
 
 __all__ = ["MissingFactorTwo", "PrunedByTruth", "SilentTotals", "WrongLevelShare"]
 
-Laws = list[tuple[NDArray[np.int64], Law]]
+
+class _Miscalibrated(TopDown, ABC):
+    """TopDown with the noise that would be right for another promise."""
+
+    def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
+        """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
+        budget = replace(self.budget, promise=self._promise())
+        plan = Plan(self.schema, self.tree, budget, bypass=self.bypass, area_shares=self.area_shares)
+        return plan.laws(level, query)
+
+    @abstractmethod
+    def _promise(self) -> Claim: ...
 
 
-class MissingFactorTwo(TopDown):
+class MissingFactorTwo(_Miscalibrated):
     """TopDown with noise for unbounded neighbors under a promise about bounded ones.
 
     **Bug.** Noise is scaled as if one answer of a query changed by 1, but replacing a person changes two.
     **True loss.** Twice the promise, for every query by itself and for all together.
     """
 
-    def laws(self, level: int, query: str) -> Laws:
-        """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
-        promise = self.budget.promise
-        return _laws(self, type(promise)(promise.budget, "add_remove"), level, query)
+    def _promise(self) -> Claim:
+        return replace(self.budget.promise, relation="add_remove")
 
 
-class WrongLevelShare(TopDown):
+class WrongLevelShare(_Miscalibrated):
     """TopDown that divides its budget by the depth of the tree, and forgets that the root is a level too.
 
     **Bug.** Of J + 1 levels each has 1/J of the budget, not 1/(J + 1); other shares are too large in proportion.
@@ -47,18 +57,15 @@ class WrongLevelShare(TopDown):
     """
 
     def __post_init__(self) -> None:
-        if self.tree.depth == 0:
-            raise ValueError("the tree must have a level below the root, got one level")
+        check_levels(self.tree)
         super().__post_init__()
 
-    def laws(self, level: int, query: str) -> Laws:
-        """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
-        spent = self.claim.budget * (self.tree.depth + 1) / self.tree.depth
-        return _laws(self, type(self.claim)(spent, self.claim.relation), level, query)
+    def _promise(self) -> Claim:
+        return self.claim.at(self.claim.budget * (self.tree.depth + 1) / self.tree.depth)
 
 
 class _Leaking(TopDown, ABC):
-    """TopDown whose measurement step lets more out than noisy answers and invariants, and estimates with it."""
+    """TopDown whose measurement step lets a truth out, of which the estimation makes a constraint."""
 
     secret: ClassVar[str]  # its name among the constraints
 
@@ -73,12 +80,10 @@ class _Leaking(TopDown, ABC):
         return (*declared, self._bound(known[self.secret])) if self.secret in known else declared
 
     @abstractmethod
-    def _truth(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        """Return what should stay behind."""
+    def _truth(self, histogram: ArrayLike) -> NDArray[np.int64]: ...
 
     @abstractmethod
-    def _bound(self, truth: NDArray[np.int64]) -> Constraint:
-        """Return the constraint that is made of it."""
+    def _bound(self, truth: NDArray[np.int64]) -> Constraint: ...
 
 
 class PrunedByTruth(_Leaking):
@@ -151,10 +156,3 @@ class SilentTotals(_Leaking):
         """Return how likely outputs are that the other database cannot give: 1 if a total differs, or 0."""
         apart = float(np.any(self._truth(pair.x) != self._truth(pair.y)))
         return apart, apart
-
-
-def _laws(topdown: TopDown, promise: Claim, level: int, query: str) -> Laws:
-    """Return the noise that would be right for another promise."""
-    budget = replace(topdown.budget, promise=promise)
-    plan = Plan(topdown.schema, topdown.tree, budget, bypass=topdown.bypass, area_shares=topdown.area_shares)
-    return plan.laws(level, query)

@@ -57,7 +57,7 @@ def test_a_deeper_tree_forgives_more_of_a_level_forgotten(depth, factor):
     bug = plant(WrongLevelShare, PURE, Hierarchy.regular(2, depth))
     pair = NeighborPair.move_people(np.full((2**depth, 4), 3), (0, 0), (2**depth - 1, 3))
     assert loss(bug.stage("measurements"), pair) == pytest.approx(factor)
-    with pytest.raises(ValueError, match="the tree must have a level below the root, got one level"):
+    with pytest.raises(ValueError, match="tree must have a level below the root, got depth 0"):
         plant(WrongLevelShare, PURE, Hierarchy.from_parents([-1]))
 
 
