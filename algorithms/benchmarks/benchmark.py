@@ -37,8 +37,8 @@ class Benchmark:
         Whether the claim holds for this pair.
     note : str
         Which kind of neighbors they are, and what is special.
-    at : array_like, optional
-        An output with the largest loss, where the law of the loss is continuous.
+    at : array_like
+        An output with the largest loss.
     """
 
     mechanism: Any
@@ -46,7 +46,7 @@ class Benchmark:
     y: Any
     sound: bool
     note: str
-    at: Any = None
+    at: Any
 
     def __post_init__(self) -> None:
         for name in ("x", "y"):
@@ -62,9 +62,6 @@ class Benchmark:
     @cached_property
     def loss(self) -> float:
         """Largest privacy loss in nats between these two databases, in either order; it may be infinite."""
-        if self.at is None:
-            law = self.mechanism.exact_loss(self)
-            return float(max(law.maximum, law.reverse().maximum))
         on_x, on_y = (self.mechanism.log_likelihood(np.array([self.at]), answers)[0] for answers in (self.x, self.y))
         return abs(float(on_x - on_y))
 

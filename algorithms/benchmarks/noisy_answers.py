@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_generator, check_pair
-from algorithms.noise.counts import Pair
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_generator
 from audit.arguments import whole_number
-from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
 
@@ -157,14 +155,6 @@ class TruncatedGeometric(Promising):
         index = np.where(possible[:, None], released, 0).astype(np.int64)
         log_p = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
         return np.where(possible, log_p, -np.inf)
-
-    def exact_loss(self, pair: Pair) -> LossDistribution:
-        """Return the law of the privacy loss of `pair`, exact up to rounding."""
-        check_pair(pair)
-        law = LossDistribution(np.zeros(1), np.zeros(1))
-        for x, y in zip(self._counts(pair.x), self._counts(pair.y), strict=True):
-            law = law.compose(loss_from_logs(self._logpmf(int(x)), self._logpmf(int(y))))
-        return law
 
     def _counts(self, queries: ArrayLike) -> Floats:
         counts = check_answers(queries)

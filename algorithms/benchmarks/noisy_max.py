@@ -15,7 +15,6 @@ from algorithms.benchmarks.benchmark import Promising, check_answers, check_pair
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
-from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
 
@@ -54,14 +53,6 @@ class ReportNoisyMax1(_NoisyMax):
             raise ValueError(f"outputs must be one index a run, got shape {index.shape}")
         known = np.isin(index, np.arange(answers.size))
         return np.where(known, self._log_probabilities(answers)[np.where(known, index, 0).astype(np.int64)], -np.inf)
-
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`; None where answers lie too far apart to integrate over."""
-        x, y = check_pair(pair)
-        try:
-            return loss_from_logs(self._log_probabilities(x), self._log_probabilities(y))
-        except ValueError:  # too far apart
-            return None
 
     def _log_probabilities(self, answers: Floats) -> Floats:
         scale = self._noise().scale

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from algorithms.benchmarks.benchmark import Promising, check_answers, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
-from algorithms.noise.counts import Pair, chunks
+from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.claims import PureDP
 
@@ -60,9 +60,6 @@ class NumericalSVT(SVT1):
         legal = self._legal(codes) & ((codes == ABOVE) | (published == 0)).all(axis=1)
         density[legal] = self._log_density(codes[legal].astype(np.int8), published[legal], answers)
         return density
-
-    def exact_loss(self, pair: Pair) -> None:
-        """Return None: the law of the loss is continuous, and no table holds it exactly."""
 
     def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
         return answers + self._release_noise().sample(compared.shape, rng)

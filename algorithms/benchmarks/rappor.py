@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.benchmarks.benchmark import check_answers, check_generator
-from algorithms.noise.counts import Pair, chunks
+from algorithms.noise.counts import chunks
 from audit.arguments import whole_number
 from audit.claims import PureDP
-from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["RAPPOR", "OneTimeRAPPOR"]
 
@@ -81,14 +80,6 @@ class OneTimeRAPPOR:
             raise ValueError(f"outputs must be rows of {self.bits} bits, got shape {reports.shape}")
         log_p = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
         return np.where(((reports == 0) | (reports == 1)).all(axis=1), log_p, -np.inf)
-
-    def exact_loss(self, pair: Pair) -> LossDistribution:
-        """Return the law of the loss of a pair of values: bits are independent, and equal bits lose nothing."""
-        law = LossDistribution(np.zeros(1), np.zeros(1))
-        for p, q in zip(self._rates_of(pair.x), self._rates_of(pair.y), strict=True):
-            if p != q:
-                law = law.compose(loss_from_logs(np.log([p, 1 - p]), np.log([q, 1 - q])))
-        return law
 
     def _rates_of(self, value: Any) -> NDArray[np.float64]:
         zero, one = self.rates

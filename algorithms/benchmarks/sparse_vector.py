@@ -8,9 +8,7 @@ one code a query: 1 above the threshold, 0 below, -1 not reached because the run
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +19,10 @@ from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.arguments import whole_number
-from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["ABOVE", "BELOW", "SVT1", "SVT2", "SVT4", "SVT5", "SVT6", "UNREACHED", "SparseVector"]
 
 ABOVE, BELOW, UNREACHED = 1, 0, -1
-OUTCOMES = 2**12  # most rows of codes over which an exact law is tabulated
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
 
@@ -65,18 +61,6 @@ class SparseVector(Promising):
         total[legal] = self._log_probability(rows[legal], answers)
         return total[which]
 
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the loss of `pair`; None for more than 2**12 rows of codes, or answers too far apart."""
-        x, y = check_pair(pair)
-        limit = min(self._limit(x.size), x.size)
-        if sum(math.comb(x.size, above) for above in range(limit + 1)) > OUTCOMES:
-            return None
-        codes = np.array(list(self._outcomes(x.size)), np.int8)
-        try:
-            return loss_from_logs(self._log_probability(codes, x), self._log_probability(codes, y))
-        except ValueError:  # too far apart
-            return None
-
     def _limit(self, queries: int) -> int:
         """How many answers above the threshold stop a run."""
         return queries
@@ -101,16 +85,6 @@ class SparseVector(Promising):
         unreached = _earlier(codes == ABOVE) >= self._limit(codes.shape[1])
         known = (codes == ABOVE) | (codes == BELOW) | (codes == UNREACHED)
         return np.asarray((known & ((codes == UNREACHED) == unreached)).all(axis=1))
-
-    def _outcomes(self, queries: int) -> Iterator[Codes]:
-        limit = min(self._limit(queries), queries)
-        for count in range(limit + 1):
-            for above in itertools.combinations(range(queries), count):
-                row = np.zeros(queries, np.int8)
-                row[list(above)] = ABOVE
-                if count == limit:
-                    row[above[-1] + 1 :] = UNREACHED
-                yield row
 
     def _log_probability(self, codes: NDArray[np.generic], answers: Floats) -> Floats:
         """Log probability of rows that can be released: one integral for each draw of the threshold's noise."""
@@ -200,6 +174,16 @@ class SVT5(SparseVector):
 
     def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
         return np.broadcast_to(answers, (runs, answers.size))
+
+    def support_masses(self, pair: Pair) -> tuple[float, float]:
+        """Return the probability on `x` of what `y` cannot release, and on `y` of what `x` cannot."""
+        x, y = check_pair(pair)
+        return self._alone(x, y), self._alone(y, x)
+
+    def _alone(self, here: Floats, other: Floats) -> float:
+        codes = (here >= np.append(np.unique(here), np.inf)[:, None]).astype(np.int8)  # all that it can release
+        impossible = np.isneginf(self.log_likelihood(codes, other))
+        return float(np.exp(self.log_likelihood(codes, here))[impossible].sum())
 
     def _log_probability(self, codes: NDArray[np.generic], answers: Floats) -> Floats:
         gaps = answers - self.threshold

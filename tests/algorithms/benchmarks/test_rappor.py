@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from algorithms.benchmarks.rappor import RAPPOR, OneTimeRAPPOR
-from audit.exact import loss_distribution
-from tests.helpers import pair_of, refuses
+from tests.helpers import refuses
 
 SMALL = [OneTimeRAPPOR(0.6, 2, 6), RAPPOR(0.6, 2, 6, p=0.2, q=0.7)]
 
@@ -25,6 +24,12 @@ def responses(mechanism, bit):
     if isinstance(mechanism, RAPPOR):
         return permanent * mechanism.q + (1 - permanent) * mechanism.p
     return permanent
+
+
+def largest_loss(mechanism, x, y):
+    """Of either filter as it is: every bit that differs then says the most."""
+    reports = np.stack([mechanism.bloom(x), mechanism.bloom(y)])
+    return np.abs(mechanism.log_likelihood(reports, x) - mechanism.log_likelihood(reports, y)).max()
 
 
 def test_the_filter_is_the_digest():
@@ -55,17 +60,12 @@ def test_likelihood_and_loss_by_enumeration(mechanism):
         (x, y) for x, y in itertools.combinations(range(50), 2) if (mechanism.bloom(x) != mechanism.bloom(y)).sum() == 4
     )
     outputs = np.array(list(itertools.product((0, 1), repeat=6)))
-    laws = []
     for value in (x, y):
         rates = [responses(mechanism, bit) for bit in mechanism.bloom(value)]
         law = [math.prod(r if bit else 1 - r for r, bit in zip(rates, row, strict=True)) for row in outputs]
         np.testing.assert_allclose(np.exp(mechanism.log_likelihood(outputs, [value])), law, rtol=1e-12)
-        laws.append(law)
-    wanted, found = loss_distribution(*laws), mechanism.exact_loss(pair_of(x, y))
-    np.testing.assert_allclose(found.loss, wanted.loss, atol=1e-11)
-    np.testing.assert_allclose(found.probability, wanted.probability, rtol=1e-11)
     # Four bits are as many as two hash functions can tell apart: the promise is reached.
-    assert found.maximum == pytest.approx(mechanism.claim.epsilon, rel=1e-12)
+    assert largest_loss(mechanism, x, y) == pytest.approx(mechanism.claim.epsilon, rel=1e-12)
 
 
 def test_the_promises_of_the_paper():
@@ -79,9 +79,7 @@ def test_the_promises_of_the_paper():
 @given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.floats(0.05, 0.95), st.integers(1, 16))
 def test_no_two_values_break_the_promise(x, y, f, hashes):
     for mechanism in (OneTimeRAPPOR(f, hashes, 32), RAPPOR(f, hashes, 32)):
-        law = mechanism.exact_loss(pair_of(x, y))
-        assert max(law.maximum, law.reverse().maximum) <= mechanism.claim.epsilon * (1 + 1e-9)
-        assert law.probability.sum() == pytest.approx(1, rel=1e-9)
+        assert largest_loss(mechanism, x, y) <= mechanism.claim.epsilon * (1 + 1e-9)
 
 
 def test_reports_are_bits():
