@@ -27,7 +27,7 @@ DRAWN = {  # populations that are drawn as their parameters say, by default the 
     "uniform": partial(uniform_population, people=1_000_000, levels=3, people_per_leaf=100, rng=1)
 }
 
-FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs", "bugs.systems")
+FOLDERS = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown", "benchmarks", "bugs")
 OPTIONS: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 ABOUT = {
     "release": "Run a reference implementation on data of your own: tables with secure noise, and what they cost.",

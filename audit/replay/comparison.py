@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +48,9 @@ class Question:
         return run(self.mechanism, data, stream(self.root, *place), answers)
 
 
-class Comparison(NamedTuple):
-    """What one pair of runs shows."""
+@dataclass(eq=False)
+class Comparison:
+    """What pairs of runs show."""
 
     queries: list[Query]  # those that both runs have
     violations: list[Violation]  # what is proved
@@ -57,6 +58,14 @@ class Comparison(NamedTuple):
     evaluated: bool  # all that differs is proof, and there was noise to look at
     known: bool  # the queries are all that answers come from
     comparable: bool  # the two runs draw alike, and so should take the same time
+
+    def add(self, later: Comparison) -> None:
+        """Add what another pair of runs shows: of each kind of violation one example, and no queries."""
+        kinds = {violation.kind for violation in self.violations}
+        self.violations += [violation for violation in later.violations if violation.kind not in kinds]
+        self.notes += [note for note in later.notes if note not in self.notes]
+        self.evaluated &= later.evaluated
+        self.known &= later.known
 
 
 def compare(question: Question, number: int, first: Trace) -> Comparison:
@@ -76,32 +85,35 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     differences = list(violations_between(first, second))
     again = [others(pair.x, range(REPEATS if elsewhere else 1)), []]
     # Whatever would be a violation, were it not by chance, is worth the time.
-    if differences or any(wrong) or (question.promise is not None and excess(question.promise, queries)):
+    beyond = question.promise is not None and excess(question.promise, queries)
+    if differences or beyond or any(isinstance(one, Violation) for found in wrong for one in found):
         again = [again[0] + others(pair.x, range(len(again[0]), REPEATS)), others(pair.y, range(REPEATS, 2 * REPEATS))]
     repeated = [(trace, other) for trace, traces in zip((first, second), again, strict=True) for other in traces]
     kinds_by_chance = {violation.kind for both in repeated for _, violation in violations_between(*both)}
     by_chance = [not all(_same_value(place, *both) for both in repeated) for place in range(len(matched))]
 
-    notes = [] if first.calls or second.calls else [NO_NOISE]
-    notes += [BY_ITSELF] if alone < math.inf else []
-    notes += [ELSEWHERE] if elsewhere or kinds_by_chance or any(by_chance) else []
+    noise_by_itself = alone < math.inf
+    chance = bool(elsewhere or kinds_by_chance or any(by_chance))
+    silent = not (first.calls or second.calls)
+    notes = [note for note, true in ((NO_NOISE, silent), (BY_ITSELF, noise_by_itself), (ELSEWHERE, chance)) if true]
     violations = list(_wrong_seed(first, second, again[0][0]))
+    evaluated = True
     for place, violation in differences:
         if place <= alone and violation.kind not in kinds_by_chance:
             violations.append(violation)
         else:
             notes.append(f"{NO_EVIDENCE}: {violation}")
-    evaluated = not any(note.startswith(NO_EVIDENCE) for note in notes) and bool(matched or violations)
+            evaluated = False
+    evaluated &= bool(matched or violations)
     if first.error and first.error == second.error:
         notes.insert(0, f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
-
-    for place, both in enumerate(matched):
+    for place, found in enumerate(wrong):
         if by_chance[place]:  # a value that is random itself has no change of its own
             queries[place] = replace(queries[place], losses=None)
         elif place < alone:
-            violations += wrong[place]
-            notes += _hidden(*both)
-    comparable = evaluated and alone == math.inf and not PARTING & {violation.kind for _, violation in differences}
+            violations += [one for one in found if isinstance(one, Violation)]
+            notes += [one for one in found if isinstance(one, str)]
+    comparable = evaluated and not noise_by_itself and not PARTING & {violation.kind for _, violation in differences}
     known = comparable and bool(first.calls) and not (any(by_chance) or first.error)
     return Comparison(queries, violations, notes, evaluated or bool(violations), known, comparable)
 
@@ -122,11 +134,18 @@ def _query(one: Call, other: Call) -> Query:
     )
 
 
-def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterator[Violation]:
+def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterator[Violation | str]:
     """Yield what is wrong with values: no noise hides them, or they change by more than is declared for each step."""
-    name = printable(query.name)
-    if (infinite := _not_finite(one, other)) is not None:
-        yield Violation("nan", f"{name!r} is {infinite}, which no noise hides")
+    if one.value is None or other.value is None:
+        return
+    name, infinite = printable(query.name), ~(np.isfinite(one.value) & np.isfinite(other.value))
+    apart = infinite & (change_of(one.value, other.value) != 0)
+    if apart.any():
+        label, value = ("x", one.value) if (apart & ~np.isfinite(one.value)).any() else ("y", other.value)
+        shown = value[apart & ~np.isfinite(value)].flat[0]
+        yield Violation("nan", f"{name!r} is {shown} on {label}, which no noise hides")
+    elif infinite.any():
+        yield f"{name!r} is not finite on both databases: no noise would hide another value there"
     changes = (query.l1_change, query.l2_change)
     for norm, change, limit in zip(("L1", "L2"), changes, query.declared or (None, None), strict=True):
         if change is not None and limit is not None and change > steps * limit * (1 + ROUNDING):
@@ -134,24 +153,6 @@ def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterato
             words = f"{name!r} changes by {change:.6g} in {norm}, and {limit:.6g} is declared{group}"
             yield Violation("sensitivity", words)
             return
-
-
-def _not_finite(one: Call, other: Call) -> str | None:
-    """Return a value that is not finite and differs between the databases, with where it is."""
-    if one.value is None or other.value is None:
-        return None
-    apart = ~(np.isfinite(one.value) & np.isfinite(other.value)) & (change_of(one.value, other.value) != 0)
-    for name, value in (("x", one.value), ("y", other.value)):
-        if (wrong := value[apart & ~np.isfinite(value)]).size:
-            return f"{wrong.flat[0]} on {name}"
-    return None
-
-
-def _hidden(one: Call, other: Call) -> list[str]:
-    """Note values that are not finite and the same on both databases: noise does not hide them."""
-    if one.value is None or _not_finite(one, other) or np.isfinite(one.value).all():
-        return []
-    return [f"{printable(one.query)!r} is not finite on both databases: no noise would hide another value there"]
 
 
 def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation]:
@@ -176,10 +177,9 @@ def same_queries(first: Trace, fresh: Trace) -> bool:
 
 def published(traces: Sequence[Trace]) -> list[bool]:
     """Tell of each query whether every number of its answer stands unchanged in the output, in the same place."""
-    outputs = [numbers_in(trace.output) for trace in traces]
-    released = _courses(outputs)
-    answers = [[numbers_in(call.answer) for call in trace.calls] for trace in traces]
-    courses = [_courses(list(of_query)) for of_query in zip(*answers, strict=True)]
+    released = _courses([numbers_in(trace.output) for trace in traces])
+    answers = zip(*([numbers_in(call.answer) for call in trace.calls] for trace in traces), strict=True)
+    courses = [_courses(list(of_query)) for of_query in answers]
     return [bool(course) and course <= released for course in courses]
 
 

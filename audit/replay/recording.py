@@ -22,7 +22,7 @@ from audit.installed import plugin
 from audit.io.text import printable
 from audit.mechanism import in_this_process
 
-__all__ = ["Call", "MisusedError", "Recorder", "Sensitivity", "Trace", "primitive", "run", "systems_noise"]
+__all__ = ["Call", "Recorder", "Sensitivity", "Trace", "primitive", "run", "systems_noise"]
 
 Declared = float | tuple[float | None, float | None] | None
 P = ParamSpec("P")
@@ -77,12 +77,8 @@ class _Stopped(BaseException):
     """The replay needs an answer that was not recorded. No mechanism should catch it, so it is no `Exception`."""
 
 
-class MisusedError(BaseException):
-    """A primitive was given what it cannot be: `run` raises it as the caller's error, of the given kind."""
-
-    def __init__(self, kind: type[Exception], words: str) -> None:
-        super().__init__(words)
-        self.kind = kind
+class _Misused(BaseException):
+    """A primitive was given what it cannot be: `run` raises the error that this one holds."""
 
 
 class Recorder:
@@ -116,7 +112,7 @@ class Recorder:
         exact = None if value is None else np.array(value)
         name = printable(query)
         if exact is not None and exact.dtype.kind not in "biuf":
-            raise MisusedError(TypeError, f"values of {name!r} must be real numbers, got dtype {exact.dtype}")
+            raise _Misused(TypeError(f"values of {name!r} must be real numbers, got dtype {exact.dtype}"))
         call = Call(query, exact, _kept(law), shape, _sensitivity(name, sensitivity), _state(rng))
         place = len(self.calls)
         self.calls.append(call)
@@ -136,7 +132,7 @@ class Recorder:
             self.calls[place] = replace(call, answer=copy.deepcopy(answer), raised=raised)
         except Exception as error:
             kind = type(answer).__name__
-            raise MisusedError(TypeError, f"answers of {name!r} must be what can be copied, got {kind}") from error
+            raise _Misused(TypeError(f"answers of {name!r} must be what can be copied, got {kind}")) from error
         if raised is not None:  # it is an answer too
             raise raised.with_traceback(None)
         return copy.deepcopy(answer)  # the mechanism may go on to work in it
@@ -158,8 +154,8 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
             output = mechanism(data, 1, rng)
     except _Stopped:
         stopped = True
-    except MisusedError as misuse:
-        raise misuse.kind(str(misuse)) from None
+    except _Misused as misuse:
+        raise misuse.args[0] from None
     except (Exception, SystemExit) as raised:
         error = (type(raised).__name__, ADDRESS.sub("0x...", str(raised)))
     finally:
@@ -180,16 +176,10 @@ def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:
     if declared is None:
         return None
     pair: tuple[Any, ...] = tuple(declared) if isinstance(declared, tuple | list) else (declared, declared)
-    for number in pair:
-        if not (number is None or isinstance(number, Real)):
-            raise MisusedError(TypeError, f"the sensitivity of {name!r} must be one number or two, got {declared!r}")
-    if len(pair) != 2:
-        raise MisusedError(ValueError, f"the sensitivity of {name!r} must be one number or two, got {declared!r}")
-    l1, l2 = (None if number is None else float(number) for number in pair)
-    if not all(number is None or 0 <= number < math.inf for number in (l1, l2)):
-        words = f"the sensitivity of {name!r} must be finite and not negative, got {declared!r}"
-        raise MisusedError(ValueError, words)
-    return Sensitivity(l1, l2)
+    if len(pair) != 2 or not all(one is None or (isinstance(one, Real) and 0 <= float(one) < math.inf) for one in pair):
+        rule = "must be one number or two, finite and not negative"
+        raise _Misused(ValueError(f"the sensitivity of {name!r} {rule}, got {declared!r}"))
+    return Sensitivity(*(None if one is None else float(one) for one in pair))
 
 
 def _state(rng: Any) -> str:
@@ -215,6 +205,8 @@ def primitive(
 ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
     """Register your own function as a noise primitive: what it returns may be published, its input may not.
 
+    Outside of `audit.replay` the function stays as it is. Its exceptions count as answers.
+
     Parameters
     ----------
     value : str
@@ -227,11 +219,6 @@ def primitive(
         pair for L1 and L2, one of which may be None.
     query : str, optional
         Name of the argument that says what the numbers are. Default: the name of the function.
-
-    Returns
-    -------
-    callable
-        A decorator. Outside of `audit.replay` the function stays as it is. Its exceptions count as answers.
 
     Examples
     --------
@@ -251,26 +238,38 @@ def primitive(
                 has = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"{function.__name__} has no argument {name!r}, it has {has}")
 
-        @functools.wraps(function)
-        def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
-            recorder = _recorder.get()
-            if recorder is None:
-                return function(*args, **kwargs)
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            values = bound.arguments
-            exact = np.asarray(values[value])
-            answer: Answer = recorder(
-                lambda: function(*args, **kwargs),
-                law=law(**{name: values[name] for name in of_law}) if callable(law) else values[law] if law else None,
-                shape=exact.shape,
-                rng=next((part for part in values.values() if isinstance(part, np.random.Generator)), None),
-                value=exact,
-                query=str(values[query]) if query else function.__name__,
-                sensitivity=values[sensitivity] if isinstance(sensitivity, str) else sensitivity,
-            )
-            return answer
+        def described(values: dict[str, Any]) -> dict[str, Any]:
+            return {
+                "value": np.asarray(values[value]),
+                "law": law(**{name: values[name] for name in of_law})
+                if callable(law)
+                else values[law]
+                if law
+                else None,
+                "sensitivity": values[sensitivity] if isinstance(sensitivity, str) else sensitivity,
+                "query": str(values[query]) if query else function.__name__,
+            }
 
-        return watched
+        return _recorded(function, signature, described)
 
     return decorate
+
+
+def _recorded(
+    function: Callable[P, Answer], signature: inspect.Signature, described: Callable[[dict[str, Any]], dict[str, Any]]
+) -> Callable[P, Answer]:
+    """Return the function with its calls recorded, as they are described by the values of its arguments."""
+
+    @functools.wraps(function)
+    def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
+        recorder = _recorder.get()
+        if recorder is None:
+            return function(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        call = described(bound.arguments)
+        rng = next((part for part in bound.arguments.values() if isinstance(part, np.random.Generator)), None)
+        answer: Answer = recorder(lambda: function(*args, **kwargs), shape=call["value"].shape, rng=rng, **call)
+        return answer
+
+    return watched

@@ -17,7 +17,7 @@ from audit.claims import Claim
 from audit.measure.evaluation import check_question
 from audit.mechanism import Mechanism, check_mechanism, mechanism_name
 from audit.neighbors import NeighborPair
-from audit.replay.comparison import FRESH, REPEATS, SAME, Question, compare, published, same_queries
+from audit.replay.comparison import FRESH, REPEATS, SAME, Comparison, Question, compare, published, same_queries
 from audit.replay.recording import Trace
 from audit.replay.result import Query, Replay, excess
 from audit.replay.violations import Violation
@@ -51,14 +51,14 @@ def replay(
     """Run a mechanism on a database, and on its neighbor with the same answers from every noise primitive.
 
     Primitives are `algorithms.noise.add_noise`, draws by ``sample`` from its laws, and functions of your own with the
-    decorator `primitive`. All other random numbers must come from the generator that the mechanism gets.
+    decorator `primitive`. All other random numbers must come from the generator that the mechanism gets. What a
+    violation proves, and on which conditions, stands with `audit.replay`.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        Called as ``mechanism(data, 1, rng)``; outputs may be anything made of arrays, numbers and words.
-    pair : NeighborPair
-        The two databases.
+    mechanism, pair : Mechanism, NeighborPair
+        Called as ``mechanism(data, 1, rng)`` on both databases; outputs may be anything made of arrays, numbers and
+        words.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
         What the mechanism promises, under the relation of the pair. Default: its own claim, if it has one.
     size : int, optional
@@ -70,132 +70,95 @@ def replay(
     released : bool, optional
         Whether answers may be published, so that the promise must cover their joint loss. Default: only the answers
         that the output contains.
-
-    Returns
-    -------
-    Replay
-        With the change of every query, and the violations.
-
-    Raises
-    ------
-    ValueError
-        If the pair's relation is not the claim's, or an argument is out of range.
-    TypeError
-        If an argument or the output is of the wrong kind.
-
-    Notes
-    -----
-    Guarantee: every violation was seen in runs, and no noise hides it, on three conditions: primitives draw all noise
-    that hides the data, their answers depend only on their inputs, and an observer may see the answers. For losses the
-    last condition is not assumed, since sparse vectors, noisy maxima and retries keep answers secret and lose less: a
-    violation of kind ``"loss"`` counts only queries whose numbers all stand unchanged in the output, in this run and in
-    20 with other answers. With ``released=True`` all queries count. A violation of kind ``"time"`` may be chance: a
-    mechanism whose time does not depend on the data is accused with probability at most 1e-6.
-
-    Only what twenty runs on each database, with the same answers and other generators, repeat is evidence. A draw that
-    gets no value is replayed as the same noise, and nothing after it is evidence: sound code may then branch
-    differently. Replay does not see draws in threads and processes that the mechanism starts. If a mechanism keeps what
-    it computed on `x`, replay may never see it read `y`. For a pair at distance w changes may be w times as large, and
-    the claim is that of a group of w.
-
-    References
-    ----------
-    .. [1] "dp-recorder", arXiv 2602.17454.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> from audit.replay import primitive
-    >>> @primitive("exact", law="scale", sensitivity=99)
-    ... def noisy(exact, scale, rng):
-    ...     return exact + rng.laplace(scale=scale)
-    >>> pair = NeighborPair.add_record([30, 41, 7], 120)
-    >>> print(replay(lambda ages, size, rng: noisy(ages.sum(), 99.0, rng), pair, PureDP(1.0)).violations[0])
-    sensitivity: 'noisy' changes by 120 in L1, and 99 is declared
     """
     begun = time.perf_counter()
+    question = _question(mechanism, pair, claim, observe, rng)
+    timed = observe == "time"
+    usual, least = (TIMED, LEAST_TIMED) if timed else (1, 1)
+    size = usual if size is None else whole_number("size", size, least=least)
+    firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
+    found, *others = (compare(question, *numbered) for numbered in enumerate(firsts))
+    limited = any(_limited(question.promise, query) for one in (found, *others) for query in one.queries)
+    for other in others:
+        found.add(other)
+    _compare_loss(question, found, firsts, released)
+    if found.evaluated and not limited and not found.violations:
+        found.notes.insert(0, UNLIMITED)
+        found.evaluated = False
+    if timed:
+        _compare_times(question, found, firsts[0], size)
+    return _result(question, found, size, time.perf_counter() - begun)
+
+
+def _question(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None, observe: str, rng: Seed) -> Question:
     check_mechanism(mechanism)
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
     if observe not in ("output", "time"):
         raise ValueError(f'observe must be "output" or "time", got {observe!r}')
-    promise = _promise(mechanism, pair, claim)
-    timed = observe == "time"
-    size = whole_number("size", size, least=LEAST_TIMED if timed else 1) if size is not None else TIMED if timed else 1
-    question = Question(mechanism, pair, promise, _steps(mechanism, pair, promise), root := seed_sequence(rng))
-
-    firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
-    comparisons = [compare(question, *numbered) for numbered in enumerate(firsts)]
-    queries, violations, notes, *_ = comparisons[0]
-    for later in comparisons[1:]:  # of each kind of violation one example
-        violations += [new for new in later.violations if new.kind not in {violation.kind for violation in violations}]
-        notes += [note for note in later.notes if note not in notes]
-
-    known = all(comparison.known for comparison in comparisons)
-    fresh = [*firsts[1:], *(question.run(pair.x, FRESH, number) for number in range(OTHERS if known else 0))]
-    loss = excess(promise, queries) if known and promise is not None else None
-    if loss:
-        fresh += [question.run(pair.x, FRESH, number) for number in range(OTHERS, REPEATS)]
-    if known and not all(same_queries(firsts[0], other) for other in fresh):
-        known, loss = False, None
-        notes.append(ADAPTIVE)
-    limited = any(
-        query.declared not in (None, (None, None)) or (promise is not None and query.losses is not None)
-        for comparison in comparisons
-        for query in comparison.queries
-    )
-    evaluated = all(comparison.evaluated for comparison in comparisons)
-    if loss and promise is not None:
-        if proved := loss if released else _published_loss(promise, queries, [firsts[0], *fresh], released):
-            violations.append(proved)
-        else:
-            notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
-            evaluated = False
-    if evaluated and not limited and not violations:
-        notes.insert(0, UNLIMITED)
-        evaluated = False
-    if timed and comparisons[0].comparable:
-        data, answers, coins = (pair.x, pair.y), firsts[0].calls, np.random.default_rng(stream(root, COINS))
-        slower = timing(lambda on_y: question.run(data[on_y], SAME, 0, answers=answers).nanoseconds, size, coins)
-        violations += [slower] if slower else []
-    elif timed:
-        notes.append(UNTIMED)
-    return Replay(
-        mechanism=mechanism_name(mechanism),
-        pair=pair.label,
-        relation=pair.relation,
-        claim=promise,
-        queries=tuple(queries),
-        violations=tuple(replace(violation, confidential=pair.confidential) for violation in violations),
-        notes=tuple(notes),
-        evaluated=evaluated,
-        known=known,
-        size=size,
-        seed=entropy_of(root),
-        seconds=time.perf_counter() - begun,
-        confidential=pair.confidential,
-    )
-
-
-def _published_loss(
-    promise: Claim, queries: list[Query], traces: list[Trace], released: bool | None
-) -> Violation | None:
-    if released is not None:
-        return None
-    contained = [query for query, contained in zip(queries, published(traces), strict=True) if contained]
-    costly = [query for query in queries if query.losses]
-    names = "all queries" if all(query in contained for query in costly) else "the queries whose answers are released"
-    return excess(promise, contained, names)
-
-
-def _promise(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None) -> Claim | None:
-    """Return what is promised for a pair, or refuse it as every audit does."""
     promise = getattr(mechanism, "claim", None) if claim is None else claim
-    if promise is None:
-        return None
-    endless = claim is None and getattr(promise, "budget", None) == math.inf  # the mechanism itself promises nothing
-    check_question(promise.at(1.0) if endless else promise, pair.relation, "auto", None, 0.5)
-    return None if endless else promise.group(pair.distance)
+    if promise is not None:
+        endless = claim is None and getattr(promise, "budget", None) == math.inf  # the mechanism promises nothing
+        check_question(promise.at(1.0) if endless else promise, pair.relation, "auto", None, 0.5)
+        promise = None if endless else promise.group(pair.distance)
+    return Question(mechanism, pair, promise, _steps(mechanism, pair, promise), seed_sequence(rng))
+
+
+def _result(question: Question, found: Comparison, size: int, seconds: float) -> Replay:
+    secret = question.pair.confidential
+    return Replay(
+        mechanism=mechanism_name(question.mechanism),
+        pair=question.pair.label,
+        relation=question.pair.relation,
+        claim=question.promise,
+        queries=tuple(found.queries),
+        violations=tuple(replace(violation, confidential=secret) for violation in found.violations),
+        notes=tuple(found.notes),
+        evaluated=found.evaluated,
+        known=found.known,
+        size=size,
+        seed=entropy_of(question.root),
+        seconds=seconds,
+        confidential=secret,
+    )
+
+
+def _limited(promise: Claim | None, query: Query) -> bool:
+    """Tell whether anything limits a query: a sensitivity, or a promise about its loss."""
+    return query.declared not in (None, (None, None)) or (promise is not None and query.losses is not None)
+
+
+def _compare_loss(question: Question, found: Comparison, firsts: list[Trace], released: bool | None) -> None:
+    """Compare the joint loss with the promise, if runs with other answers ask for the same."""
+    if not found.known:
+        return
+    loss = excess(question.promise, found.queries) if question.promise else None
+    numbers = range(REPEATS if loss else OTHERS)
+    traces = [*firsts, *(question.run(question.pair.x, FRESH, number) for number in numbers)]
+    if not all(same_queries(firsts[0], other) for other in traces[1:]):
+        found.known = False
+        found.notes.append(ADAPTIVE)
+    elif loss and question.promise:
+        proved = loss if released else None
+        if released is None:
+            shown = [query for query, told in zip(found.queries, published(traces), strict=True) if told]
+            complete = all(query in shown for query in found.queries if query.losses)
+            names = "all queries" if complete else "the queries whose answers are released"
+            proved = excess(question.promise, shown, names)
+        if proved:
+            found.violations.append(proved)
+        else:
+            found.notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
+            found.evaluated = False
+
+
+def _compare_times(question: Question, found: Comparison, first: Trace, size: int) -> None:
+    if not found.comparable:
+        found.notes.append(UNTIMED)
+        return
+    data, coins = (question.pair.x, question.pair.y), np.random.default_rng(stream(question.root, COINS))
+    slower = timing(lambda on_y: question.run(data[on_y], SAME, 0, answers=first.calls).nanoseconds, size, coins)
+    found.violations += [slower] if slower else []
 
 
 def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> float:

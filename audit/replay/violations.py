@@ -99,23 +99,21 @@ def _errors(first: Trace, second: Trace) -> str:
         name, on_x, on_y = map(printable, (*first.error, second.error[1]))
         return f"both raise {name}, with other messages: {on_x!r} on x, {on_y!r} on y"
     on_x, on_y = (
-        f"raises {printable(trace.error[0])} ({printable(trace.error[1])})" if trace.error else ""
+        "raises {} ({})".format(*map(printable, trace.error)) if trace.error else "does not raise anything"
         for trace in (first, second)
     )
-    return f"x {on_x or 'does not raise anything'}, y {on_y or 'does not'}"
+    return f"x {on_x}, y {on_y}"
 
 
 def _apart(one: Any, other: Any) -> str:
-    if isinstance(one, PLAIN) and isinstance(other, PLAIN):
-        a, b = np.asarray(one), np.asarray(other)
-        if a.shape != b.shape:
-            return f"the output has shape {a.shape} on x and {b.shape} on y"
-        if a.dtype.kind == b.dtype.kind and a.dtype.kind != "O":
-            for at in np.argwhere((a != b) & ((a == a) | (b == b)))[:1]:
-                words = f"{_short(a[tuple(at)])} on x and {_short(b[tuple(at)])} on y"
-                return f"entry {tuple(map(int, at))} of the output is {words}"
-        if a.dtype != b.dtype:
-            return f"the output is of type {a.dtype} on x and {b.dtype} on y"
+    if not (isinstance(one, PLAIN) and isinstance(other, PLAIN)):
+        return "the outputs differ"
+    a, b = np.asarray(one), np.asarray(other)
+    if a.dtype != b.dtype or a.shape != b.shape or a.dtype.kind == "O":
+        return f"the output is {a.dtype} of shape {a.shape} on x and {b.dtype} of shape {b.shape} on y"
+    for at in np.argwhere((a != b) & ((a == a) | (b == b)))[:1]:
+        words = f"{_short(a[tuple(at)])} on x and {_short(b[tuple(at)])} on y"
+        return f"entry {tuple(map(int, at))} of the output is {words}"
     return "the outputs differ"
 
 

@@ -44,6 +44,7 @@ def seeded(seed):
 
 
 ONE, GEOMETRIC = Laplace(1.0), TwoTailedGeometric(1.0)
+RULE = "one number or two, finite and not negative"
 LEAK = "output: all answers are the same, and yet {}: more than noisy values is released"
 SEED = "seed: noise {} comes from a generator seeded by {}, not from the one that was given"
 WORDS = [
@@ -68,9 +69,9 @@ WORDS = [
      "loss: all queries together lose epsilon 2 on this pair, and 1 is promised"),
     (lambda data, size, rng: {"a": [data[0]]}, LEAK.format("the outputs differ")),
     (lambda data, size, rng: add_noise(np.zeros(1), ONE, size, rng) + [0] * (data[0] - 49),
-     LEAK.format("the output has shape (1, 1) on x and (1, 2) on y")),
+     LEAK.format("the output is float64 of shape (1, 1) on x and float64 of shape (1, 2) on y")),
     (lambda data, size, rng: np.ones(2, float if data[0] == 50 else int),
-     LEAK.format("the output is of type float64 on x and int64 on y")),
+     LEAK.format("the output is float64 of shape (2,) on x and int64 of shape (2,) on y")),
 ]  # fmt: skip
 
 
@@ -188,13 +189,18 @@ def test_a_seed_gives_the_same_result():
         ((GDPC(1.0), ADDED), {"size": 1.5}, TypeError, "size must be an integer, got 1.5"),
         ((GDPC(1.0), ADDED), {"rng": "secure"}, TypeError, "rng must be None, an integer, a Generator or a SeedSequ"),
         *(
-            ((sum_of(query="q", sensitivity=given), ADDED), {}, error, f"the sensitivity of 'q' must be {words}$")
+            (
+                (sum_of(query="q", sensitivity=given), ADDED),
+                {},
+                error,
+                f"the sensitivity of 'q' must be {RULE}, {words}$",
+            )
             for given, error, words in (
-                (-1, ValueError, "finite and not negative, got -1"),
-                (math.inf, ValueError, "finite and not negative, got inf"),
-                ((1, math.nan), ValueError, r"finite and not negative, got \(1, nan\)"),
-                ((1, 1, 1), ValueError, r"one number or two, got \(1, 1, 1\)"),
-                ("1", TypeError, "one number or two, got '1'"),
+                (-1, ValueError, "got -1"),
+                (math.inf, ValueError, "got inf"),
+                ((1, math.nan), ValueError, r"got \(1, nan\)"),
+                ((1, 1, 1), ValueError, r"got \(1, 1, 1\)"),
+                ("1", ValueError, "got '1'"),
             )
         ),
         *(
