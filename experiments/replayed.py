@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
-from algorithms.bugs import known_bugs
+from algorithms.bugs import KnownBug, known_bugs
 from algorithms.bugs.randomness import SeededByTime
 from algorithms.bugs.systems.nist import DomainFromData, GroupsFromData
 from algorithms.phsafe import read_config
@@ -57,7 +57,6 @@ class Case:
     sound: Any  # None for a small bug
     pair: NeighborPair
     kind: str
-    small: bool = False  # enough to be sampled
     released: bool | None = None  # whether the noisy tables may be published, as what is made of them does not tell
 
 
@@ -109,24 +108,15 @@ def replays(*, quick: bool, seed: int) -> Numbers:
     systems.append(delayed(_system)(TOPDOWN, _correct_topdown(), topdown_bugs.neighbors("moved"), seed))
     if not quick:
         systems.append(delayed(_system)(NIST, nist_synthesis.mechanism(), nist_synthesis.neighbors(), seed))
-    cases = [
-        Case(
-            name,
-            words,
-            bug.mechanism,
-            None,
-            NeighborPair.declared(bug.x, bug.y, bug.relation),
-            bug.replayed,
-            small=True,
-        )
-        for name, bug in known_bugs().items()
-        if (words := SMALL.get(name))
+    small = {name: bug for name, bug in known_bugs().items() if name in SMALL}
+    cases = [Case(name, SMALL[name], bug.mechanism, None, _pair(bug), bug.replayed) for name, bug in small.items()] + [
+        *topdown_cases(),
+        *nist_cases(quick),
     ]
-    cases += [*topdown_cases(), *nist_cases(quick)]
     results = run_all(systems + [delayed(_bug)(case, seed) for case in cases], 1, "replays", unit="replays")
     known, bugs = _known(seed, 1 if quick else MANY), results[len(systems) :]
     for case, bug in zip(cases, bugs, strict=True):
-        if case.small and (case.name in PUBLISHED or not quick):
+        if case.name in small and (case.name in PUBLISHED or not quick):
             options: dict[str, Any] = {"size": SAMPLES, "confidence": CONFIDENCE, "rng": seed}
             bug["sampled"] = kept(measure_loss(case.broken, case.pair, case.broken.claim, **options))
     return {"systems": results[: len(systems)], "bugs": bugs, "known": known, "quick": quick}
@@ -160,13 +150,8 @@ def _system(name: str, mechanism: Mechanism, pair: NeighborPair, seed: int) -> d
         "promised": claim.budget,
         "lost": math.fsum(getattr(query, spends) for query in result.queries),
         "queries": [
-            {
-                "name": query.name,
-                "draws": query.draws,
-                "declared": None if query.declared is None else list(query.declared),
-                "l1": query.l1_change,
-                "l2": query.l2_change,
-            }
+            {"name": query.name, "draws": query.draws, "declared": query.declared and list(query.declared)}
+            | {"l1": query.l1_change, "l2": query.l2_change}
             for query in result.queries
         ],
         "milliseconds": _rounded(1e3 * result.seconds),
@@ -196,12 +181,16 @@ def _known(seed: int, most: int) -> dict[str, Any]:
     for name, bug in known_bugs().items():
         if bug.found == "replay":  # these are cases of their own
             continue
-        pair, mechanism = NeighborPair.declared(bug.x, bug.y, bug.relation), bug.mechanism
+        pair, mechanism = _pair(bug), bug.mechanism
         if isinstance(mechanism, SeededByTime):  # a second that ends between two runs would hide it
             mechanism = replace(mechanism, clock=lambda: 0.0)
         sizes = (size for size in (1, most) if replay(mechanism, pair, rng=seed, size=size, released=True).violations)
         needed[name] = next(sizes, None)
     return needed
+
+
+def _pair(bug: KnownBug) -> NeighborPair:
+    return NeighborPair.declared(bug.x, bug.y, bug.relation)
 
 
 def _rounded(number: float) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.counts import Pair, PureBudget
 
-__all__ = ["Benchmark", "Promising", "check_answers", "check_generator", "check_pair", "unique_rows"]
+__all__ = ["Benchmark", "Promising", "check_answers", "check_generator", "check_outputs", "check_pair", "unique_rows"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,14 @@ def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if x.size != y.size:
         raise ValueError(f"the two databases must answer the same queries, got {x.size} and {y.size}")
     return x, y
+
+
+def check_outputs(outputs: ArrayLike, *shape: int) -> NDArray[Any]:
+    """Return outputs as an array, shape (runs, *shape), or say that they are none."""
+    array = np.asarray(outputs)
+    if array.ndim == 0 or array.shape[1:] != shape:
+        raise ValueError(f"outputs must have shape {shape} a run, got shape {array.shape}")
+    return array
 
 
 def check_generator(rng: Any) -> np.random.Generator:

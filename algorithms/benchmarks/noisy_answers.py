@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_generator
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_generator, check_outputs
 from audit.arguments import whole_number
 
 __all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
@@ -31,16 +31,26 @@ class Laplace(Promising):
         return noise.Laplace(1 / self.epsilon)
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
-        """Release `queries`, shape (queries,), `size` times over: shape (size, queries)."""
-        answers = check_answers(queries)
+        """Release `queries`, shape (queries,), `size` times over: shape (size, numbers)."""
+        answers = self._answers(queries)
         released = self._noise().sample((size, answers.size), rng)
         released += answers
-        return released
+        return self._published(released)
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        answers = check_answers(queries)
-        return np.asarray(self._noise().logpdf(_releases(outputs, answers.size) - answers).sum(axis=1))
+        answers = self._answers(queries)
+        noisy = self._noisy(check_outputs(outputs, answers.size))
+        return np.asarray(self._noise().logpdf(noisy - answers).sum(axis=1))
+
+    def _answers(self, queries: ArrayLike) -> Floats:
+        return check_answers(queries)
+
+    def _published(self, noisy: Floats) -> Floats:
+        return noisy
+
+    def _noisy(self, published: Floats) -> Floats:
+        return published
 
 
 class NoisyHist1(Laplace):
@@ -80,13 +90,8 @@ class LaplaceParallel(Laplace):
     def _noise(self) -> noise.Laplace:
         return noise.Laplace(self.parts / self.epsilon)
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
-        """Release `queries`, shape (queries,), `size` times over: shape (size, parts * queries), part after part."""
-        return super().__call__(np.tile(check_answers(queries), self.parts), size, rng)
-
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        return super().log_likelihood(outputs, np.tile(check_answers(queries), self.parts))
+    def _answers(self, queries: ArrayLike) -> Floats:
+        return np.tile(check_answers(queries), self.parts)  # part after part
 
 
 class PrefixSum(Laplace):
@@ -99,15 +104,11 @@ class PrefixSum(Laplace):
 
     entrywise: ClassVar[bool] = False
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
-        """Release `queries`, shape (queries,), `size` times over: sums, shape (size, queries)."""
-        noisy = super().__call__(queries, size, rng)
+    def _published(self, noisy: Floats) -> Floats:
         return np.cumsum(noisy, axis=1, out=noisy)
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        sums = _releases(outputs, check_answers(queries).size)
-        return super().log_likelihood(np.diff(sums, axis=1, prepend=0.0), queries)
+    def _noisy(self, published: Floats) -> Floats:
+        return np.diff(published, axis=1, prepend=0.0)
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class TruncatedGeometric(Promising):
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log probability of each release on the database with these counts, shape (runs,)."""
         counts = self._counts(queries)
-        released = _releases(outputs, counts.size)
+        released = check_outputs(outputs, counts.size)
         possible = np.asarray(np.isin(released, np.arange(self.people + 1)).all(axis=1))
         index = np.where(possible[:, None], released, 0).astype(np.int64)
         log_p = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
@@ -174,10 +175,3 @@ class TruncatedGeometric(Promising):
 
     def _logpmf(self, count: int) -> Floats:
         return np.asarray(np.log(np.diff(self._scaled_cdf(count), prepend=0)) - math.log(self._total))
-
-
-def _releases(outputs: ArrayLike, numbers: int) -> Floats:
-    released = np.asarray(outputs, np.float64)
-    if released.ndim != 2 or released.shape[1] != numbers:
-        raise ValueError(f"outputs must be rows of {numbers} numbers, got shape {released.shape}")
-    return released

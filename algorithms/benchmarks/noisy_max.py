@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_pair
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_outputs, check_pair
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
@@ -48,9 +48,7 @@ class ReportNoisyMax1(_NoisyMax):
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log probability of each index on the database that answers `queries`, shape (runs,)."""
-        index, answers = np.asarray(outputs), check_answers(queries)
-        if index.ndim != 1:
-            raise ValueError(f"outputs must be one index a run, got shape {index.shape}")
+        index, answers = check_outputs(outputs), check_answers(queries)
         known = np.isin(index, np.arange(answers.size))
         return np.where(known, self._log_probabilities(answers)[np.where(known, index, 0).astype(np.int64)], -np.inf)
 
@@ -94,10 +92,7 @@ class ReportNoisyMax3(_NoisyMax):
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        released, answers = np.asarray(outputs, np.float64), check_answers(queries)
-        if released.ndim != 1:
-            raise ValueError(f"outputs must be one number a run, got shape {released.shape}")
-        noise = released - answers[:, None]
+        noise = check_outputs(outputs) - check_answers(queries)[:, None]
         log_cdf = self._log_cdf(noise)
         with np.errstate(invalid="ignore"):  # nothing less nothing, where the output is impossible
             others = log_cdf.sum(axis=0) - log_cdf

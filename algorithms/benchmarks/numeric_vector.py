@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising, check_answers, unique_rows
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_outputs, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
 from algorithms.noise.counts import chunks
@@ -52,9 +52,8 @@ class NumericalSVT(SVT1):
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        answers, released = check_answers(queries), np.asarray(outputs, np.float64)
-        if released.ndim != 3 or released.shape[1:] != (2, answers.size):
-            raise ValueError(f"outputs must be 2 rows of {answers.size} numbers each, got shape {released.shape}")
+        answers = check_answers(queries)
+        released = check_outputs(outputs, 2, answers.size)
         codes, published = released[:, 0], released[:, 1]
         density = np.full(len(released), -np.inf)
         legal = self._legal(codes) & ((codes == ABOVE) | (published == 0)).all(axis=1)
@@ -168,8 +167,6 @@ class SVT34Parallel(Promising):
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        released = np.asarray(outputs, np.float64)
-        if released.ndim != 3 or released.shape[1] != 3:
-            raise ValueError(f"outputs must be 3 rows of numbers each, got shape {released.shape}")
+        released = check_outputs(outputs, 3, check_answers(queries).size)
         numeric = self.numeric.log_likelihood(released[:, :2], queries)
         return np.asarray(numeric + self.codes.log_likelihood(released[:, 2], queries))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.benchmark import check_answers, check_generator
+from algorithms.benchmarks.benchmark import check_answers, check_generator, check_outputs
 from algorithms.noise.counts import chunks
 from audit.arguments import whole_number
 from audit.claims import PureDP
@@ -75,9 +75,7 @@ class OneTimeRAPPOR:
 
     def log_likelihood(self, outputs: ArrayLike, value: ArrayLike) -> NDArray[np.float64]:
         """Return the log probability of each report of a value, shape (runs,)."""
-        reports, rates = np.asarray(outputs), self._rates_of(value)
-        if reports.ndim != 2 or reports.shape[1] != self.bits:
-            raise ValueError(f"outputs must be rows of {self.bits} bits, got shape {reports.shape}")
+        reports, rates = check_outputs(outputs, self.bits), self._rates_of(value)
         log_p = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
         return np.where(((reports == 0) | (reports == 1)).all(axis=1), log_p, -np.inf)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import Promising, check_answers, check_outputs, check_pair, unique_rows
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair, chunks
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
@@ -52,10 +52,8 @@ class SparseVector(Promising):
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log probability of each row of codes on the database that answers `queries`, shape (runs,)."""
-        answers, codes = check_answers(queries), np.asarray(outputs)
-        if codes.ndim != 2 or codes.shape[1] != answers.size:
-            raise ValueError(f"outputs must be rows of {answers.size} codes, got shape {codes.shape}")
-        rows, which = unique_rows(codes)
+        answers = check_answers(queries)
+        rows, which = unique_rows(check_outputs(outputs, answers.size))
         legal = self._legal(rows)
         total = np.full(len(rows), -np.inf)
         total[legal] = self._log_probability(rows[legal], answers)

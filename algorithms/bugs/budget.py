@@ -51,10 +51,7 @@ class HalfNoiseGDPC(CountsBug):
     **Bug.** Half the noise. **True loss.** ``2 * epsilon``.
     """
 
-    @property
-    def spent(self) -> float:
-        """Budget in nats that each count really spends."""
-        return 2 * self.epsilon
+    excess: ClassVar[float] = 2.0
 
 
 class MovedPersonGDPC(CountsBug):

@@ -85,11 +85,12 @@ class CountsBug(Bug):
     """A known bug that adds geometric noise for another budget, or to other counts, than its promise needs."""
 
     sensitivity: ClassVar[int] = 1  # what one person is taken to change
+    excess: ClassVar[float] = 1.0  # how many times the budget is spent
 
     @property
     def spent(self) -> float:
         """Budget in nats that each unit of the counts really spends."""
-        return self.epsilon / self.sensitivity
+        return self.excess * self.epsilon / self.sensitivity
 
     def exact(self, data: ArrayLike) -> Integers:
         """Return what a release would be without noise: counts, shape (cells,), or a total, shape ()."""

@@ -220,11 +220,11 @@ def test_bad_input_is_refused_in_one_line():
     refuses(ValueError, "threshold must be finite, got inf", SVT6, 1.0, math.inf)
     for make in (SVT1, SVT2, SVT4, SVT34Parallel):
         refuses(ValueError, "positives must be at least 1, got 0", make, 1.0, positives=0)
-    refuses(ValueError, "outputs must be rows of 2 codes, got shape (2,)", SVT1(1.0).log_likelihood, [0, 1], [1, 1])
-    refuses(ValueError, "outputs must be rows of 1 codes, got shape (1, 2)", SVT5(1.0).log_likelihood, [[0, 1]], [1])
-    with refused(ValueError, "outputs must be 2 rows of 2 numbers each, got shape (1, 2)"):
+    refuses(ValueError, "outputs must have shape (2,) a run, got shape (2,)", SVT1(1.0).log_likelihood, [0, 1], [1, 1])
+    refuses(ValueError, "outputs must have shape (1,) a run, got shape (1, 2)", SVT5(1.0).log_likelihood, [[0, 1]], [1])
+    with refused(ValueError, "outputs must have shape (2, 2) a run, got shape (1, 2)"):
         SVT3(1.0).log_likelihood([[0, 1]], [1, 1])
-    with refused(ValueError, "outputs must be 3 rows of numbers each, got shape (4, 2, 2)"):
+    with refused(ValueError, "outputs must have shape (3, 2) a run, got shape (4, 2, 2)"):
         SVT34Parallel(1.0).log_likelihood(np.zeros((4, 2, 2)), [1, 1])
     with refused(ValueError, "answers must be near enough for 16384 panels, got 3.33e+08"):
         SVT1(1.0).log_likelihood([[0, 1]], [1000000000.0, 1])
