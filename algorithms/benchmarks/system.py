@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from algorithms.benchmarks import benchmarks
 from algorithms.benchmarks.cell_key import CellKey
@@ -11,27 +13,14 @@ from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
 
-for name, known in benchmarks().items():
-    register(
-        System(
-            name=name,
-            group="benchmarks",
-            about=(known.mechanism.__doc__ or "").partition("\n")[0],
-            build=as_it_is(known.mechanism),
-            pairs={"literature": partial(NeighborPair.declared, known.x, known.y, "add_remove", label=known.note)},
-        )
-    )
 
-COUNTS = [0, 1, 20]
-register(
-    System(
-        name="CellKey",
-        group="benchmarks",
-        about=(CellKey.__doc__ or "").partition("\n")[0],
-        build=as_it_is(CellKey()),
-        pairs={
-            "alone": partial(NeighborPair.add_people, COUNTS, 0),
-            "among": partial(NeighborPair.add_people, COUNTS, 2),
-        },
-    )
-)
+def _register(name: str, mechanism: Any, pairs: dict[str, Callable[[], NeighborPair]]) -> None:
+    about = (mechanism.__doc__ or "").partition("\n")[0]
+    register(System(name=name, group="benchmarks", about=about, build=as_it_is(mechanism), pairs=pairs))
+
+
+for name, known in benchmarks().items():
+    shown = partial(NeighborPair.declared, known.x, known.y, "add_remove", label=known.note)
+    _register(name, known.mechanism, {"literature": shown})
+places = {"alone": 0, "among": 2}
+_register("CellKey", CellKey(), {pair: partial(NeighborPair.add_people, [0, 1, 20], at) for pair, at in places.items()})

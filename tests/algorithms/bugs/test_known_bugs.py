@@ -17,7 +17,6 @@ from algorithms.bugs.bug import KnownBug
 from algorithms.bugs.census import PublicSize, QualityGate, UnperturbedZeros
 from algorithms.bugs.randomness import CachedNoise
 from algorithms.bugs.sums import ReorderedSum
-from algorithms.population import load
 from audit.exact import loss_distribution
 from audit.neighbors import NeighborPair
 from tests.helpers import chi_square, pair_of, refuses
@@ -347,26 +346,6 @@ def test_every_bug_says_where_it_comes_from_and_refuses_what_it_cannot_run_on(bu
         if data != [-1] or not isinstance(bug.mechanism, ReorderedSum):  # which clips it
             with pytest.raises((TypeError, ValueError), match=r"^(counts|values) must "):
                 bug.mechanism(data, 1, np.random.default_rng(0))
-
-
-ON_COUNTS = [
-    name
-    for name, bug in BUGS.items()
-    if bug.x.shape == bug.y.shape and bug.x.dtype.kind == "i" and not hasattr(bug.mechanism, "tree")
-]
-
-
-@pytest.mark.parametrize("name", ON_COUNTS)
-def test_bugs_of_counts_run_on_a_census(name):
-    mechanism = BUGS[name].mechanism
-    _, counts = load("morocco")
-    assert min(witness(mechanism, NeighborPair.add_people(counts, 7))) >= 0
-    if name == "quality-gate":
-        with pytest.raises(RuntimeError, match="the release failed at the quality gate"):
-            mechanism(counts, 1, np.random.default_rng(1))  # 1,503 counts: one is always too far off
-    else:
-        released = mechanism(counts, 1, np.random.default_rng(1))
-        assert released.shape in {(1,), (1, counts.size), (1, 2, counts.size)}
 
 
 def power_is_there(law, counting, claimed, confidence):

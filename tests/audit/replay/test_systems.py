@@ -145,21 +145,6 @@ def phsafe_pipeline(only):
     return pipeline
 
 
-@pytest.mark.slow
-def test_phsafe_from_persons_to_tables():
-    only = [("PH3", "state_A-G")]
-    given = worst_pair("PH3", "state_A-G", "VAL", config="us")
-    pair = NeighborPair.declared(given.x, given.y, given.relation, label=given.label)
-    found = replay(phsafe_pipeline(only), pair)
-    [query] = found.queries
-    assert query.name == "PH3 state_A-G"
-    assert query.l2_change**2 == pytest.approx(72)
-    assert query.declared == Sensitivity(14, 14)
-    assert query.rho == pytest.approx(72 / 14**2 * read_config("us").budget("PH3", "state_A-G"), rel=1e-9)
-    assert found.verdict == "not refuted"
-    assert found.exact_loss.renyi(2) / 2 == pytest.approx(query.rho, rel=1e-3)
-
-
 def phsafe_spent(found, given):
     """Hold all changes against those counted by SQL; return the rho that they spend."""
     change = stability_change(given.x, given.y, config="us")
