@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import TwoTailedGeometric
-from algorithms.noise.counts import Pair, PureBudget
+from algorithms.noise.counts import Pair, PureBudget, chunks
 
-__all__ = ["Benchmark", "Promising", "check_answers", "check_generator", "check_outputs", "check_pair", "unique_rows"]
+__all__ = ["Benchmark", "Literature", "Promising", "check_answers", "check_generator", "check_pair", "unique_rows"]
+
+
+Floats = NDArray[np.float64]
+
+
+class Literature(ABC):
+    """A mechanism on answers to queries: how it makes a block of runs, and the law of what they release."""
+
+    blocks: ClassVar[bool] = True  # whether a long batch is made block by block
+
+    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Release `queries`, shape (queries,), `size` times over: one output a run."""
+        answers, generator = self._answers(queries), check_generator(rng)
+        cells = max(answers.size, math.prod(self._shape(answers.size)))
+        pieces = chunks(size, cells) if self.blocks and size else [slice(0, size)]
+        return np.concatenate([self._run(answers, piece.stop - piece.start, generator) for piece in pieces])
+
+    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
+        """Return the log-probability or log-density of each output on a database with these answers, shape (runs,)."""
+        answers, released = self._answers(queries), np.asarray(outputs)
+        shape = self._shape(answers.size)
+        if released.ndim == 0 or released.shape[1:] != shape:
+            raise ValueError(f"outputs must have shape {shape} a run, got shape {released.shape}")
+        return np.asarray(self._log_law(released, answers))
+
+    def _answers(self, queries: ArrayLike) -> Floats:
+        return check_answers(queries)
+
+    def _shape(self, queries: int) -> tuple[int, ...]:
+        """Shape of one output."""
+        return (queries,)
+
+    @abstractmethod
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def _log_law(self, outputs: NDArray[Any], answers: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True)
-class Promising(PureBudget):
+class Promising(PureBudget, Literature):
     """A mechanism that promises pure DP with `epsilon`, the budget in nats, positive and finite."""
 
     epsilon: float
@@ -84,14 +123,6 @@ def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if x.size != y.size:
         raise ValueError(f"the two databases must answer the same queries, got {x.size} and {y.size}")
     return x, y
-
-
-def check_outputs(outputs: ArrayLike, *shape: int) -> NDArray[Any]:
-    """Return outputs as an array, shape (runs, *shape), or say that they are none."""
-    array = np.asarray(outputs)
-    if array.ndim == 0 or array.shape[1:] != shape:
-        raise ValueError(f"outputs must have shape {shape} a run, got shape {array.shape}")
-    return array
 
 
 def check_generator(rng: Any) -> np.random.Generator:

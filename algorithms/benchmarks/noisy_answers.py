@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_generator, check_outputs
+from algorithms.benchmarks.benchmark import Promising, check_answers
 from audit.arguments import whole_number
 
 __all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
@@ -26,31 +26,18 @@ class Laplace(Promising):
     """
 
     entrywise: ClassVar[bool] = True
+    blocks: ClassVar[bool] = False
 
     def _noise(self) -> noise.Laplace:
         return noise.Laplace(1 / self.epsilon)
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
-        """Release `queries`, shape (queries,), `size` times over: shape (size, numbers)."""
-        answers = self._answers(queries)
-        released = self._noise().sample((size, answers.size), rng)
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
+        released = self._noise().sample((runs, answers.size), rng)
         released += answers
-        return self._published(released)
+        return released
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        answers = self._answers(queries)
-        noisy = self._noisy(check_outputs(outputs, answers.size))
-        return np.asarray(self._noise().logpdf(noisy - answers).sum(axis=1))
-
-    def _answers(self, queries: ArrayLike) -> Floats:
-        return check_answers(queries)
-
-    def _published(self, noisy: Floats) -> Floats:
-        return noisy
-
-    def _noisy(self, published: Floats) -> Floats:
-        return published
+    def _log_law(self, outputs: Floats, answers: Floats) -> Floats:
+        return np.asarray(self._noise().logpdf(outputs - answers).sum(axis=1))
 
 
 class NoisyHist1(Laplace):
@@ -104,11 +91,12 @@ class PrefixSum(Laplace):
 
     entrywise: ClassVar[bool] = False
 
-    def _published(self, noisy: Floats) -> Floats:
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
+        noisy = super()._run(answers, runs, rng)
         return np.cumsum(noisy, axis=1, out=noisy)
 
-    def _noisy(self, published: Floats) -> Floats:
-        return np.diff(published, axis=1, prepend=0.0)
+    def _log_law(self, outputs: Floats, answers: Floats) -> Floats:
+        return super()._log_law(np.diff(outputs, axis=1, prepend=0.0), answers)
 
 
 @dataclass(frozen=True)
@@ -120,6 +108,8 @@ class TruncatedGeometric(Promising):
     **Source.** Balcer and Vadhan, "Differential Privacy on Finite Computers", 2018, algorithm 4.8 and theorem 4.7.
     Bichsel et al., 2021.
     """
+
+    blocks: ClassVar[bool] = False
 
     people: int = 5  # the largest count
 
@@ -140,24 +130,19 @@ class TruncatedGeometric(Promising):
         total: int = (2 * self._power + 1) * (self._power + 1) ** (int(self.people) - 1)
         return total
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Release counts, shape (queries,), `size` times over: shape (size, queries)."""
-        counts = self._counts(queries)
-        released = check_generator(rng).integers(1, self._total, (size, counts.size), endpoint=True)
-        for query, count in enumerate(counts):
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        released = rng.integers(1, self._total, (runs, answers.size), endpoint=True)
+        for query, count in enumerate(answers):
             released[:, query] = np.searchsorted(self._scaled_cdf(int(count)), released[:, query])
         return released
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log probability of each release on the database with these counts, shape (runs,)."""
-        counts = self._counts(queries)
-        released = check_outputs(outputs, counts.size)
-        possible = np.asarray(np.isin(released, np.arange(self.people + 1)).all(axis=1))
-        index = np.where(possible[:, None], released, 0).astype(np.int64)
-        log_p = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(counts)), np.zeros(len(index)))
+    def _log_law(self, outputs: NDArray[np.generic], answers: Floats) -> Floats:
+        possible = np.asarray(np.isin(outputs, np.arange(self.people + 1)).all(axis=1))
+        index = np.where(possible[:, None], outputs, 0).astype(np.int64)
+        log_p = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(answers)), np.zeros(len(index)))
         return np.where(possible, log_p, -np.inf)
 
-    def _counts(self, queries: ArrayLike) -> Floats:
+    def _answers(self, queries: ArrayLike) -> Floats:
         counts = check_answers(queries)
         wrong = counts[(counts < 0) | (counts > self.people) | (counts != np.floor(counts))]
         if wrong.size:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_outputs, check_pair
+from algorithms.benchmarks.benchmark import Promising, check_pair
 from algorithms.noise import Laplace
-from algorithms.noise.counts import Pair, chunks
+from algorithms.noise.counts import Pair
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 
 __all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
@@ -25,14 +25,12 @@ class _NoisyMax(Promising):
     exponential: ClassVar[bool] = False  # the magnitude of Laplace noise, in place of Laplace noise
     pick: ClassVar[Literal["argmax", "max"]] = "argmax"  # what is released of the noisy answers
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Release `queries`, shape (queries,), `size` times over: shape (size,)."""
-        answers = check_answers(queries)
-        released = np.empty(size, np.int64 if self.pick == "argmax" else np.float64)
-        for rows in chunks(size, answers.size):
-            noise = self._noise().sample((rows.stop - rows.start, answers.size), rng)
-            noisy = answers + (np.abs(noise) if self.exponential else noise)
-            released[rows] = getattr(noisy, self.pick)(axis=1)
+    def _shape(self, queries: int) -> tuple[int, ...]:
+        return ()
+
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> NDArray[Any]:
+        noise = self._noise().sample((runs, answers.size), rng)
+        released: NDArray[Any] = getattr(answers + (np.abs(noise) if self.exponential else noise), self.pick)(axis=1)
         return released
 
     def _noise(self) -> Laplace:
@@ -46,11 +44,10 @@ class ReportNoisyMax1(_NoisyMax):
     **Source.** Ding et al., 2018, algorithm 5; Dwork and Roth, 2014, claim 3.9.
     """
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log probability of each index on the database that answers `queries`, shape (runs,)."""
-        index, answers = check_outputs(outputs), check_answers(queries)
-        known = np.isin(index, np.arange(answers.size))
-        return np.where(known, self._log_probabilities(answers)[np.where(known, index, 0).astype(np.int64)], -np.inf)
+    def _log_law(self, outputs: NDArray[Any], answers: Floats) -> Floats:
+        known = np.isin(outputs, np.arange(answers.size))
+        index = np.where(known, outputs, 0).astype(np.int64)
+        return np.where(known, self._log_probabilities(answers)[index], -np.inf)
 
     def _log_probabilities(self, answers: Floats) -> Floats:
         scale = self._noise().scale
@@ -90,9 +87,8 @@ class ReportNoisyMax3(_NoisyMax):
 
     pick: ClassVar[Literal["argmax", "max"]] = "max"
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        noise = check_outputs(outputs) - check_answers(queries)[:, None]
+    def _log_law(self, outputs: NDArray[Any], answers: Floats) -> Floats:
+        noise = outputs - answers[:, None]
         log_cdf = self._log_cdf(noise)
         with np.errstate(invalid="ignore"):  # nothing less nothing, where the output is impossible
             others = log_cdf.sum(axis=0) - log_cdf

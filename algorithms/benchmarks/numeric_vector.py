@@ -11,13 +11,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_outputs, unique_rows
+from algorithms.benchmarks.benchmark import Promising, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
-from algorithms.noise.counts import chunks
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
 from audit.claims import PureDP
 
@@ -40,20 +39,15 @@ class NumericalSVT(SVT1):
     def _release_noise(self) -> Laplace:
         return Laplace(3 * self.positives / self.epsilon)
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
-        """Release `queries`, shape (queries,), `size` times over: codes and answers, shape (size, 2, queries)."""
-        answers = check_answers(queries)
-        released = np.empty((size, 2, answers.size))
-        for rows in chunks(size, 2 * answers.size):
-            codes, compared = self._run(answers, rows.stop - rows.start, rng)
-            released[rows, 0] = codes
-            released[rows, 1] = np.where(codes == ABOVE, self._published(answers, compared, rng), 0.0)
-        return released
+    def _shape(self, queries: int) -> tuple[int, ...]:
+        return 2, queries
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        answers = check_answers(queries)
-        released = check_outputs(outputs, 2, answers.size)
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
+        codes, compared = self._compared(answers, runs, rng)
+        return np.stack([codes, np.where(codes == ABOVE, self._published(answers, compared, rng), 0.0)], axis=1)
+
+    def _log_law(self, outputs: NDArray[np.generic], answers: Floats) -> Floats:
+        released = outputs.astype(np.float64)
         codes, published = released[:, 0], released[:, 1]
         density = np.full(len(released), -np.inf)
         legal = self._legal(codes) & ((codes == ABOVE) | (published == 0)).all(axis=1)
@@ -64,7 +58,7 @@ class NumericalSVT(SVT1):
         return answers + self._release_noise().sample(compared.shape, rng)
 
     def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
-        return np.asarray(super().log_likelihood(codes, answers) + self._log_published(codes, published, answers))
+        return np.asarray(super()._log_law(codes, answers) + self._log_published(codes, published, answers))
 
     def _log_published(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
         log_noise = self._release_noise().logpdf(published - answers)
@@ -156,17 +150,12 @@ class SVT34Parallel(Promising):
         """What the two promise together."""
         return PureDP(2 * self.epsilon)
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
-        """Release `queries` `size` times over, shape (size, 3, queries): codes and answers, then the other's codes."""
-        answers = check_answers(queries)
-        released = np.empty((size, 3, answers.size))
-        for rows in chunks(size, 3 * answers.size):
-            released[rows, :2] = self.numeric(answers, rows.stop - rows.start, rng)
-            released[rows, 2] = self.codes(answers, rows.stop - rows.start, rng)
-        return released
+    def _shape(self, queries: int) -> tuple[int, ...]:
+        return 3, queries
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log density of each release on the database that answers `queries`, shape (runs,)."""
-        released = check_outputs(outputs, 3, check_answers(queries).size)
-        numeric = self.numeric.log_likelihood(released[:, :2], queries)
-        return np.asarray(numeric + self.codes.log_likelihood(released[:, 2], queries))
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
+        numeric, codes = self.numeric._run(answers, runs, rng), self.codes._run(answers, runs, rng)
+        return np.concatenate([numeric, codes[:, None]], axis=1)
+
+    def _log_law(self, outputs: NDArray[np.generic], answers: Floats) -> Floats:
+        return self.numeric._log_law(outputs[:, :2], answers) + self.codes._log_law(outputs[:, 2], answers)

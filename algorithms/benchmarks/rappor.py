@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.benchmark import check_answers, check_generator, check_outputs
-from algorithms.noise.counts import chunks
+from algorithms.benchmarks.benchmark import Literature, check_answers
 from audit.arguments import whole_number
 from audit.claims import PureDP
 
@@ -24,7 +23,7 @@ __all__ = ["RAPPOR", "OneTimeRAPPOR"]
 
 
 @dataclass(frozen=True)
-class OneTimeRAPPOR:
+class OneTimeRAPPOR(Literature):
     """One-time RAPPOR: the permanent response alone, every bit of the filter replaced by a coin with probability `f`.
 
     **Claim.** Pure DP with ``2 * hashes * log((2 - f) / f)``, reached by two values that share no bit.
@@ -65,23 +64,16 @@ class OneTimeRAPPOR:
         pointed[[byte % self.bits for byte in digest[: self.hashes]]] = True
         return pointed
 
-    def __call__(self, value: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        """Report a value, shape (1,), `size` times over, every time by a new user: bits, shape (size, bits)."""
-        rates = self._rates_of(value)
-        reported = np.empty((size, self.bits), np.int8)
-        for rows in chunks(size, self.bits):
-            reported[rows] = check_generator(rng).random((rows.stop - rows.start, self.bits)) < rates
-        return reported
+    def _run(self, answers: NDArray[np.float64], runs: int, rng: np.random.Generator) -> NDArray[np.int8]:
+        return (rng.random((runs, self.bits)) < answers).astype(np.int8)  # every run by a new user
 
-    def log_likelihood(self, outputs: ArrayLike, value: ArrayLike) -> NDArray[np.float64]:
-        """Return the log probability of each report of a value, shape (runs,)."""
-        reports, rates = check_outputs(outputs, self.bits), self._rates_of(value)
-        log_p = (reports == 1) @ np.log(rates) + (reports == 0) @ np.log1p(-rates)
-        return np.where(((reports == 0) | (reports == 1)).all(axis=1), log_p, -np.inf)
+    def _log_law(self, outputs: NDArray[Any], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+        log_p = (outputs == 1) @ np.log(answers) + (outputs == 0) @ np.log1p(-answers)
+        return np.where(((outputs == 0) | (outputs == 1)).all(axis=1), log_p, -np.inf)
 
-    def _rates_of(self, value: Any) -> NDArray[np.float64]:
+    def _answers(self, queries: ArrayLike) -> NDArray[np.float64]:
         zero, one = self.rates
-        return np.where(self.bloom(value), one, zero)
+        return np.where(self.bloom(queries), one, zero)
 
 
 @dataclass(frozen=True)

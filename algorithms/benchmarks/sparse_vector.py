@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from algorithms.benchmarks.benchmark import Promising, check_answers, check_outputs, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import Promising, check_pair, unique_rows
 from algorithms.noise import Laplace
-from algorithms.noise.counts import Pair, chunks
+from algorithms.noise.counts import Pair
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 from audit.arguments import whole_number
 
@@ -42,18 +43,11 @@ class SparseVector(Promising):
         """Scales of the Laplace noise of the threshold, and of every answer."""
         return 2 / self.epsilon, 2 / self.epsilon
 
-    def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int8] | Floats:
-        """Release `queries`, shape (queries,), `size` times over: codes of shape (size, queries)."""
-        answers = check_answers(queries)
-        codes = np.empty((size, answers.size), np.int8)
-        for rows in chunks(size, answers.size):
-            codes[rows] = self._run(answers, rows.stop - rows.start, rng)[0]
-        return codes
+    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> NDArray[Any]:
+        return self._compared(answers, runs, rng)[0]
 
-    def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
-        """Return the log probability of each row of codes on the database that answers `queries`, shape (runs,)."""
-        answers = check_answers(queries)
-        rows, which = unique_rows(check_outputs(outputs, answers.size))
+    def _log_law(self, outputs: NDArray[np.generic], answers: Floats) -> Floats:
+        rows, which = unique_rows(outputs)
         legal = self._legal(rows)
         total = np.full(len(rows), -np.inf)
         total[legal] = self._log_probability(rows[legal], answers)
@@ -71,7 +65,7 @@ class SparseVector(Promising):
     def _above(self, noisy: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
         return noisy >= Laplace(self._scales()[0]).sample((len(noisy), 1), rng) + self.threshold
 
-    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> tuple[Codes, Floats]:
+    def _compared(self, answers: Floats, runs: int, rng: np.random.Generator) -> tuple[Codes, Floats]:
         """Codes, and the noisy answers that were compared, shape (runs, queries) each."""
         noisy = self._noisy(answers, runs, rng)
         above = self._above(noisy, rng)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from algorithms.benchmarks import sparse_vector
+from algorithms.benchmarks import benchmark
 from algorithms.benchmarks.numeric_vector import SVT3, NumericalSVT, SVT34Parallel
 from algorithms.benchmarks.sparse_vector import SVT1, SVT2, SVT4, SVT5, SVT6
 from tests.helpers import refused, refuses
@@ -55,7 +55,7 @@ def literal(answers, level, noise, *, threshold, limit, renewed=()):
 )
 def test_codes_are_those_of_the_loop(mechanism, scales, scripted, monkeypatch):
     """The second alone renews the noise of the threshold, which changes its codes."""
-    monkeypatch.setattr(sparse_vector, "chunks", lambda size, cells: [slice(0, 30), slice(30, size)])
+    monkeypatch.setattr(benchmark, "chunks", lambda size, cells: [slice(0, 30), slice(30, size)])
     codes = mechanism(ANSWERS, 200, np.random.default_rng(1))
     drawn = {}
     for scale, noise in scripted:
