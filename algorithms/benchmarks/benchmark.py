@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.counts import Pair, PureBudget, chunks
 
-__all__ = ["Benchmark", "Literature", "Promising", "check_answers", "check_generator", "check_pair", "unique_rows"]
+__all__ = ["Benchmark", "Literature", "Promising", "check_answers", "check_pair", "unique_rows"]
 
 
 Floats = NDArray[np.float64]
@@ -27,10 +27,12 @@ class Literature(ABC):
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[Any]:
         """Release `queries`, shape (queries,), `size` times over: one output a run."""
-        answers, generator = self._answers(queries), check_generator(rng)
+        if not isinstance(rng, np.random.Generator):  # they are for audits, and have no secure noise
+            raise TypeError(f"rng must be a numpy Generator, got {rng!r}")
+        answers = self._answers(queries)
         cells = max(answers.size, math.prod(self._shape(answers.size)))
         pieces = chunks(size, cells) if self.blocks and size else [slice(0, size)]
-        return np.concatenate([self._run(answers, piece.stop - piece.start, generator) for piece in pieces])
+        return np.concatenate([self._run(answers, piece.stop - piece.start, rng) for piece in pieces])
 
     def log_likelihood(self, outputs: ArrayLike, queries: ArrayLike) -> Floats:
         """Return the log-probability or log-density of each output on a database with these answers, shape (runs,)."""
@@ -40,7 +42,7 @@ class Literature(ABC):
             raise ValueError(f"outputs must have shape {shape} a run, got shape {released.shape}")
         return np.asarray(self._log_law(released, answers))
 
-    def _answers(self, queries: ArrayLike) -> Floats:
+    def _answers(self, queries: ArrayLike) -> NDArray[Any]:
         return check_answers(queries)
 
     def _shape(self, queries: int) -> tuple[int, ...]:
@@ -48,10 +50,10 @@ class Literature(ABC):
         return (queries,)
 
     @abstractmethod
-    def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> NDArray[Any]: ...
+    def _run(self, answers: NDArray[Any], runs: int, rng: np.random.Generator) -> NDArray[Any]: ...
 
     @abstractmethod
-    def _log_law(self, outputs: NDArray[Any], answers: Floats) -> Floats: ...
+    def _log_law(self, outputs: NDArray[Any], answers: NDArray[Any]) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -123,13 +125,6 @@ def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if x.size != y.size:
         raise ValueError(f"the two databases must answer the same queries, got {x.size} and {y.size}")
     return x, y
-
-
-def check_generator(rng: Any) -> np.random.Generator:
-    """Return a numpy Generator, or say that it is none: benchmarks are for audits and have no secure noise."""
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng must be a numpy Generator, got {rng!r}")
-    return rng
 
 
 def unique_rows(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.int64]]:

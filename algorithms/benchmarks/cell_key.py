@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 from scipy.special import log_softmax
 
-from algorithms.benchmarks.benchmark import check_generator, check_pair
-from algorithms.noise.counts import Pair, leaf_counts, log_likelihood_of_cells
+from algorithms.benchmarks.benchmark import Literature, check_pair
+from algorithms.noise.counts import Pair, leaf_counts
 from audit.arguments import real_number, whole_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
@@ -34,7 +34,7 @@ LARGEST = 15  # change, in people: up to it the solver finds every table
 
 
 @dataclass(frozen=True)
-class CellKey:
+class CellKey(Literature):
     """Cell key perturbation of a table of counts: noise of at most a few people, none on empty cells.
 
     **Claim.** No office makes one. The claim here, for comparison, is that of geometric noise of the same variance.
@@ -45,6 +45,7 @@ class CellKey:
     """
 
     entrywise: ClassVar[bool] = True
+    blocks: ClassVar[bool] = False
 
     most: int = 2  # largest change of a count, in people, from 1 to 15; D in ptable
     variance: float = 1.0  # of the noise on every count but 0, in squared people, up to 0.95 `most`; V in ptable
@@ -79,20 +80,20 @@ class CellKey:
             table[count, self.most - count :] = log_softmax(tilts @ moments)
         return table
 
-    def __call__(self, counts: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Release `counts` of disjoint cells, shape (cells,), `size` times over: shape (size, cells)."""
-        exact = leaf_counts(counts)
+    def _answers(self, queries: ArrayLike) -> NDArray[np.int64]:
+        return leaf_counts(queries)
+
+    def _run(self, answers: NDArray[np.int64], runs: int, rng: np.random.Generator) -> NDArray[np.int64]:
         # The sum of independent uniform keys, modulo their range, is uniform itself, however many they are.
-        keys = check_generator(rng).random((size, exact.size))
+        keys = rng.random((runs, answers.size))
         released = np.empty(keys.shape, np.int64)
-        for cell, row in enumerate(np.minimum(exact, self.most)):
+        for cell, row in enumerate(np.minimum(answers, self.most)):
             shares = np.exp(self.table[row]).cumsum()
-            released[:, cell] = exact[cell] - self.most + shares[:-1].searchsorted(keys[:, cell], side="right")
+            released[:, cell] = answers[cell] - self.most + shares[:-1].searchsorted(keys[:, cell], side="right")
         return released
 
-    def log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:
-        """Return the log probability of each release on the database with these counts, shape (runs,)."""
-        return log_likelihood_of_cells(outputs, counts, self._log_law, "cells")
+    def _log_law(self, outputs: NDArray[Any], answers: NDArray[np.int64]) -> Floats:
+        return np.asarray(self._log_cells(outputs, answers).sum(axis=1))
 
     def exact_loss(self, pair: Pair) -> LossDistribution:
         """Return the law of the privacy loss of `pair`, exact up to rounding."""
@@ -100,11 +101,11 @@ class CellKey:
         parts = []
         for counts in zip(x[x != y], y[x != y], strict=True):
             possible = np.union1d(*(count + np.arange(-self.most, self.most + 1) for count in counts))
-            on_x, on_y = (self._log_law(possible[:, None], np.array([count]))[:, 0] for count in counts)
+            on_x, on_y = (self._log_cells(possible[:, None], np.array([count]))[:, 0] for count in counts)
             parts.append(loss_from_logs(on_x, on_y))
         return compose_losses(parts)
 
-    def _log_law(self, outputs: NDArray[Any], counts: NDArray[np.int64]) -> Floats:
+    def _log_cells(self, outputs: NDArray[Any], counts: NDArray[np.int64]) -> Floats:
         change = outputs - counts
         possible = (np.abs(change) <= self.most) & (change == np.rint(change))
         column = np.where(possible, change, 0).astype(np.int64) + self.most
