@@ -114,7 +114,7 @@ class TableBug(Bug, ABC):
         return self._release(leaf_counts(counts), size, rng)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return the probability of outputs that only `x` can give, and only `y`, as far as the bug makes them."""
+        """Return how likely outputs are at least that only `x` can give, and only `y`: 0 where it is not known."""
         x, y = leaf_counts(pair.x), leaf_counts(pair.y)
         if x.shape != y.shape:
             raise ValueError(f"the two databases must have the same cells, got {x.size} and {y.size}")
@@ -124,7 +124,7 @@ class TableBug(Bug, ABC):
     def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[Any]: ...
 
     def _alone(self, here: Integers, other: Integers) -> float:
-        """Return the probability of outputs of one database that the other cannot give."""
+        """Return how likely outputs of one database are, at least, that the other cannot give."""
         return 0.0
 
 

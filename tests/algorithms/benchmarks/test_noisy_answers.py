@@ -107,10 +107,6 @@ def test_counts_have_noise_of_their_own():
 
 def test_bad_input_is_refused_in_one_line():
     refuses(ValueError, "parts must be at least 1, got 0", LaplaceParallel, 0.1, 0)
-    with refused(ValueError, "outputs must have shape (2,) a run, got shape (2,)"):
-        Laplace(0.1).log_likelihood([1.0, 2.0], [1, 2])
-    with refused(ValueError, "outputs must have shape (3,) a run, got shape (1, 2)"):
-        LaplaceParallel(0.1, 3).log_likelihood([[1.0, 2.0]], [1])
     refuses(ValueError, "epsilon must be at most 1, got 1.5", TruncatedGeometric, 1.5)
     refuses(ValueError, "people must be at least 1, got 0", TruncatedGeometric, 0.1, 0)
     refuses(ValueError, "people must be few enough for probabilities in 63 bits, got 20", TruncatedGeometric, 0.1, 20)

@@ -221,7 +221,6 @@ def test_bad_input_is_refused_in_one_line():
     for make in (SVT1, SVT2, SVT4, SVT34Parallel):
         refuses(ValueError, "positives must be at least 1, got 0", make, 1.0, positives=0)
     refuses(ValueError, "outputs must have shape (2,) a run, got shape (2,)", SVT1(1.0).log_likelihood, [0, 1], [1, 1])
-    refuses(ValueError, "outputs must have shape (1,) a run, got shape (1, 2)", SVT5(1.0).log_likelihood, [[0, 1]], [1])
     with refused(ValueError, "outputs must have shape (2, 2) a run, got shape (1, 2)"):
         SVT3(1.0).log_likelihood([[0, 1]], [1, 1])
     with refused(ValueError, "outputs must have shape (3, 2) a run, got shape (4, 2, 2)"):
