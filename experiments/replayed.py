@@ -109,10 +109,8 @@ def replays(*, quick: bool, seed: int) -> Numbers:
     if not quick:
         systems.append(delayed(_system)(NIST, nist_synthesis.mechanism(), nist_synthesis.neighbors(), seed))
     small = {name: bug for name, bug in known_bugs().items() if name in SMALL}
-    cases = [Case(name, SMALL[name], bug.mechanism, None, _pair(bug), bug.replayed) for name, bug in small.items()] + [
-        *topdown_cases(),
-        *nist_cases(quick),
-    ]
+    cases = [Case(name, SMALL[name], bug.mechanism, None, _pair(bug), bug.replayed) for name, bug in small.items()]
+    cases += [*topdown_cases(), *nist_cases(quick)]
     results = run_all(systems + [delayed(_bug)(case, seed) for case in cases], 1, "replays", unit="replays")
     known, bugs = _known(seed, 1 if quick else MANY), results[len(systems) :]
     for case, bug in zip(cases, bugs, strict=True):
