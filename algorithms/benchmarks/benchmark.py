@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.counts import Pair, PureBudget, chunks
 
-__all__ = ["Benchmark", "Literature", "Promising", "check_answers", "check_pair", "unique_rows"]
+__all__ = ["Benchmark", "PureQueryMechanism", "QueryMechanism", "check_answers", "check_pair", "unique_rows"]
 
 
 Floats = NDArray[np.float64]
 
 
-class Literature(ABC):
+class QueryMechanism(ABC):
     """A mechanism on answers to queries: how it makes a block of runs, and the law of what they release."""
 
     blocks: ClassVar[bool] = True  # whether a long batch is made block by block
@@ -57,7 +57,7 @@ class Literature(ABC):
 
 
 @dataclass(frozen=True)
-class Promising(PureBudget, Literature):
+class PureQueryMechanism(PureBudget, QueryMechanism):
     """A mechanism that promises pure DP with `epsilon`, the budget in nats, positive and finite."""
 
     epsilon: float

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 from scipy.special import log_softmax
 
-from algorithms.benchmarks.benchmark import Literature, check_pair
+from algorithms.benchmarks.benchmark import QueryMechanism, check_pair
 from algorithms.noise.counts import Pair, leaf_counts
 from audit.arguments import real_number, whole_number
 from audit.claims import PureDP
@@ -34,7 +34,7 @@ LARGEST = 15  # change, in people: up to it the solver finds every table
 
 
 @dataclass(frozen=True)
-class CellKey(Literature):
+class CellKey(QueryMechanism):
     """Cell key perturbation of a table of counts: noise of at most a few people, none on empty cells.
 
     **Claim.** No office makes one. The claim here, for comparison, is that of geometric noise of the same variance.

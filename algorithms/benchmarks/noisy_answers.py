@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.benchmark import Promising, check_answers
+from algorithms.benchmarks.benchmark import PureQueryMechanism, check_answers
 from audit.arguments import whole_number
 
 __all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
@@ -18,7 +18,7 @@ __all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum"
 Floats = NDArray[np.float64]
 
 
-class Laplace(Promising):
+class Laplace(PureQueryMechanism):
     """Laplace mechanism: noise of scale ``1 / epsilon`` on every answer.
 
     **Claim.** Pure DP with `epsilon` when one answer changes by at most 1, and all others stay.
@@ -100,7 +100,7 @@ class PrefixSum(Laplace):
 
 
 @dataclass(frozen=True)
-class TruncatedGeometric(Promising):
+class TruncatedGeometric(PureQueryMechanism):
     """Geometric noise cut off at 0 and at the number of people, by whole-number arithmetic alone; wrong logarithm.
 
     **Bug.** With ``k = ceil(log2(2 / epsilon))`` the loss ``log(1 + 2**-k)`` is at most ``epsilon / 2``. Here, as in

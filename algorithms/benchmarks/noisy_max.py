@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising, check_pair
+from algorithms.benchmarks.benchmark import PureQueryMechanism, check_pair
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
@@ -21,7 +21,7 @@ __all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisy
 Floats = NDArray[np.float64]
 
 
-class _NoisyMax(Promising):
+class _NoisyMax(PureQueryMechanism):
     exponential: ClassVar[bool] = False  # the magnitude of Laplace noise, in place of Laplace noise
     pick: ClassVar[Literal["argmax", "max"]] = "argmax"  # what is released of the noisy answers
 

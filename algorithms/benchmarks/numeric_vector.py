@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import Promising, unique_rows
+from algorithms.benchmarks.benchmark import PureQueryMechanism, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
@@ -122,7 +122,7 @@ class SVT3(NumericalSVT):
 
 
 @dataclass(frozen=True)
-class SVT34Parallel(Promising):
+class SVT34Parallel(PureQueryMechanism):
     """`SVT3` and `SVT4` on the same queries, independently: both outputs are released.
 
     **Claim.** Pure DP with twice `epsilon`, as each promises it. **Bug.** Those of both; their losses add up.

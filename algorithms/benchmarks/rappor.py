@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.benchmarks.benchmark import Literature, check_answers
+from algorithms.benchmarks.benchmark import QueryMechanism, check_answers
 from audit.arguments import whole_number
 from audit.claims import PureDP
 
@@ -23,7 +23,7 @@ __all__ = ["RAPPOR", "OneTimeRAPPOR"]
 
 
 @dataclass(frozen=True)
-class OneTimeRAPPOR(Literature):
+class OneTimeRAPPOR(QueryMechanism):
     """One-time RAPPOR: the permanent response alone, every bit of the filter replaced by a coin with probability `f`.
 
     **Claim.** Pure DP with ``2 * hashes * log((2 - f) / f)``, reached by two values that share no bit.

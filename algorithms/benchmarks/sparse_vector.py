@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.benchmarks.benchmark import Promising, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import PureQueryMechanism, check_pair, unique_rows
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
@@ -29,7 +29,7 @@ Codes = NDArray[np.int8]
 
 
 @dataclass(frozen=True)
-class SparseVector(Promising):
+class SparseVector(PureQueryMechanism):
     """What the six have in common; on its own, `SVT6`."""
 
     threshold: float = 1.0  # what answers are compared with, in their units
