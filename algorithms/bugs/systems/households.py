@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
+from algorithms.noise.counts import DISJOINT
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation
@@ -101,9 +102,7 @@ class SharedNoise(PHSafe):
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return the law of the loss: infinite where shared levels change differently, and otherwise None."""
-        if not math.isinf(self.spent(pair)):
-            return None
-        return LossDistribution(np.empty(0), np.empty(0), infinite_mass=1.0, missing_mass=1.0)
+        return DISJOINT if math.isinf(self.spent(pair)) else None
 
     def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
         """Return log-probabilities of `outputs`, shape (runs, cells): -inf where shared noise does not agree."""
