@@ -126,7 +126,6 @@ bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.census
 	$(BIN)/python -m tests.benchmarks.intake
 	$(BIN)/python -m tests.benchmarks.reports
-	$(BIN)/python -m tests.benchmarks.explorer
 
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs

@@ -62,14 +62,6 @@ def entitle(figure: Figure, words: str) -> None:
     figure.suptitle("\n".join(lines), x=0.01, ha="left", size=10.5, weight="bold")
 
 
-def spread(axes: Sequence[Axes]) -> list[Axes]:
-    """Make the last two panels of two columns one; return all."""
-    *before, last, gone = axes
-    gone.remove()
-    last.set_subplotspec(_grid(last)[-1, :])
-    return [*before, last]
-
-
 def bar(
     ax: Axes,
     at: float,

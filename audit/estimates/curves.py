@@ -58,7 +58,7 @@ def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None 
     thresholds: Floats = np.concatenate([starts, starts + people])
 
     def features(values: Floats) -> Floats:
-        column = values[:, None]
+        column = values[:, None]  # 0 is in both tails of 0: exact for a two-tailed geometric law from there on
         return (column >= thresholds).astype(float) + (column <= -thresholds)
 
     def loss(totals: Floats) -> Floats:
@@ -188,7 +188,7 @@ def _slope(pooled: Floats, *, change: float = 1.0) -> Curve:
         float(np.rint(center)) - 0.5 - half * width - (width - 1) // 2 if integral else center - (half + 0.5) * width
     )
     edges = start + width * np.arange(1.0, bins)
-    grouping = (width**2 - integral) / 12  # what the bins add to the variance
+    grouping = (width**2 - integral) / 12  # what the bins add to the variance (Sheppard)
 
     def features(values: Floats) -> Floats:
         return np.asarray(np.floor((values[:, None] - start) / width) == np.arange(bins), dtype=float)

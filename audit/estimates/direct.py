@@ -27,14 +27,14 @@ def direct_loss(
     distance: int = 1,
     confidence: float = 0.95,
 ) -> LossEstimate:
-    """Estimate the privacy loss of an area's count from outputs on two databases: log-ratios of event rates.
+    """Estimate the privacy loss of an area's count from outputs on two databases [1]_: log-ratios of event rates.
 
-    The largest of many ratios is too high; `measure_loss` chooses on separate runs.
+    The largest of many ratios is biased upwards; `measure_loss` chooses on separate runs.
 
     Parameters
     ----------
     outputs_x, outputs_y : array_like of float, shape (runs,)
-        Released counts of the area on each database, one for each run; the numbers of runs may differ.
+        Released counts of the area on each database.
     exact : float
         The area's exact count on the first database: an error is output minus `exact`, on both.
     at : array_like of float, shape (m,)
@@ -42,27 +42,14 @@ def direct_loss(
     event : {"at_least", "equal"}
         ``{error >= k}``, or ``{error = k}`` with errors rounded to whole people (halves up).
     distance : int
-        By how many people the databases differ, at least 1; the loss is divided by it.
+        By how many people the databases differ; the loss is divided by it.
     confidence : float
-        Two-sided, of each event's interval by itself, in (0, 1).
+        Of each event's interval by itself: both probabilities lie in their Clopper-Pearson intervals.
 
     Returns
     -------
     LossEstimate
-        `loss` is ``log(P_x / P_y) / distance``, in nats for one person, or NaN if no run on one of the databases met
-        the event. `value` is the largest ``|loss|``, and `interval` belongs to the same event. `settings` has the
-        counts.
-
-    Raises
-    ------
-    ValueError
-        If no event happened on both databases, among others.
-
-    Notes
-    -----
-    Guarantee: none for `value`, which is biased upwards. For an event fixed before the runs, an interval covers the
-    event's true log-ratio with at least `confidence`: both probabilities lie in their Clopper-Pearson intervals, each
-    of confidence ``(1 + confidence) / 2``.
+        `loss` is ``log(P_x / P_y) / distance``, in nats, NaN where no run of one database met the event.
 
     References
     ----------
@@ -75,28 +62,34 @@ def direct_loss(
     >>> round(estimate.value, 4), estimate.settings["counts_x"], estimate.settings["counts_y"]
     (1.0986, [3], [1])
     """
+    people, k = whole_number("distance", distance, least=1), _places(at, event)
+    check_confidence(real_number("confidence", confidence))
+    center = float(real_numbers("exact", real_number("exact", exact), ndim=(0,)))
+    sides = {"x": outputs_x, "y": outputs_y}
+    errors = [real_numbers(f"outputs_{side}", outputs, ndim=(1,)) - center for side, outputs in sides.items()]
+    return _ratios(errors, k, event, people, float(confidence))
+
+
+def _places(at: ArrayLike, event: str) -> Floats:
     if event not in ("at_least", "equal"):
         raise ValueError(f'event must be "at_least" or "equal", got {event!r}')
-    people = whole_number("distance", distance, least=1)
-    level = real_number("confidence", confidence)
-    check_confidence(level)
-    k = real_numbers("at", at, ndim=(1,))
+    k: Floats = real_numbers("at", at, ndim=(1,))
     if event == "equal" and (k != np.rint(k)).any():
         raise ValueError(f'at must be whole numbers for event "equal", got {k[k != np.rint(k)][0]}')
-    center = float(real_numbers("exact", real_number("exact", exact), ndim=(0,)))
-    error_x = real_numbers("outputs_x", outputs_x, ndim=(1,)) - center
-    error_y = real_numbers("outputs_y", outputs_y, ndim=(1,)) - center
-    counts_x, counts_y = _counts(error_x, k, event), _counts(error_y, k, event)
+    return k
 
-    loss = log_ratio(counts_x / error_x.size, counts_y / error_y.size) / people
-    if np.isnan(loss).all():
+
+def _ratios(errors: list[Floats], k: Floats, event: str, people: int, level: float) -> LossEstimate:
+    runs_x, runs_y = (side.size for side in errors)
+    counts_x, counts_y = (_counts(side, k, event) for side in errors)
+    loss = log_ratio(counts_x / runs_x, counts_y / runs_y) / people
+    if (unseen := np.isnan(loss)).all():
         raise ValueError(f"no event was seen on both databases, got counts {counts_x.tolist()} and {counts_y.tolist()}")
-    low_x, high_x = _interval(counts_x, error_x.size, level)
-    low_y, high_y = _interval(counts_y, error_y.size, level)
-    unseen = np.isnan(loss)
+    (low_x, high_x), (low_y, high_y) = _interval(counts_x, runs_x, level), _interval(counts_y, runs_y, level)
     low = np.where(unseen, np.nan, log_ratio(low_x, high_y) / people)
     high = np.where(unseen, np.nan, log_ratio(high_x, low_y) / people)
     best = int(np.nanargmax(np.abs(loss)))
+    counts = {"counts_x": counts_x.tolist(), "counts_y": counts_y.tolist()}
     return LossEstimate(
         method="direct",
         at=k,
@@ -114,16 +107,9 @@ def direct_loss(
             "one cell of one area: an event over several cells, areas or levels may lose more",
             f"distance {people}: all in whom the databases differ have an equal share in the loss",
         ),
-        size=error_x.size + error_y.size,
+        size=runs_x + runs_y,
         areas=1,
-        settings={
-            "event": event,
-            "distance": people,
-            "runs_x": error_x.size,
-            "runs_y": error_y.size,
-            "counts_x": counts_x.tolist(),
-            "counts_y": counts_y.tolist(),
-        },
+        settings={"event": event, "distance": people, "runs_x": runs_x, "runs_y": runs_y, **counts},
         statistic="largest |loss|",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,106 +47,68 @@ def residual_loss(
     confidence: float = 0.95,
     rng: Seed = None,
 ) -> LossEstimate:
-    """Estimate the privacy loss from the errors of all areas, without running the mechanism again.
+    """Estimate the privacy loss from the errors of all areas of one release: never a bound.
 
-    If one more person only shifts the error of an area, the shape of the error law determines the loss, and the errors
-    of all areas show that shape. The result is an estimate that rests on its `assumptions`, not a bound.
-
-    * ``"lag_tail"`` (`lag`, `at`): ``log(T(k) / T(k + lag)) / lag``, where ``T(k)`` counts residuals at or above ``k``
-      or at or below ``-k``. Flat for a geometric law, rising for an average of several.
-    * ``"histogram"`` (`percentile`, `multiplier`): ``log(p(k) / p(k + 1))`` for ``|k| <= K``, with the frequencies of
-      residuals rounded to whole people (halves up); no smoothing.
-    * ``"kde"`` (`bandwidth`, `bandwidth_unit`, `percentile`, `multiplier`): ``log(p(x) / p(x + 1))`` with a Gaussian
-      kernel density at the middles of bins one person wide that start at ``-K``. The defaults are those of [1]_.
-    * ``"slope"`` (`change`): rho of zero-concentrated privacy, from ``log(p(x) / p(x + w))`` of bins `w` wide. For
-      Gaussian noise this is a line over ``x``, and its slope in units of `change` is twice rho [3]_.
+    If one more person only shifts the error of an area, the shape of the error law determines the loss [1]_.
 
     Parameters
     ----------
     residuals : array_like of float, shape (areas,) or (runs, areas)
         Released minus exact counts, in people; at least 10 of them.
     method : {"lag_tail", "histogram", "kde", "slope"}
-        Which estimator. Settings of another estimator are an error.
-    lag : float, optional
-        People between the two tails, at least 1. By default 1.4826 times the median absolute deviation (the MAD-sd) or
-        1; rounded up where all residuals are whole numbers.
-    at : array_like of float, shape (m,), optional
-        Where the tails start, in people, 0 or more. By default 0, 0.5, 1, 1.5 and 2 MAD-sd, rounded up likewise.
-    bandwidth : float or "robust", optional
-        Width of the kernel in units of `bandwidth_unit`, by default 0.15. ``"robust"`` takes the best width for the
-        slope of a normal density [4]_, from the MAD-sd. Use it for errors with heavy tails, as of raked tables.
-    bandwidth_unit : {"sd", "people"}, optional
-        ``"sd"`` (default): a factor on the residuals' standard deviation, as in scipy. ``"people"``: the standard
-        deviation of the kernel itself, as in scikit-learn.
+        Log-ratios of two tails, of frequencies of whole people, of a Gaussian kernel density, or rho [3]_.
+    lag, at : float and array_like of float, optional
+        Of lag_tail: people between the tails, and where these start; by default from the median absolute deviation.
+    bandwidth, bandwidth_unit : float or "robust", and {"sd", "people"}, optional
+        Of kde: width of the kernel, 0.15 deviations as in [1]_, or for heavy tails the normal scale bandwidth [4]_.
     percentile, multiplier : float, optional
-        The window is ``K = multiplier * max(|P(100 - percentile)|, |P(percentile)|)``, by default with 95 and 2, as in
-        the notebook behind the figure of [1]_; the example in its text is 1.5 times the 95th percentile.
+        Of histogram and kde: errors up to so many times a percentile are looked at, 2 times the 95th as in [1]_.
     change : float, optional
-        By how much one person moves an answer, by default 1.
+        Of slope: by how much one person moves an answer, by default 1.
     blocks : array_like, shape (areas,), optional
-        A label for each area, such as the area above it, for residuals that depend on each other within a block.
-    resamples : int
-        Bootstrap resamples behind the intervals, at least 20.
-    confidence : float
-        Two-sided, of each interval by itself, in (0, 1).
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Randomness of the resampling; losses do not depend on it.
+        A label for each area, for residuals that depend on each other within a block.
+    resamples, confidence, rng : int, float, seed
+        Of the intervals: a standard error from the Bayesian bootstrap [2]_, and the Student quantile.
 
     Returns
     -------
     LossEstimate
-        In nats for one person; NaN where a count is 0. `value` is the median of ``|loss|`` over the curve, or rho if
-        the method is ``"slope"``.
-
-    Raises
-    ------
-    ValueError
-        If no event of the curve has residuals on both sides of its ratio, among others.
-
-    Notes
-    -----
-    Guarantee: none, this is an estimate. Intervals are ``loss +- t * se``: a standard error from the Bayesian bootstrap
-    [2]_ over whole runs, over blocks or else over single areas, and the Student quantile for that many units. They
-    cover noise, not failed assumptions or the bias of smoothing, which is often larger; lag, kernel and window stay
-    fixed.
-
-    A residual of 0 counts in both tails of ``k = 0``: a person shifts ``{r >= k}`` and ``{r <= -k}``, not their union.
-    The ratio is then exact for a two-tailed geometric law from 0 on.
+        In nats for one person; NaN where a count is 0. `value` is the median ``|loss|``, or rho if the method is slope.
 
     References
     ----------
-    .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019,
-       section 2.3, "less-obvious estimate".
+    .. [1] Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", 2019.
     .. [2] Rubin, "The Bayesian Bootstrap", Annals of Statistics 9(1), 1981, section 2.
-    .. [3] Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", 2016,
-       Proposition 1.6: ``rho = change^2 / (2 sd^2)``.
-       The slope is fitted by logistic regression; bins add ``(w^2 - g^2) / 12`` to the variance (Sheppard), with ``g``
-       1 where all residuals are whole numbers, and else 0.
-    .. [4] Chacon, Duong and Wand, "Asymptotics for general multivariate kernel density derivative estimators",
-       Statistica Sinica 21, 2011: the normal scale bandwidth of the first derivative, ``(4 / (5 n))^(1/7) sd``.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(7)
-    >>> noise = rng.geometric(-np.expm1(-0.1), 9_261) - rng.geometric(-np.expm1(-0.1), 9_261)
-    >>> round(residual_loss(noise, rng=7).value, 2)
-    0.1
+    .. [3] Bun and Steinke, 2016, Proposition 1.6: ``rho = change^2 / (2 sd^2)``.
+    .. [4] Chacon, Duong and Wand, Statistica Sinica 21, 2011.
     """
-    errors = _errors(residuals)
-    if method not in CURVES:
-        raise ValueError(f"method must be one of {', '.join(map(repr, CURVES))}, got {method!r}")
     options = {"lag": lag, "at": at, "bandwidth": bandwidth, "bandwidth_unit": bandwidth_unit}
     options |= {"percentile": percentile, "multiplier": multiplier, "change": change}
-    settings = {name: value for name, value in options.items() if value is not None}
+    errors, repeats, level = _errors(residuals), whole_number("resamples", resamples, least=20), confidence
+    check_confidence(real_number("confidence", level))
+    curve = _curve(errors, method, {name: value for name, value in options.items() if value is not None})
+    return _estimated(errors, method, curve, blocks, repeats, float(level), np.random.default_rng(seed_sequence(rng)))
+
+
+def _curve(errors: Floats, method: str, settings: dict[str, Any]) -> Curve:
+    if method not in CURVES:
+        raise ValueError(f"method must be one of {', '.join(map(repr, CURVES))}, got {method!r}")
     if foreign := settings.keys() - inspect.signature(CURVES[method]).parameters.keys():
         raise ValueError(f"method {method!r} has no setting {', '.join(sorted(foreign))}")
-    repeats = whole_number("resamples", resamples, least=20)
-    level = real_number("confidence", confidence)
-    check_confidence(level)
-    curve = CURVES[method](np.sort(errors, axis=None), **settings)
-    units, resampled, dependence = _units(errors, blocks)
-    totals = _totals(errors, units, curve, repeats, np.random.default_rng(seed_sequence(rng)))
+    return CURVES[method](np.sort(errors, axis=None), **settings)
 
+
+def _estimated(
+    errors: Floats,
+    method: str,
+    curve: Curve,
+    blocks: ArrayLike | None,
+    resamples: int,
+    level: float,
+    rng: np.random.Generator,
+) -> LossEstimate:
+    units, resampled, dependence = _units(errors, blocks)
+    totals = _totals(errors, units, curve, resamples, rng)
     losses = curve.loss(totals)
     if np.isnan(losses[0]).all():
         raise ValueError(f"no event of the curve has residuals on both sides of its ratio, got {curve.settings}")
@@ -168,7 +130,7 @@ def residual_loss(
         assumptions=(*_ASSUMPTIONS, curve.assumption, dependence),
         size=len(errors),
         areas=errors.shape[1],
-        settings=curve.settings | {"resamples": repeats, "resampled": resampled, "units": n_units},
+        settings=curve.settings | {"resamples": resamples, "resampled": resampled, "units": n_units},
         statistic=curve.statistic,
     )
 

@@ -48,18 +48,17 @@ def plan_size(
     distance : int
         Steps between the two databases.
     selection : float
-        Share of the runs that choose the event, in [0, 1); 0 if it is registered beforehand. A single run spends none.
+        Share of the runs that choose the event, in [0, 1); 0 if it is registered. A single run spends none.
     share : float
-        Share of the runs that meet the event, in (0, 1], under pure and approximate privacy. Below 1 the event must be
-        registered.
+        Share of the runs that meet a registered event, in (0, 1], under pure and approximate privacy.
     design : {"coins", "outputs", "one_run"}
-        How you will measure: by `measure_loss`; by `measure_loss_from_outputs`, with equally many outputs on both
-        databases; or by `measure_loss_one_run`.
+        `measure_loss`; equally many outputs for `measure_loss_from_outputs`; or `measure_loss_one_run`.
 
     Returns
     -------
     int
-        Runs in all, over both databases, selection included; canaries if there is one run.
+        Runs in all, over both databases, selection included; canaries if there is one run. The first size that reaches
+        the power: a few larger ones may fall slightly short (Chernick and Liu, 2002).
 
     Raises
     ------
@@ -68,25 +67,11 @@ def plan_size(
 
     Notes
     -----
-    The plan is for a mechanism whose outputs are one number a run and show its whole loss: randomized response for pure
-    privacy, and for approximate privacy with a true answer with probability delta; two shifted normal laws for Gaussian
-    and zero-concentrated privacy; one such coin or law a canary. Another mechanism of the same loss may need more runs.
-    A plan does not hold for audits with ``stop="early"``.
+    Outputs are one number a run that shows its whole loss: randomized response, two shifted normal laws for Gaussian or
+    zero-concentrated privacy, or one such law a canary. Other mechanisms, and ``stop="early"``, may need more runs.
 
-    The power is exact for games whose event is registered. If runs choose the event, the plan gives 5% of the error
-    probability to a second event, as about half of the audits do. For regions and divergences it simulates the choice
-    with a fixed seed: sizes are accurate to a few percent, power to 3 percentage points.
-
-    References
-    ----------
-    .. [1] Chernick and Liu, "The Saw-Toothed Behavior of Power versus Sample Size and Software Solutions", 2002: the
-       size returned is the first that reaches the power; a few larger sizes may fall slightly short.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> plan_size(PureDP(1.0), violation=1.2)
-    1228
+    The power is exact for games whose event is registered. A chosen event shares 5% of the error probability with a
+    second one, as in about half of the audits. Regions and divergences are simulated, to a few percent of the size.
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
     worse, target = _checked_violation(violation), fraction("power", power)
@@ -108,7 +93,7 @@ def plan_violation(
     share: float = 1.0,
     design: Design = "coins",
 ) -> float:
-    """Return the smallest violation that a given number of runs detects.
+    """Return the smallest violation that a given number of runs detects, at least 1; infinite if it detects none.
 
     Parameters
     ----------
@@ -120,13 +105,7 @@ def plan_violation(
     Returns
     -------
     float
-        True loss divided by the promise, at least 1; infinite if the runs detect none with that power.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> round(plan_violation(PureDP(1.0), 10_000), 3)
-    1.069
+        True loss divided by the promise.
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
     return _smallest_violation(plan, _checked_size(plan, size), fraction("power", power))
@@ -156,12 +135,6 @@ def plan_power(
     -------
     float
         Probability.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> round(plan_power(PureDP(1.0), 1228, violation=1.2), 3)
-    0.801
     """
     plan = _checked_plan(claim, confidence, distance, selection, share, design)
     return plan.power(_checked_size(plan, size), _checked_violation(violation))

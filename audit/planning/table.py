@@ -108,12 +108,6 @@ def plan_table(
     -------
     PlanTable
         The violations in increasing order, each once.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> [row["runs"] for row in plan_table(PureDP(1.0), violations=(1.2, 2.0)).rows]
-    [1228, 66]
     """
     audit: dict[str, Any] = {"confidence": confidence, "distance": distance, "selection": selection}
     audit |= {"share": share, "design": design}

@@ -14,9 +14,9 @@ from algorithms.hierarchy import Hierarchy
 from audit import Attack, LossEstimate, NeighborPair, PureDP, direct_loss, measure_loss
 from audit.attacks.paths import path_statistics
 from audit.events import cell
-from audit.results.plots import BLACK, ESTIMATE, EXACT, GRAY, PROMISE
+from audit.results.plots import EXACT, GRAY
 from experiments.audits import audited, exact_law, opened, share
-from experiments.drawing import bar, beside, extent, head, keys, line_key, name_rows, page, promise
+from experiments.drawing import bar, beside, extent, foot, keys, line_key, name_rows, page, promise
 from experiments.experiment import Check, Checks, Numbers, between, down, near
 
 FANOUT, LEVELS, PEOPLE = 10, 3, 100  # children of each area; levels below the root; people in each leaf
@@ -174,61 +174,29 @@ def _at_group(numbers: Numbers) -> float:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (top, below, last) = page(8.2, 3, 1)
+    figure, (ax,) = page(3.6)
     shared: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": ":"}
-    promise(top)
-    top.axvline(SHARE, **shared, zorder=0)
+    promise(ax)
+    ax.axvline(SHARE, **shared, zorder=0)
     for place, (case, row) in enumerate(numbers["rows"].items()):
         result, loss = opened(row["audit"]), share(row["audit"])
-        bar(top, place, loss, violated=result.verdict == "violated")
+        bar(ax, place, loss, violated=result.verdict == "violated")
         words = down(loss, 3)
-        top.plot(row["exact"] / result.claim.budget, place, **EXACT, zorder=4)
+        ax.plot(row["exact"] / result.claim.budget, place, **EXACT, zorder=4)
         if case in numbers["repeats"]:
             repeats = np.array(numbers["repeats"][case]) / result.claim.budget
-            extent(top, repeats, place)
+            extent(ax, repeats, place)
             words += f"; repeats {down(repeats.min(), 3)} to {down(repeats.max(), 3)}"
-        beside(top, place, words, x=1.01, size=8)
-    name_rows(top, list(CASES.values()))
-    top.set_xlim(0, 1.6)
-    top.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5])
-    top.set_xlabel("loss for one person added (last: moved) / promise")
-    handles = [
-        *keys(
-            bound="lower bound",
-            violated="lower bound: violated",
-            exact="exact maximum of the table",
-            promise="promise",
-            extent=f"range of {len(numbers['repeats']['moved'])} repeats at 95%",
-        ),
-        line_key("share of one level", **shared),
-    ]
-    head(top, "(a) lower bounds, confidence $1 - 10^{-6}$", handles, x=-0.4)
-
-    estimate = LossEstimate.from_dict(numbers["estimate"])
-    low, high = (np.array(side) / EPSILON for side in (estimate.low, estimate.high))
-    below.fill_between(estimate.at, low, high, alpha=0.2, linewidth=0, **ESTIMATE)
-    below.plot(estimate.at, estimate.loss / EPSILON, **ESTIMATE, marker="o", markersize=3)
-    below.axhline(SHARE, **shared)
-    chosen = _at_group(numbers) / EPSILON
-    ring: dict[str, Any] = {"marker": "o", "markersize": 8, "markerfacecolor": "none", "color": BLACK}
-    below.plot(GROUP, chosen, **ring)
-    below.set_ylim(0, None)
-    below.set_xlabel("event: error of the leaf at least k (people)")
-    below.set_ylabel("log-ratio / promise")
-    handles = [
-        line_key("estimate", **ESTIMATE, marker="o", markersize=3),
-        line_key(f"at k = {GROUP}: {chosen:.3f}", **ring, linestyle="none"),
-        line_key("share of the leaf level", **shared),
-    ]
-    head(below, "(b) one leaf, one person: direct estimate (band: 95%), no bound", handles, x=-0.15)
-
-    exact = {float(p): loss for p, loss in numbers["adpc_exact"].items()}
-    last.semilogx([1 - p for p in exact], list(exact.values()), **EXACT | {"linestyle": "-", "linewidth": 1})
-    for p, loss in exact.items():
-        last.annotate(f"{loss:.2f}", (1 - p, loss), xytext=(-4, 5), textcoords="offset points", ha="right", fontsize=8)
-    last.axhline(1, **PROMISE)
-    last.set(xlim=(1, 5e-4), ylim=(0, 1.12), ylabel="loss / promise")
-    last.set_xlabel("probability of an error as large (log scale, rarer to the right)")
-    handles = [line_key("exact loss", **EXACT | {"linestyle": "-"}), line_key("promise", **PROMISE)]
-    head(last, "(c) ADPC: the loss of an output depends on how rare its error is", handles, x=-0.15)
+        beside(ax, place, words, x=1.01, size=8)
+    name_rows(ax, list(CASES.values()))
+    ax.set(xlim=(0, 1.6), xticks=np.arange(0, 1.6, 0.25))
+    ax.set_xlabel("loss for one person added (last: moved) / promise")
+    handles = keys(
+        bound="lower bound, confidence $1 - 10^{-6}$",
+        violated="lower bound: violated",
+        exact="exact maximum of the table",
+        promise="promise",
+        extent=f"range of {len(numbers['repeats']['moved'])} repeats at 95%",
+    )
+    foot(figure, [*handles, line_key("share of one level", **shared)], ncols=3)
     return figure

@@ -6,7 +6,6 @@ import time
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.flaxman import ADPC, GDPC, RDPC
@@ -20,7 +19,7 @@ from experiments.experiment import Check, Checks, Numbers, between, down
 
 EPSILON, AREA, OTHER = 0.1, 0, 1001
 ERRORS = np.arange(-8, 9)
-EVENTS: dict[Literal["equal", "at_least"], str] = {"equal": "exactly k", "at_least": "k or more"}
+EVENTS: tuple[Literal["equal", "at_least"], ...] = ("equal", "at_least")
 RUNS, REPETITIONS = 500, 20  # the paper's runs on each of two databases; here as often
 SIZES = {"GDPC": 4_000_000, "RDPC": 1_200_000, "ADPC": 4_000_000}
 GROUPS = {"GDPC": 20, "RDPC": 80, "ADPC": 47}  # people moved at once: about two standard deviations of the error
@@ -112,7 +111,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     rows = [
         (
             name,
-            *(f"{np.median(events[event]['largest']) / epsilon:.1f}" for event in ("equal", "at_least")),
+            *(f"{np.median(events[event]['largest']) / epsilon:.1f}" for event in EVENTS),
             down(share(numbers["one_person"][name])),
             down(np.median(list(map(share, numbers["groups"][name])))),
         )
@@ -123,15 +122,17 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(6.8, 3, 1)
-    runs = numbers["settings"]["runs"]
-    for ax, letter, (event, words) in zip(axes, "ab", EVENTS.items(), strict=False):
-        curves = {name: events[event]["curve"] for name, events in numbers["paper"].items()}
-        _draw_ratios(ax, curves, numbers["settings"]["epsilon"])
-        title = f"({letter}) error of {words}: estimates of {runs} + {runs} runs (lines: 95%)"
-        head(ax, title, [*own_keys(ax), line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
-
-    below = axes[2]
+    figure, (top, below) = page(5.0, 2, 1)
+    runs, epsilon = numbers["settings"]["runs"], numbers["settings"]["epsilon"]
+    for shift, (name, events) in zip((-0.22, 0.0, 0.22), numbers["paper"].items(), strict=True):
+        curve = events["at_least"]["curve"]
+        at, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
+        top.errorbar(at + shift, loss, [loss - low, high - loss], label=name, **STYLES[name] | {"linestyle": "none"})
+    for level in (-epsilon, epsilon):
+        top.axhline(level, **PROMISE)
+    top.set(xticks=ERRORS[::2], xlabel="k (people), errors of area 0", ylabel="log-ratio (nats)")
+    title = f"(a) error of k or more: estimates of {runs} + {runs} runs (lines: 95%)"
+    head(top, title, [*own_keys(top), line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
     names: list[str] = []
     for name in STYLES:
         one, groups = numbers["one_person"][name], [share(saved) for saved in numbers["groups"][name]]
@@ -151,15 +152,5 @@ def draw(numbers: Numbers) -> Figure:
         line_key("their median, written beside", color=BLACK, linewidth=1.8),
         line_key("promise", **PROMISE),
     ]
-    head(below, "(c) what answers the question: audits", handles, ncols=2)
+    head(below, "(b) what answers the question: audits", handles, ncols=2)
     return figure
-
-
-def _draw_ratios(ax: Axes, curves: dict[str, Any], epsilon: float) -> None:
-    for shift, (name, curve) in zip((-0.22, 0.0, 0.22), curves.items(), strict=True):
-        at, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
-        look = STYLES[name] | {"linestyle": "none"}
-        ax.errorbar(at + shift, loss, [loss - low, high - loss], label=name, **look)
-    for level in (-epsilon, epsilon):
-        ax.axhline(level, **PROMISE)
-    ax.set(xticks=ERRORS[::2], xlabel="k (people), errors of area 0", ylabel="log-ratio (nats)")

@@ -21,7 +21,7 @@ from audit.events import ThresholdRule, cell
 from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
 from experiments.audits import all_or_none, bounds, exact_law, kept, run_all
-from experiments.drawing import bar, bar_key, budget_axis, column, extent, head, name_rows, own_keys, page, promise
+from experiments.drawing import budget_axis, column, extent, head, name_rows, own_keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, near, violations
 
 EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
@@ -293,17 +293,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (top, middle, below) = page(11.4, 3, 1, heights=[1.2, 1.8, 0.5])
+    figure, (top, below) = page(9.0, 2, 1, heights=[1.2, 1.8])
     _draw_utility(top, numbers)
-    _draw_groups(middle, numbers)
-    joint = _joint(numbers)
-    for at, audit in enumerate(joint.values()):
-        bar(below, at, audit["lower_bound"] / audit["promise"])
-        column(below, at, down(audit["lower_bound"] / audit["promise"], 2), 36)
-    promise(below, label="promise")
-    name_rows(below, [f"{w}: {a['size']:,} runs, {a['people']} added" for w, a in joint.items()], size=8)
-    below.set(xlim=(0, 1.05), xlabel="lower bound (95%) / promise")
-    head(below, "(c) all groups together", [bar_key("lower bound"), *own_keys(below)], x=-0.3)
+    _draw_groups(below, numbers)
     return figure
 
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.benchmarks.cell_key import CellKey
@@ -17,7 +16,7 @@ from audit import LossDistribution, NeighborPair, measure_loss
 from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
 from audit.results.plots import EXACT
 from experiments.audits import exact_law, kept, repeat
-from experiments.drawing import CIRCLE, head, line_key, name_rows, own_keys, page, styles
+from experiments.drawing import CIRCLE, head, line_key, name_rows, page
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, near, published, violations
 
 SETTINGS = {  # largest change and variance: as many counts change as in Census 2021, and examples of the package ptable
@@ -149,13 +148,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (top, below) = page(5.8, 2, 1, heights=[0.8, 1])
-    _draw_proofs(top, numbers)
-    _draw_audits(below, numbers["audits"])
-    return figure
-
-
-def _draw_proofs(ax: Axes, numbers: Numbers) -> None:
+    figure, (ax,) = page(3.2)
     names = []
     for at, row in enumerate(numbers["rows"]):
         low, high = limits(row, numbers["releases"])
@@ -171,19 +164,8 @@ def _draw_proofs(ax: Axes, numbers: Numbers) -> None:
     )
     measured = line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE)
     handles = [measured, line_key("exact", **EXACT)]
-    head(ax, "(a) how often it is a proof", handles, x=-0.3)
-
-
-def _draw_audits(ax: Axes, audits: list[dict[str, Any]]) -> None:
-    for case, look in styles(AUDITED).items():
-        own = [row for row in audits if (row["setting"], row["pair"]) == case]
-        sizes, shares = [row["size"] for row in own], [row["count"] / row["audits"] for row in own]
-        ends = np.array([limits(row, row["audits"]) for row in own]).T
-        ax.semilogx(sizes, shares, **look, label=_label(own[0]))
-        ax.vlines(sizes, *ends, color=look["color"], linewidth=1.1)
-    ax.set(ylim=(-0.03, 1.03), xlabel="runs of an audit, outputs alone (log scale)", ylabel="audits that find it")
-    title = "(b) thousands of outputs show more than geometric noise of the same variance"
-    head(ax, title, own_keys(ax), ncols=2, x=-0.3)
+    head(ax, "how often an output is a proof", handles, x=-0.3)
+    return figure
 
 
 def _label(row: dict[str, Any]) -> str:

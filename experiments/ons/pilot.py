@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -22,7 +21,7 @@ from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import utility
 from algorithms.release.shares import Share
 from audit.results.plots import BLACK
-from experiments.drawing import foot, line_key, page, spread, styles
+from experiments.drawing import foot, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between
 from experiments.ons.printed import merged
 
@@ -186,37 +185,23 @@ def _span(values: NDArray[np.float64]) -> str:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(6.6, 2, 2)
-    left, right, ratio = spread(axes)
-    kinds = numbers["kinds"]
-    for ax, kind, title in ((left, "top-down, pilot", "(a) top-down"), (right, "laplace", "(b) independent noise")):
-        _draw_groups(ax, list(kinds[kind]), np.array([table["l1"] for table in kinds[kind].values()], np.float64))
-        ax.set(yscale="log", title=title)
-    right.sharey(left)
-    left.autoscale(axis="y")
-    left.set_ylabel("people moved (L1, log scale)")
-    kind, other = "top-down, pilot", "laplace"
-    _draw_groups(
-        ratio, list(kinds[kind]), np.array([_against(numbers, kind, other, epsilon) for epsilon in kinds[kind]])
-    )
-    ratio.axhline(1, color=BLACK, linewidth=0.8)
-    ratio.set(yscale="log", title="(c) top-down / independent: above 1 independent noise is better")
-    ratio.set_ylabel("ratio of L1 (log scale)")
-    for ax in (left, right, ratio):
-        ax.set_xlabel("total epsilon (log scale)")
-    brazil: dict[str, Any] = {"color": BLACK, "linewidth": 0.7, "markersize": 4, "markerfacecolor": "white"}
-    epsilons = list(kinds["top-down, pilot"])
-    ratios = np.array([_against(numbers, "Brazil, top-down", "Brazil, laplace", epsilon) for epsilon in epsilons])
-    for column, marker in zip(ratios.T, "os^", strict=True):
-        ratio.plot([float(epsilon) for epsilon in epsilons], column, **brazil, marker=marker)
-    handles = [line_key(f"{words} (median of tables)", **look) for words, look in STYLES.items()]
-    for level, marker in zip(("regions", "states", "cities"), "os^", strict=True):
-        handles.append(line_key(f"(c) Brazil: {level} by month", **brazil, marker=marker))
-    foot(figure, handles, ncols=2, words="one person added or removed")
-    return figure
+    figure, (ax,) = page(4.0)
+    epsilons = [float(epsilon) for epsilon in numbers["kinds"]["top-down, pilot"]]
 
+    def ratios(kind: str, other: str) -> NDArray[np.float64]:
+        return np.array([_against(numbers, kind, other, epsilon) for epsilon in numbers["kinds"][kind]])
 
-def _draw_groups(ax: Axes, epsilons: list[str], values: NDArray[np.float64]) -> None:
+    values = ratios("top-down, pilot", "laplace")
     for group, look in STYLES.items():
-        ax.plot([float(epsilon) for epsilon in epsilons], np.median(values[:, GROUPS[group]], axis=1), **look)
-    ax.set_xscale("log")
+        label = f"{group} (median of tables)"
+        ax.plot(epsilons, np.median(values[:, GROUPS[group]], axis=1), **look, label=label)
+    brazil: dict[str, Any] = {"color": BLACK, "linewidth": 0.7, "markersize": 4, "markerfacecolor": "white"}
+    for level, marker, column in zip(
+        ("regions", "states", "cities"), "os^", ratios("Brazil, top-down", "Brazil, laplace").T, strict=True
+    ):
+        ax.plot(epsilons, column, **brazil, marker=marker, label=f"Brazil: {level} by month")
+    ax.axhline(1, color=BLACK, linewidth=0.8)
+    ax.set(xscale="log", yscale="log", xlabel="total epsilon, one person added or removed (log scale)")
+    ax.set_ylabel("L1 of top-down / independent (log scale)")
+    foot(figure, own_keys(ax), ncols=2)
+    return figure

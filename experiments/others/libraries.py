@@ -22,7 +22,7 @@ from audit.claims import Claim, claim_from_dict, parse_claim
 from audit.results.formatting import nearest
 from audit.results.plots import BLUE, PALE
 from experiments.audits import kept, promised, run_all
-from experiments.drawing import CIRCLE, bar, bare_rows, column, foot, head, keys, name_rows, page, promise
+from experiments.drawing import bar, bare_rows, column, foot, head, keys, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
 
 OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # where `make libraries` puts them
@@ -208,41 +208,25 @@ def _in_a_list(mechanism: str) -> str:
 
 
 def draw(numbers: Numbers) -> Figure:
-    refuted: list[dict[str, Any]] = []
-    others: dict[str, list[float]] = {}
-    for row in numbers["rows"]:
-        if _refuted(row):
-            refuted.append(row)
-        else:
-            others.setdefault(row["library"], []).append(_share(row, "everything"))
-    heights = [len(refuted) + 1.0, len(others) + 1.0]
-    figure, (top, below) = page(2.4 + 0.25 * sum(heights), 2, 1, heights=heights)
+    refuted = [row for row in numbers["rows"] if _refuted(row)]
+    figure, (ax,) = page(1.6 + 0.28 * len(refuted))
     for place, row in enumerate(refuted):
         for name, shift, color in (("everything", -0.2, BLUE), ("no precision", 0.2, PALE)):
             violated = row["audits"][name]["verdict"] == "violated"
             style: dict[str, Any] = {} if violated else {"color": color}
-            bar(top, place + shift, _share(row, name), violated=violated, height=0.36, **style)
+            bar(ax, place + shift, _share(row, name), violated=violated, height=0.36, **style)
         promised = [f"{key} {nearest(number)}" for key, number in claim_from_dict(row["promise"]).parameters.items()]
         replaced = [] if row["promise"]["relation"] == "add_remove" else ["replace one"]
-        column(top, place, ", ".join(promised + replaced), 8, ha="left")
-    column(top, -1, "promised", 8, ha="left", style="italic")
-    name_rows(top, [f"{row['library']}: {row['mechanism']}" for row in refuted], top=-1.4, size=8)
-    top.set_xlim(0, 1.05 * max(_share(row, "everything") for row in refuted))
+        column(ax, place, ", ".join(promised + replaced), 8, ha="left")
+    column(ax, -1, "promised", 8, ha="left", style="italic")
+    name_rows(ax, [f"{row['library']}: {row['mechanism']}" for row in refuted], top=-1.4, size=8)
+    ax.set_xlim(0, 1.05 * max(_share(row, "everything") for row in refuted))
     handles = keys(violated="violated", pale="lower bar: without attacks on precision, not refuted")
-    head(top, f"(a) {len(refuted)} that are refuted; upper bar: all attacks", handles, x=-0.4)
-    for place, shares in enumerate(others.values()):
-        below.plot(shares, [place] * len(shares), **CIRCLE, alpha=0.6)
-        column(below, place, f"{len(shares)}", 40)
-    column(below, -0.9, "mechanisms", 66, style="italic")
-    name_rows(below, list(others), top=-1.2, size=8)
-    below.set_xlim(0, 1.05)
-    for ax in (top, below):
-        promise(ax)
-        bare_rows(ax)
-        ax.set_xlabel("lower bound, in units of the promise")
-    title = f"(b) {sum(map(len, others.values()))} that are not: each dot a mechanism, all attacks"
-    head(below, title, keys(promise="promise"), x=-0.4)
-    foot(figure, [], words="one person added or removed, unless the promise is for one replaced")
+    head(ax, f"{len(refuted)} mechanisms that are refuted; upper bar: all attacks", handles, x=-0.4)
+    promise(ax)
+    bare_rows(ax)
+    ax.set_xlabel("lower bound, in units of the promise")
+    foot(figure, keys(promise="promise"), words="one person added or removed, unless the promise is for one replaced")
     return figure
 
 

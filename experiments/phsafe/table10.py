@@ -14,7 +14,7 @@ from algorithms.noise.margins import coverage, exact_margin_of_error
 from algorithms.phsafe.budget import noise_law, read_config
 from algorithms.phsafe.explore import Z_EXACT, Z_PRINTED, Z_PRODUCTION, exact_budget_for, margin_of_error, rho_for
 from algorithms.phsafe.ledger import Ledger
-from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE
+from audit.results.plots import BROWN, GRAY, GREEN, PURPLE
 from experiments.drawing import head, name_rows, own_keys, page
 from experiments.experiment import Check, Checks, Numbers, down, published
 
@@ -131,7 +131,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (left, right) = page(4.8, 1, 2)
+    figure, (ax,) = page(4.4)
 
     def kind(row: dict[str, Any]) -> tuple[int, int]:
         return -row["stability"], -row["target"]
@@ -146,26 +146,12 @@ def draw(numbers: Numbers) -> Figure:
     ):
         off = [abs(rows[0]["formula"][name] - float(rows[0]["unbounded"])) / ROUNDED for rows in groups]
         label = f"z = {words}: {sum(_same(numbers['rows'], name))} of {len(numbers['rows'])} rows"
-        left.plot(off, places, marker=marker, color=color, label=label, **small)
-    left.set(xscale="log", xlim=(0.03, 1e5))
-    left.axvspan(left.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
-    left.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
-    head(left, "(a) budgets of Table 10", own_keys(left), ncols=1)
-    for name, words, marker, color in (
-        ("printed", "margin $\\lfloor 1.64\\,\\sigma \\rfloor$", "x", PURPLE),
-        ("target", "margin: the target", "o", GREEN),
-    ):
-        shares = [rows[0]["coverage"][name] for rows in groups]
-        right.plot(shares, places, marker=marker, color=color, label=words, **small)
-    right.axvline(0.9, color=BLACK, linewidth=1.0, zorder=0, label="90%")
-    normal = _within(Z_PRINTED)
-    right.axvline(normal, color=GRAY, linewidth=1, linestyle=":", zorder=0, label="normal law, $1.64\\,\\sigma$")
-    right.set_xlim(0.89, 0.91)
-    right.set_xticks(np.linspace(0.89, 0.91, 3))
-    right.set_xlabel("exact probability that the noise\nis within the margin")
-    head(right, "(b) margins of error", own_keys(right), ncols=1)
-    for ax, names in ((left, [_label(rows) for rows in groups]), (right, [""] * len(groups))):
-        name_rows(ax, names, size=8)
+        ax.plot(off, places, marker=marker, color=color, label=label, **small)
+    ax.set(xscale="log", xlim=(0.03, 1e5))
+    ax.axvspan(ax.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
+    ax.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
+    head(ax, "budgets of Table 10", own_keys(ax), ncols=1)
+    name_rows(ax, [_label(rows) for rows in groups], size=8)
     return figure
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.noise import DiscreteGaussian, Gaussian
@@ -16,9 +15,21 @@ from audit import ApproxDP, measure_loss, residual_loss
 from audit.claims import claim_from_dict
 from audit.estimates.running import estimate_loss
 from audit.results import plain_number
-from audit.results.plots import ESTIMATE, EXACT, GRAY
+from audit.results.plots import ESTIMATE
 from experiments.audits import event_class, kept, none_above, promised, run_all
-from experiments.drawing import WITNESS, bare_rows, beside, foot, keys, line_key, losses, name_rows, page, promise
+from experiments.drawing import (
+    WITNESS,
+    bare_rows,
+    beside,
+    extent,
+    foot,
+    keys,
+    line_key,
+    losses,
+    name_rows,
+    page,
+    promise,
+)
 from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, load_data, near
 from experiments.systems.subjects import SYSTEMS, VARIANTS, Subject, rounded_delta
 
@@ -199,68 +210,41 @@ def short_table(numbers: Numbers) -> MarkdownTable:
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
-HOLLOW = ESTIMATE | {"markerfacecolor": "white"}
-PANELS: dict[str, dict[str, tuple[dict[str, Any], float]]] = {  # estimates, with their places in a row
-    "(b) direct estimate": {"direct": (ESTIMATE | {"marker": "s"}, 0.0)},
-    "(c) from one release": {
-        "lag_tail": (ESTIMATE | {"marker": "^"}, -0.25),
-        "slope": (ESTIMATE | {"marker": "v"}, -0.25),  # of rho, which has no lag tail
-        "kde": (HOLLOW | {"marker": "o"}, 0.0),
-        "histogram": (HOLLOW | {"marker": "s"}, 0.25),
-    },
-}
-LIMIT, END = 3.0, 1.75  # of the axes of estimates and of bounds, in promises
+LIMIT = 1.75  # of the axis, in promises
 
 
 def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
-    figure, axes = page(1.6 + 0.36 * len(rows), 1, 3)
+    figure, (ax,) = page(1.6 + 0.28 * len(rows))
+    look: dict[str, Any] = {**ESTIMATE, "marker": "^", "markersize": 4, "linestyle": "none"}
     for at, row in enumerate(rows):
         budget, audit = promised(row), row["audit"]
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
-        losses(axes[0], at, [bound], exact, end=END, violated=audit["verdict"] == "violated" and bound > 1)
+        losses(ax, at, [bound], exact, end=LIMIT, violated=audit["verdict"] == "violated" and bound > 1)
         if audit["witness"] is not None:
-            axes[0].plot(END, at, **WITNESS, clip_on=False, zorder=6)
-        beside(axes[0], at, down(bound), x=1.06, size=8)
-        for ax in axes:
-            ax.axhline(at + 0.5, color=GRAY, linewidth=0.4)
-        for ax, looks in zip(axes[1:], PANELS.values(), strict=True):
-            ax.plot(exact, at, **EXACT, zorder=5)
-            for way, (look, off) in looks.items():
-                _draw_estimate(ax, row["ways"].get(way, {"why": ""}), budget, at + off, look)
-    for ax, title in zip(axes, ("(a) lower bound", *PANELS), strict=True):
-        promise(ax)
-        name_rows(ax, [row["system"] if ax is axes[0] else "" for row in rows], size=8)
-        ax.set(xlim=(0, LIMIT), title=title, xticks=range(int(LIMIT) + 1))
-        bare_rows(ax)
-    axes[0].set(xlim=(0, END), xticks=(0, 0.5, 1, 1.5))
-    axes[1].set_xlabel("privacy loss in units of the promise (arrow: beyond the axis)")
-    handles: list[Any] = [
-        *keys(
-            bound="lower bound",
-            violated="the same: violated",
-            exact="exact loss",
-            infinite="exact loss infinite",
-            promise="promise",
-        ),
-        line_key("infinite, by a witness: violated", **WITNESS),
-        *(
-            line_key(f"estimate: {WAYS[way]}", linestyle="none", markersize=4, **look)
-            for looks in PANELS.values()
-            for way, (look, _) in looks.items()
-        ),
-    ]
-    words = f"estimates with their intervals at {LEVEL:.0%}; KDE: kernel density; slope: of rho"
-    foot(figure, handles, ncols=3, words=words)
+            ax.plot(LIMIT, at, **WITNESS, clip_on=False, zorder=6)
+        beside(ax, at, down(bound), x=1.03, size=8)
+        for estimate in (row["ways"].get(way, {}) for way in ("lag_tail", "slope")):
+            if "value" in estimate:
+                extent(
+                    ax,
+                    np.minimum([estimate["low"] / budget, estimate["high"] / budget], LIMIT),
+                    at - 0.3,
+                    look["color"],
+                )
+                ax.plot(min(estimate["value"] / budget, LIMIT), at - 0.3, **look)
+    promise(ax)
+    name_rows(ax, [row["system"] for row in rows], size=8)
+    ax.set(xlim=(0, LIMIT), xticks=(0, 0.5, 1, 1.5), xlabel="privacy loss in units of the promise")
+    bare_rows(ax)
+    handles: list[Any] = keys(
+        bound="lower bound",
+        violated="the same: violated",
+        exact="exact loss",
+        infinite="exact loss infinite",
+        promise="promise",
+    )
+    handles.append(line_key("infinite, by a witness: violated", **WITNESS))
+    handles.append(line_key(f"residuals of one release: lag tail, or slope for rho ({LEVEL:.0%})", **look))
+    foot(figure, handles, ncols=3)
     return figure
-
-
-def _draw_estimate(ax: Axes, estimate: dict[str, Any], budget: float, at: float, look: dict[str, Any]) -> None:
-    if "why" in estimate:
-        return
-    value, low, high = (estimate[key] / budget for key in ("value", "low", "high"))
-    ax.plot(np.minimum([low, high], LIMIT), [at, at], color=look["color"], linewidth=1)
-    if high > LIMIT:
-        ax.plot(LIMIT, at, **look | {"marker": ">"}, markersize=4, clip_on=False)
-    if value <= LIMIT:
-        ax.plot(value, at, **look, markersize=4, linestyle="none")
