@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from audit.attacks.aggregates import Aggregates
+from audit.attacks import (
+    aggregates,
+    classifiers,
+    digits,
+    entries,
+    likelihood_ratio,
+    moments,
+    novelty,
+    paths,
+    precision,
+    rows,
+    words,
+)
 from audit.attacks.attack import Attack, attack_names
-from audit.attacks.classifiers import Trained
-from audit.attacks.digits import Digits
-from audit.attacks.entries import Entries
-from audit.attacks.likelihood_ratio import LikelihoodRatio
-from audit.attacks.moments import SpreadAndPairs
-from audit.attacks.novelty import Novelty
-from audit.attacks.paths import Paths
-from audit.attacks.precision import Precision
-from audit.attacks.protocol import Exploration, SingleAttack, register_attack
-from audit.attacks.rows import Rows
-from audit.attacks.words import Words
+from audit.attacks.protocol import WORDS, Exploration, Place, SingleAttack, register_attack
 
 __all__ = ["Attack", "Exploration", "SingleAttack", "attack_names", "register_attack"]
 
-register_attack(LikelihoodRatio())
-register_attack(Paths())
-register_attack(Entries())
-register_attack(Words())
-register_attack(SpreadAndPairs())
-register_attack(Digits())
-register_attack(Aggregates())
-register_attack(Rows())
-register_attack(Precision())
-register_attack(Trained())
-register_attack(Novelty())
+PLACES = {
+    "likelihood ratio": likelihood_ratio,
+    "paths": paths,
+    "entries": entries,
+    WORDS: words,
+    "moments": moments,
+    "digits": digits,
+    "whole": aggregates,
+    "rows": rows,
+    "precision": precision,
+    "trained": classifiers,
+    "novelty": novelty,
+}
+for name, place in PLACES.items():  # in the order in which they look
+    register_attack(Place(name, place.candidates, getattr(place, "WAY_OUT", "")))

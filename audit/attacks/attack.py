@@ -30,11 +30,9 @@ class Attack:
     statistics : tuple of Statistic, optional
         Search these only. Default: the statistics that `looks` finds.
     families : tuple of {"threshold", "cell"}
-        Kinds of rules on each statistic: scores beyond thresholds, and sets of single values that repeat. Audits of
-        zero-concentrated promises use likelihood ratios instead.
+        Scores beyond thresholds, and sets of single values that repeat; not of zero-concentrated promises.
     looks : tuple of str
-        Where statistics come from, such as ``"entries"`` or ``"likelihood ratio"``: names of attacks that are
-        registered. Default: all that are automatic.
+        Names of registered attacks, such as ``"entries"``. Default: all that are automatic.
     """
 
     statistics: tuple[Statistic, ...] | None = None
@@ -63,10 +61,7 @@ class Attack:
 
     @classmethod
     def without(cls, *names: str) -> Attack:
-        """Return the attack that searches everything but some of `attack_names`: families of rules, or places to look.
-
-        Leave out ``"precision"`` for a simulation of a mechanism that does not use float noise.
-        """
+        """Return the attack that searches everything but some names, such as ``"precision"``."""
         _, *possible = attack_names()
         for name in names:
             if name not in possible:

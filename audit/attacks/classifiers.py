@@ -28,7 +28,7 @@ from audit.events import Statistic
 from audit.neighbors import NeighborPair
 from audit.sampling.streams import Phase, stream
 
-__all__ = ["Trained"]
+__all__ = ["candidates"]
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
@@ -43,62 +43,53 @@ SMALL = 1e-9  # standard error that is a matter of rounding
 FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else as many of each kind
 
 
-class Trained:
-    """Logistic regression and gradient boosting, taught on a quarter of the selection runs.
+def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
+    """Return the scores of classifiers, which order outputs by likelihood ratio (Bichsel et al., "DP-Sniper", 2021).
 
-    Where entries that move vary together with others, as in tables that were made to agree, and more runs would teach
-    more, all that may be spent teach another score (`audit.attacks.weak_signals`). A classifier's score orders outputs
-    by likelihood ratio (Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
-    Violations using Classifiers", 2021).
+    Nothing if there is one entry, runs are few, or an attack knows more. All runs that may be spent teach another score
+    where entries vary together, as in tables that were made to agree, and more runs would teach more.
     """
+    learning = min(int(exploration.choosing * SHARE), MOST)
+    if (
+        exploration.statistics_by_attack.keys() & EXACT_ATTACKS
+        or learning < FEWEST
+        or math.prod(exploration.shape) == 1
+    ):
+        return ()
+    explored = explore(exploration)
+    if exploration.statistics_by_attack and one_entry_tells_all(exploration.pair, explored):
+        return ()
+    entries = entries_to_learn(exploration.pair, explored)
+    features = companions(explored, entries)
+    own = np.searchsorted(features.entries, entries)
 
-    name = "trained"
-    automatic = True
+    def taught(runs: int, *part: int) -> list[NDArray[Any]]:
+        blocks = exploration.outputs(runs, lambda outputs: pick(outputs, features.entries), Phase.LEARN, *part)
+        return [np.concatenate(list(side)) for side in blocks]
 
-    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
-        """Return their scores, if there are several entries, runs enough, and no attack that knows more."""
-        learning = min(int(exploration.choosing * SHARE), MOST)
-        if (
-            exploration.statistics_by_attack.keys() & EXACT_ATTACKS
-            or learning < FEWEST
-            or math.prod(exploration.shape) == 1
-        ):
-            return ()
-        explored = explore(exploration)
-        if exploration.statistics_by_attack and one_entry_tells_all(exploration.pair, explored):
-            return ()
-        entries = entries_to_learn(exploration.pair, explored)
-        features = companions(explored, entries)
-        own = np.searchsorted(features.entries, entries)
-
-        def taught(runs: int, *part: int) -> list[NDArray[Any]]:
-            blocks = exploration.outputs(runs, lambda outputs: pick(outputs, features.entries), Phase.LEARN, *part)
-            return [np.concatenate(list(side)) for side in blocks]
-
-        if learning * math.prod(exploration.shape) <= WHOLE:
-            blocks = exploration.outputs(learning, lambda outputs: outputs.reshape(len(outputs), -1), Phase.LEARN)
-            exploration.shared["taught"] = [list(side) for side in blocks]
-            sides = [pick(np.concatenate(side), features.entries) for side in exploration.shared["taught"]]
-        else:
-            sides = taught(learning)
-        seed = int(stream(exploration.runs.root, Phase.LEARN).generate_state(1)[0])
-        scores = fitted(sides[0][:, own], sides[1][:, own], seed=seed)
-        statistics = scoring(scores, entries)
-        looked = [pick(side, features.entries) for side in explored.held]
-        budget = min(int(SPENDABLE * exploration.choosing) - exploration.spent, MOST_MORE)
-        known_before = [[side[:, own] for side in of] for of in (sides, looked)]
-        if features.leads.size == 0 or budget < FEWEST or not still_gains(scores.values(), *known_before):
-            return statistics
-        budget += exploration.use_extra(MOST_MORE - budget)
-        on_x, on_y = map(np.concatenate, zip(sides, looked, taught(budget, 2), strict=True))
-        return (*statistics, combined_score(on_x, on_y, features, seed=seed))
+    if learning * math.prod(exploration.shape) <= WHOLE:
+        blocks = exploration.outputs(learning, lambda outputs: outputs.reshape(len(outputs), -1), Phase.LEARN)
+        exploration.shared["taught"] = [list(side) for side in blocks]
+        sides = [pick(np.concatenate(side), features.entries) for side in exploration.shared["taught"]]
+    else:
+        sides = taught(learning)
+    seed = int(stream(exploration.runs.root, Phase.LEARN).generate_state(1)[0])
+    scores = fitted(sides[0][:, own], sides[1][:, own], seed=seed)
+    statistics = scoring(scores, entries)
+    looked = [pick(side, features.entries) for side in explored.held]
+    budget = min(int(SPENDABLE * exploration.choosing) - exploration.spent, MOST_MORE)
+    known_before = [[side[:, own] for side in of] for of in (sides, looked)]
+    if features.leads.size == 0 or budget < FEWEST or not still_gains(scores.values(), *known_before):
+        return statistics
+    budget += exploration.use_extra(MOST_MORE - budget)
+    on_x, on_y = map(np.concatenate, zip(sides, looked, taught(budget, 2), strict=True))
+    return (*statistics, combined_score(on_x, on_y, features, seed=seed))
 
 
 def one_entry_tells_all(pair: NeighborPair, explored: Explored) -> bool:
     """Tell whether a few runs show all of the likelihood ratio in one entry.
 
-    Either it is the only one that is changed or clearly moves or spreads, and no other depends on it; or it has few
-    values, and among runs of one value the others are alike on both databases.
+    It is the only one that changes, and no other depends on it; or has few values, given which the others are alike.
     """
     entries = math.prod(explored.shape)
     _, _, best, by = movers(explored.x, explored.y, MOST_ENTRIES)

@@ -13,7 +13,7 @@ from audit.attacks.protocol import Exploration
 from audit.attacks.statistics import of_entry
 from audit.events import Statistic
 
-__all__ = ["Digits", "comb", "parity", "readings", "search_combs", "search_readings", "search_sums"]
+__all__ = ["candidates", "comb", "parity", "readings", "search_combs", "search_readings", "search_sums"]
 
 Floats = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -34,24 +34,13 @@ FEWEST = 50  # numbers on either database that show a comb
 NARROWEST = 1e-300  # span of numbers in which frequencies are finite
 
 
-class Digits:
-    """Parity, remainders, trailing zeros, fractions and signs of zeros of entries, and parity of sums of two or three.
-
-    A few runs say which of them tell the databases apart: remainders by a test of homogeneity, and fractions of any
-    unit, so the teeth of a comb, by the largest difference of two characteristic functions, of the first 64 entries.
-    Sums of two are searched among 256 entries, of three among 64: 41,664 sums in 0.1 seconds; of 200, 1.3 million.
-    """
-
-    name = "digits"
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
-        """Return statistics of the digits that clearly differ."""
-        explored = explore(exploration)
-        yield from search_readings(explored, exploration.words)
-        yield from search_combs(explored, exploration.words)
-        yield from search_sums(explored)
-        yield from search_zeros(explored)
+def candidates(exploration: Exploration) -> Iterator[Statistic]:
+    """Yield statistics of the digits that clearly differ in a few runs."""
+    explored = explore(exploration)
+    yield from search_readings(explored, exploration.words)
+    yield from search_combs(explored, exploration.words)
+    yield from search_sums(explored)
+    yield from search_zeros(explored)
 
 
 def readings() -> dict[str, Read]:

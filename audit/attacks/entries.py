@@ -14,7 +14,7 @@ from audit.attacks.statistics import agreement, distance_from, sum_of_entries, w
 from audit.events import Statistic, cell
 from audit.neighbors import NeighborPair
 
-__all__ = ["Entries"]
+__all__ = ["candidates"]
 
 Floats = NDArray[np.float64]
 Index = tuple[int, ...]
@@ -24,21 +24,15 @@ MOST = 8  # entries of an output that are searched, singly and jointly
 STRANGE = 1e50  # middle of an entry from which on some runs gave no number: it has no distances
 
 
-class Entries:
-    """What the pair changes, if outputs are shaped like its counts; and what a few runs show to move besides."""
-
-    name = "entries"
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
-        """Return single entries, and several jointly."""
-        if math.prod(exploration.shape) == 1:
-            return (cell(*(0,) * len(exploration.shape)),)
-        explored, statistics = explore(exploration), changed(exploration.pair, exploration.shape)
-        x, y = explored.x, explored.y
-        if statistics:
-            return statistics + moved_besides(exploration.shape, x, y, statistics)
-        return moved(exploration.shape, explored.center, x, y, exploration.words)
+def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
+    """Return what the pair changes, if outputs are shaped like its counts; and what a few runs show to move."""
+    if math.prod(exploration.shape) == 1:
+        return (cell(*(0,) * len(exploration.shape)),)
+    explored, statistics = explore(exploration), changed(exploration.pair, exploration.shape)
+    x, y = explored.x, explored.y
+    if statistics:
+        return statistics + moved_besides(exploration.shape, x, y, statistics)
+    return moved(exploration.shape, explored.center, x, y, exploration.words)
 
 
 def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]:

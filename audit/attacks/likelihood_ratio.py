@@ -13,33 +13,22 @@ from audit.events import Statistic
 from audit.neighbors import NeighborPair
 from audit.values import is_value
 
-__all__ = ["LikelihoodRatio"]
+__all__ = ["candidates"]
 
 
-class LikelihoodRatio:
-    """By the mechanism's own ``log_likelihood``; of the changed entries alone where each has its own noise."""
-
-    name = "likelihood ratio"
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
-        """Return the ratio, if the mechanism tells it."""
-        log_likelihood = getattr(exploration.mechanism, "log_likelihood", None)
-        if not callable(log_likelihood):
-            return ()
-        entrywise = bool(getattr(exploration.mechanism, "entrywise", False)) and isinstance(
-            exploration.pair.x, np.ndarray
-        )
-        return (likelihood_ratio(log_likelihood, exploration.pair, entrywise=entrywise),)
+def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
+    """Return the mechanism's own ``log_likelihood`` as a ratio; of the changed entries if each has its own noise."""
+    log_likelihood = getattr(exploration.mechanism, "log_likelihood", None)
+    if not callable(log_likelihood):
+        return ()
+    entrywise = bool(getattr(exploration.mechanism, "entrywise", False)) and isinstance(exploration.pair.x, np.ndarray)
+    return (likelihood_ratio(log_likelihood, exploration.pair, entrywise=entrywise),)
 
 
 def likelihood_ratio(
     log_likelihood: Callable[[NDArray[Any], Any], NDArray[Any]], pair: NeighborPair, *, entrywise: bool = False
 ) -> Statistic:
-    """Return the ratio of `y` over `x`: infinite where one of them alone can give the output, 0 where neither can.
-
-    If the law is `entrywise`, entries of the data that are the same on both databases cancel, and are left out.
-    """
+    """Return the ratio of `y` over `x`, infinite where one alone can give the output; `entrywise`, of what changes."""
     changed = np.flatnonzero(pair.x != pair.y) if entrywise else slice(None)
 
     def changed_entries(outputs: NDArray[Any]) -> NDArray[Any]:

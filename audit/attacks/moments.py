@@ -13,7 +13,7 @@ from audit.attacks.protocol import Exploration
 from audit.attacks.statistics import distance_from
 from audit.events import Statistic, cell
 
-__all__ = ["SpreadAndPairs", "product", "search_pairs", "search_spreads"]
+__all__ = ["candidates", "product", "search_pairs", "search_spreads"]
 
 Floats = NDArray[np.float64]
 
@@ -23,21 +23,11 @@ PAIRED = 256  # entries among which pairs are searched: all, or those that chang
 PRODUCTS = 2**28  # products of two entries in a run that are added up for that, in some 0.1 seconds
 
 
-class SpreadAndPairs:
-    """Second to fourth moments of entries, and products of two entries about their means.
-
-    Variances are compared in outputs of any size; third and fourth moments and pairs in the runs that are held in
-    memory; pairs among 256 entries at most. Products of three are left to parities (`audit.attacks.digits`).
-    """
-
-    name = "moments"
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
-        """Return distances from the mean, and products, that clearly change."""
-        explored = explore(exploration)
-        yield from search_spreads(explored, exploration.words)
-        yield from search_pairs(explored)
+def candidates(exploration: Exploration) -> Iterator[Statistic]:
+    """Yield distances from the mean, and products, that clearly change: products of three are left to parities."""
+    explored = explore(exploration)
+    yield from search_spreads(explored, exploration.words)
+    yield from search_pairs(explored)
 
 
 def search_spreads(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:

@@ -15,7 +15,7 @@ from audit.attacks.protocol import MOST as SPENDABLE
 from audit.attacks.protocol import Exploration
 from audit.events import DECIMALS, Statistic, cell
 
-__all__ = ["Novelty"]
+__all__ = ["candidates"]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -62,32 +62,25 @@ class Gap:
         return f"{low}{name} < {self.high:.10g}" if math.isfinite(self.high) else f"{name} > {self.low:.10g}"
 
 
-class Novelty:
-    """Gaps between the numbers of one database that hold numbers of the other, wide gaps, and what is beyond all seen.
+def candidates(exploration: Exploration) -> Iterator[Statistic]:
+    """Yield which gap of one database holds an entry, and how new an entry is to one or both.
 
-    Of equal laws, one of n gaps holds some log2(n) numbers of the other database by chance. Those that hold most, of an
-    entry, of all entries together, or of their fractions, are worth a try, however narrow they are.
+    Of equal laws, one of n gaps holds some log2(n) numbers of the other database by chance.
     """
-
-    name = "novelty"
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
-        """Yield which gap of one database holds an entry, and how new an entry is to one or both."""
-        if exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
-            return
-        x, y = taught(exploration)
-        entries = [entry for entry in range(math.prod(exploration.shape)) if entry not in exploration.words]
-        if min(len(x), len(y)) < LEAST or not entries:
-            return
-        ordered = list(_ordered(x, y, entries))
-        gaps = sorted((gap for one in ordered for gap in _one_sided(*one)), key=lambda gap: gap.turn)[:GAPS]
-        gaps.sort(key=lambda gap: gap.entry is None)  # what any entry does is less than what one does
-        if gaps:
-            yield _inside(gaps, exploration.shape)
-        if len(entries) >= SEVERAL:
-            wide = sorted((gap for one in ordered for gap in _wide(*one)), key=lambda gap: gap.turn)[:WIDEST]
-            yield _new(wide, *(side.astype(np.float64) for side in (x, y)))
+    if exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
+        return
+    x, y = taught(exploration)
+    entries = [entry for entry in range(math.prod(exploration.shape)) if entry not in exploration.words]
+    if min(len(x), len(y)) < LEAST or not entries:
+        return
+    ordered = list(_ordered(x, y, entries))
+    gaps = sorted((gap for one in ordered for gap in _one_sided(*one)), key=lambda gap: gap.turn)[:GAPS]
+    gaps.sort(key=lambda gap: gap.entry is None)  # what any entry does is less than what one does
+    if gaps:
+        yield _inside(gaps, exploration.shape)
+    if len(entries) >= SEVERAL:
+        wide = sorted((gap for one in ordered for gap in _wide(*one)), key=lambda gap: gap.turn)[:WIDEST]
+        yield _new(wide, *(side.astype(np.float64) for side in (x, y)))
 
 
 def taught(exploration: Exploration) -> list[NDArray[Any]]:
@@ -115,11 +108,8 @@ def _ordered(x: NDArray[Any], y: NDArray[Any], entries: list[int]) -> Iterator[t
 
 
 def _distinct(x: Floats, y: Floats) -> Ordered:
-    """Return the distinct numbers of rows of shape (rows, numbers), where NaN is none.
-
-    The last bit of each number says on which database it was seen: so one sort puts both in order.
-    """
-    both = np.hstack([x, y])
+    """Return the distinct numbers of rows of shape (rows, numbers), where NaN is none."""
+    both = np.hstack([x, y])  # the last bit of each says on which database it was seen: one sort orders both
     bits = both.view(np.int64)
     bits &= -2
     bits[:, x.shape[1] :] |= 1

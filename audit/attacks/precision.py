@@ -12,7 +12,7 @@ from audit.attacks.protocol import Exploration
 from audit.attacks.statistics import of_entry
 from audit.events import DECIMALS, Statistic
 
-__all__ = ["WAY_OUT", "Precision", "lowest_bit", "significant_bits"]
+__all__ = ["WAY_OUT", "candidates", "lowest_bit", "significant_bits"]
 
 IntArray = NDArray[np.int64]
 
@@ -26,30 +26,22 @@ BITS = 52  # of the fraction of a float64
 ZERO, NO_NUMBER = 2000, 3000  # positions that stand for a number without any bit, and for no number
 
 
-class Precision:
-    """Where the lowest set bit of a float64 is, and how many bits it needs [1]_ [2]_.
+def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
+    """Return statistics of the bits of some entries that are neither whole nor rounded [1]_ [2]_.
 
-    The sum of a count and noise is rounded to the float's grid, which is coarse at a large count and fine at none: a
-    count of 0 lets noise show bits that a count of 1 never has.
+    A sum of a count and noise is rounded to the float's grid, coarse at a large count and fine at none: a count of 0
+    lets noise show bits that a count of 1 never has.
 
     References
     ----------
     .. [1] Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012.
-    .. [2] Haney, Desfontaines, Hartman, Shrestha and Hay, "Precision-based attacks and interval refining: how to break,
-       then fix, differential privacy on finite computers", 2022, arXiv 2207.13793.
+    .. [2] Haney et al., "Precision-based attacks and interval refining", 2022, arXiv 2207.13793.
     """
-
-    name = "precision"
-    automatic = True
-    advice = WAY_OUT
-
-    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
-        """Return statistics of the bits of some entries that are neither whole nor rounded."""
-        explored = explore(exploration)
-        indices = changed_entries(exploration.pair, exploration.shape, MOST)
-        changed = [int(np.ravel_multi_index(index, exploration.shape)) for index in indices]
-        entries = [index_of(entry, exploration.shape) for entry in entries_with_bits(explored, changed)]
-        return tuple(statistic for index in entries for statistic in bits_of(index))
+    explored = explore(exploration)
+    indices = changed_entries(exploration.pair, exploration.shape, MOST)
+    changed = [int(np.ravel_multi_index(index, exploration.shape)) for index in indices]
+    entries = [index_of(entry, exploration.shape) for entry in entries_with_bits(explored, changed)]
+    return tuple(statistic for index in entries for statistic in bits_of(index))
 
 
 def entries_with_bits(explored: Explored, changed: list[int]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,7 +20,17 @@ if TYPE_CHECKING:  # they load joblib, which the names of attacks do not need
     from audit.sampling.blocks import Reduce
     from audit.sampling.runs import Runs
 
-__all__ = ["OWN", "WORDS", "Exploration", "NoRunsError", "SingleAttack", "register_attack", "registered", "underscored"]
+__all__ = [
+    "OWN",
+    "WORDS",
+    "Exploration",
+    "NoRunsError",
+    "Place",
+    "SingleAttack",
+    "register_attack",
+    "registered",
+    "underscored",
+]
 
 OWN = "own statistics"  # in the place of an attack's name, where the caller gave the statistics
 WORDS = "words"  # the attack on what is inside words
@@ -77,10 +87,7 @@ class Exploration:
         return extra
 
     def outputs(self, size: int, reduce: Reduce, *stream: int, written: bool = False) -> list[Iterator[NDArray[Any]]]:
-        """Spend `size` runs, half on each database; return what `reduce` keeps of the blocks on `x` and on `y`.
-
-        `reduce` takes outputs of shape (runs, *output); if `written`, before their columns are read.
-        """
+        """Spend `size` runs, half on each database; return what `reduce` keeps of their blocks."""
         if self.spent + size - self.extra_used > MOST * self.choosing:
             raise NoRunsError(
                 f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent + size}"
@@ -132,10 +139,7 @@ class Exploration:
 
 
 class SingleAttack(Protocol):
-    """One attack, of which an `Attack` may combine several: a place to look for candidate statistics.
-
-    It may also have ``advice``: what a result says if this attack found its event.
-    """
+    """A place to look for candidate statistics; it may have ``advice`` for results whose event it found."""
 
     name: str  # with underscores, ``measure_loss(attack=...)`` takes it
     automatic: bool  # whether ``"auto"`` looks here
@@ -144,14 +148,21 @@ class SingleAttack(Protocol):
         """Return candidate statistics; none if there is nothing to look at here."""
 
 
+@dataclass
+class Place:
+    """An attack that is one function."""
+
+    name: str
+    candidates: Callable[[Exploration], Iterable[Statistic]]
+    advice: str = ""
+    automatic: bool = True
+
+
 _registered: dict[str, SingleAttack] = {}
 
 
 def register_attack(attack: SingleAttack) -> None:
-    """Register an attack for `measure_loss`, the command and, if it is automatic, ``"auto"``.
-
-    It looks after all attacks registered before it, and replaces an attack of the same name.
-    """
+    """Register an attack, which looks after those before it and replaces one of the same name."""
     _registered[attack.name] = attack
 
 

@@ -244,11 +244,7 @@ def _distinct(values: Iterable[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]
 
 @functools.lru_cache(maxsize=2)
 def _leaves(texts: tuple[str, ...], form: bool) -> list[dict[str, Any]]:
-    """Return the numbers and words in written outputs by their places; nothing of those that raised.
-
-    Of a list there is its length besides, and how often it holds each of its words. With `form`, types, signs of zeros
-    and the order of keys are words too.
-    """
+    """Return the numbers and words in written outputs by their places, `form` among them; none if it raised."""
     parted = [("null", "", "") if text.startswith(MARK) else text.partition(FORM) for text in texts]
     values = json.loads(f"[{','.join([text for text, *_ in parted])}]")
     leaves: list[dict[str, Any]] = []

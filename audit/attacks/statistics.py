@@ -26,13 +26,11 @@ def of_entry(name: str, index: Index, read: Callable[[NDArray[Any]], NDArray[Any
 
 
 def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
-    """Return the statistic of a joint event: the smallest distance by which all entries lie on one database's side.
+    """Return the statistic of a joint event: the smallest distance by which all entries lie on one side.
 
-    `middles` lie half-way between the two databases, `signs` are +1 or -1 in the direction from `x` to `y`, or that
-    divided by the entry's scale. The score is positive on the side of `y`, negative on that of `x`, else 0.
-
-    Independent noise of equal scale on each entry makes the loss of the event ``all beyond t`` the sum of the entries'
-    losses, which the sum of the entries does not reach.
+    `middles` lie half-way between the databases; `signs` point from `x` to `y`, and may be divided by an entry's scale.
+    Independent noise of equal scale makes the loss of ``all beyond t`` the sum of the entries' losses, which the sum of
+    the entries does not reach.
     """
     sides = _sides(cells, middles, signs)
 
@@ -44,10 +42,7 @@ def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[
 
 
 def weighted_sum(cells: Sequence[Index], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
-    """Return the statistic that adds up how far entries lie from their middles, with weights.
-
-    With shift over variance as weights it is the log-likelihood ratio of independent normal laws, up to a constant.
-    """
+    """Return how far entries lie from their middles, added up: by shift over variance the log-ratio of normal laws."""
     sides = _sides(cells, middles, weights)
     return Statistic(
         f"weighted sum of {_output_at(cells)}", lambda outputs: _unless_raised(outputs, added(sides(outputs)))

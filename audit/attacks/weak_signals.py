@@ -51,10 +51,7 @@ class Features:
 
 
 def companions(explored: Explored, entries: Places) -> Features:
-    """Return some entries, and those that vary with the ones that clearly move.
-
-    Tables that add up tie the parts of an area together: a change of one shows in how it stands to the others.
-    """
+    """Return some entries, and those that vary with the ones that clearly move, as parts of tables that add up do."""
     x, y = explored.held
     _, _, best, by = movers(explored.x, explored.y, LEADS)
     leads = best[by >= clearly(explored.center.size)]

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from audit.attacks.protocol import WORDS, Exploration
+from audit.attacks.protocol import Exploration
 from audit.attacks.reading import FORMS, MANY
 from audit.events import Statistic, cell
 
-__all__ = ["Words"]
+__all__ = ["candidates"]
 
 
-class Words:
-    """What is inside words of so many values that they do not repeat; where they do, the words themselves."""
-
-    name = WORDS
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> tuple[Statistic, ...]:
-        """Return one statistic for each thing that is read of words, if outputs hold any."""
-        if exploration.reading is None:
-            return ()
-        columns = exploration.reading.columns
-        inside = range(exploration.reading.n_parts, len(columns))
-        own = [number for number in sorted(exploration.words) if number not in inside]
-        if inside:
-            own = [n for n in own if columns[n].source.startswith(FORMS) or len(columns[n].words or ()) <= MANY]
-        return tuple(cell(number) for number in (*inside, *own))
+def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
+    """Return one statistic for each thing that is read of words, and of words that repeat the words themselves."""
+    if exploration.reading is None:
+        return ()
+    columns = exploration.reading.columns
+    inside = range(exploration.reading.n_parts, len(columns))
+    own = [number for number in sorted(exploration.words) if number not in inside]
+    if inside:
+        own = [n for n in own if columns[n].source.startswith(FORMS) or len(columns[n].words or ()) <= MANY]
+    return tuple(cell(number) for number in (*inside, *own))

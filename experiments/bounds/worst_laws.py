@@ -53,17 +53,19 @@ def worst_law(epsilon: float, delta: float, guessed: float, distance: int) -> Fl
     return np.array([guessed - wrong, wrong, 1 - guessed])
 
 
+def by_audit(bound: Callable[..., Any], promise: float, *counts: NDArray[Any]) -> Bounds:
+    rows = list(zip(*(column.tolist() for column in counts), strict=True))
+    return lambda confidence: np.array([float(bound(*row, confidence=confidence)) for row in rows]) / promise
+
+
 def game(epsilon: float, runs: int, *, delta: float = 0.0, guessed: float = 1.0, distance: int = 1) -> Draw:
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         right, wrong, _ = rng.multinomial(runs, worst_law(share * epsilon, delta, guessed, distance), audits).T
-
-        def bounds(confidence: float) -> Floats:
-            if delta == 0:
-                return guessing_game_lower(right, right + wrong, confidence=confidence) / distance / epsilon
-            lower = partial(approx_game_lower, runs=runs, delta=delta, confidence=confidence, distance=distance)
-            return np.array([lower(int(v), int(v + w)) for v, w in zip(right, wrong, strict=True)]) / epsilon
-
-        return bounds
+        if delta == 0:
+            scale = distance * epsilon
+            return lambda confidence: guessing_game_lower(right, right + wrong, confidence=confidence) / scale
+        lower = partial(approx_game_lower, runs=runs, delta=delta, distance=distance)
+        return by_audit(lower, epsilon, right, right + wrong)
 
     return draw
 
@@ -107,12 +109,8 @@ def event(bound: Callable[..., Any], law: Callable[[float], tuple[float, float]]
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         y, x = (rng.binomial(runs, chance, audits) for chance in law(share * promise))
-
-        def bounds(confidence: float) -> Floats:
-            counts = zip(y.tolist(), x.tolist(), strict=True)
-            return np.array([float(bound(a, runs, b, runs, confidence=confidence)) for a, b in counts]) / promise
-
-        return bounds
+        each = np.full(audits, runs)
+        return by_audit(bound, promise, y, each, x, each)
 
     return draw
 
@@ -147,9 +145,7 @@ def variational(rho: float, order: float, runs: int) -> Draw:
         p, q = coin_of(share * rho, order)
         y, x = rng.multinomial(runs, [p, q], audits), rng.multinomial(runs, [q, p], audits)
         lower = partial(renyi_variational_lower, [math.log(p / q), math.log(q / p)], order=order)
-        return lambda confidence: (
-            np.array([lower(a, b, confidence=confidence) for a, b in zip(y, x, strict=True)]) / rho
-        )
+        return by_audit(lower, rho, y, x)
 
     return draw
 
@@ -185,11 +181,9 @@ def one_run_together(mu: float, canaries: int, guesses: int, seldom: float) -> D
 
 def whole(audit: Callable[[float, int], float]) -> Draw:
     """Audit outputs, selection included; `audit` takes a confidence and a seed."""
-
-    def draw(share: float, audits: int, rng: Rng) -> Bounds:
-        return lambda confidence: np.array([audit(confidence, int(s)) for s in rng.integers(2**62, size=audits)])
-
-    return draw
+    return lambda share, audits, rng: (
+        lambda confidence: np.array([audit(confidence, int(s)) for s in rng.integers(2**62, size=audits)])
+    )
 
 
 def audited_counts(mechanism: Mechanism, claim: Claim, size: int, *, people: int = 1, stop: Any = "fixed") -> Draw:
@@ -273,10 +267,7 @@ def forgotten_delta(share: float, audits: int, rng: Rng) -> Bounds:
 def divided_delta(share: float, audits: int, rng: Rng) -> Bounds:
     """Mistake: divide the bound of a group pair by its distance although a delta is forgiven."""
     right, wrong, _ = rng.multinomial(2000, worst_law(0.1, 1e-3, 0.5, 20), audits).T
-    lower = partial(approx_game_lower, runs=2000, delta=1e-3)
-    return lambda confidence: np.array(
-        [lower(int(v), int(v + w), confidence=confidence) / 20 / 0.1 for v, w in zip(right, wrong, strict=True)]
-    )
+    return by_audit(partial(approx_game_lower, runs=2000, delta=1e-3), 20 * 0.1, right, right + wrong)
 
 
 def rho_of_mu(*counts: int, confidence: float) -> float:

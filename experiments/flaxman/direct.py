@@ -126,8 +126,8 @@ def draw(numbers: Numbers) -> Figure:
     runs, epsilon = numbers["settings"]["runs"], numbers["settings"]["epsilon"]
     for shift, (name, events) in zip((-0.22, 0.0, 0.22), numbers["paper"].items(), strict=True):
         curve = events["at_least"]["curve"]
-        at, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
-        top.errorbar(at + shift, loss, [loss - low, high - loss], label=name, **STYLES[name] | {"linestyle": "none"})
+        k, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
+        top.errorbar(k + shift, loss, [loss - low, high - loss], label=name, **STYLES[name] | {"linestyle": "none"})
     for level in (-epsilon, epsilon):
         top.axhline(level, **PROMISE)
     top.set(xticks=ERRORS[::2], xlabel="k (people), errors of area 0", ylabel="log-ratio (nats)")

@@ -34,7 +34,7 @@ from audit.claims import Claim
 from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, PURPLE
 from experiments.audits import bounds, group_pair, kept, median, repeat, run_all
-from experiments.drawing import BOX, bare_rows, beside, column, extent, foot, line_key, name_rows, page
+from experiments.drawing import bare_rows, column, extent, foot, line_key, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, between, down, few_misses, published
 from experiments.others.peers_bounds import BOUND, RAW
 
@@ -52,17 +52,6 @@ DELTA = 0.01
 ALL, TAIL = 1.0, 3.0  # scores from which a canary is guessed to be in: fixed beforehand, TAIL on other seeds
 GEOMETRIC, GAUSSIAN = "geometric", "Gaussian"
 MOST_OURS, MOST_ANOTHER, AS_MUCH = "ours", "another", "neither, within 2%"
-# Of our medians over the truth the least, and whose are the largest: set after a look at the first 3 to 10 audits.
-EXPECTED = (
-    (0.95, MOST_OURS),
-    (0.995, MOST_OURS),
-    (0.985, AS_MUCH),
-    (0.955, AS_MUCH),
-    (0.98, AS_MUCH),
-    (0.76, MOST_OURS),
-    (0.85, MOST_OURS),
-    (0.7, MOST_ANOTHER),
-)
 # Bounds of others that are cited: two numbers are a range or two repeats. By auditor and count; by benchmark those of
 # DP-Sniper with the logistic classifier and with the network, of StatDP's events, and seconds of all three.
 OF_COUNTS: dict[str, dict[str, list[float]]] = published("auditors of one count")
@@ -93,6 +82,8 @@ class Case:
     apart: int = 1  # by how much the count differs
     threshold: float | None = None  # that is fixed beforehand, of scores of one run
     cited: str = ""  # under which name others have published bounds
+    least: float = 0.0  # our median over the truth; this and the next were set after a look at the first 3 to 10 audits
+    whose: str = ""  # median is the largest
 
     def noisy(self, counts: Any, size: int, rng: np.random.Generator) -> NDArray[Any]:
         """Return noisy releases of counts, shape (size, counts)."""
@@ -106,22 +97,23 @@ class Case:
         return {**question, "confidence": CONFIDENCE, "selection": SELECTION}
 
 
-COUNT = Case("geometric noise: epsilon", PureDP(1.0), 1.0, cited="geometric 1")
-NORMAL = Case("Gaussian noise: mu", GaussianDP(1.0), 1.0, GAUSSIAN, delta=MIDDLE)
-ONCE = Case("one run, geometric noise: epsilon", PureDP(1.0), 1.0, each=CANARIES, threshold=ALL)
+COUNT = Case("geometric noise: epsilon", PureDP(1.0), 1.0, cited="geometric 1", least=0.995, whose=MOST_OURS)
+NORMAL = Case("Gaussian noise: mu", GaussianDP(1.0), 1.0, GAUSSIAN, delta=MIDDLE, least=0.985, whose=AS_MUCH)
+ONE_RUN: dict[str, Any] = {"each": CANARIES, "threshold": ALL, "least": 0.98, "whose": AS_MUCH}
+ONCE = Case("one run, geometric noise: epsilon", PureDP(1.0), 1.0, **ONE_RUN)
 OF_MU: dict[str, Any] = {"claim": GaussianDP(1.0), "law": GAUSSIAN, "delta": ONE_RUN_DELTA, "threshold": TAIL}
 AT_DELTA: dict[str, Any] = {"claim": ApproxDP(1.0, DELTA), "truth": GaussianDP(1.0).epsilon_at(DELTA), "delta": DELTA}
 FEW_OUTPUTS: dict[str, Any] = {"each": SMALL, "audits": MANY, "cited": ""}
-NO_LOSS: dict[str, Any] = FEW_OUTPUTS | {"truth": 0.0, "apart": 0}
+NO_LOSS: dict[str, Any] = FEW_OUTPUTS | {"truth": 0.0, "apart": 0, "whose": ""}
 CASES = (
-    replace(COUNT, claim=PureDP(0.1), truth=0.1, epsilon=0.1, cited="geometric 0.1"),
+    replace(COUNT, claim=PureDP(0.1), truth=0.1, epsilon=0.1, cited="geometric 0.1", least=0.95),
     COUNT,
     NORMAL,
-    replace(NORMAL, name=f"Gaussian noise: epsilon at delta {DELTA}", **AT_DELTA),
+    replace(NORMAL, name=f"Gaussian noise: epsilon at delta {DELTA}", least=0.955, **AT_DELTA),
     ONCE,
-    replace(ONCE, name="one run, Gaussian noise: mu", **OF_MU),
-    replace(COUNT, **FEW_OUTPUTS),
-    replace(NORMAL, **FEW_OUTPUTS | {"delta": SMALL_DELTA}),
+    replace(ONCE, name="one run, Gaussian noise: mu", least=0.76, whose=MOST_OURS, **OF_MU),
+    replace(COUNT, least=0.85, **FEW_OUTPUTS),
+    replace(NORMAL, least=0.7, whose=MOST_ANOTHER, **FEW_OUTPUTS | {"delta": SMALL_DELTA}),
     replace(COUNT, **NO_LOSS),
     replace(NORMAL, **NO_LOSS | {"delta": SMALL_DELTA}),
 )
@@ -239,22 +231,23 @@ def told(numbers: Numbers, name: str) -> dict[str, Any]:
 
 def check(numbers: Numbers) -> Checks:
     quick = numbers["quick"]
-    for place, row in enumerate(numbers["rows"]):
+    for case, row in zip(CASES, numbers["rows"], strict=True):
         where, value = label(row), middle(row, OURS)
         for who, entry in row["auditors"].items():
             if entry["kind"] == BOUND:
                 yield few_misses(f"{where}: {who}", *above(row, who), CONFIDENCE)
         times = len(row["auditors"]) - 1
-        if place < len(EXPECTED):
-            least, whose = EXPECTED[place]
-            yield between(f"{where}: median of ours / truth", value, 0.9 * least if quick else least, 1.0)
+        if case.whose:
+            yield between(f"{where}: median of ours / truth", value, 0.9 * case.least if quick else case.least, 1.0)
         if not quick:
             yield Check(f"{where}: {times} bounds and estimates beside ours, expected 3 or more", times >= 3)
-        if place < len(EXPECTED) and not quick:
+        if case.whose and not quick:
             peer, most = best(row)
             close = min(value, most) >= 0.98 * max(value, most)
-            holds = {MOST_OURS: value > most, MOST_ANOTHER: value < most, AS_MUCH: close}[whose]
-            words = f"ours {down(value, 4)}, the best of the others ({peer}) {down(most, 4)}, expected more: {whose}"
+            holds = {MOST_OURS: value > most, MOST_ANOTHER: value < most, AS_MUCH: close}[case.whose]
+            words = (
+                f"ours {down(value, 4)}, the best of the others ({peer}) {down(most, 4)}, expected more: {case.whose}"
+            )
             yield Check(f"{where}: {words}", holds)
     if not quick:
         raw = [above(row, RAW) for row in numbers["rows"] if RAW in row["auditors"]]
@@ -307,68 +300,42 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     return locals()
 
 
-MARKER: dict[str, Any] = {"markersize": 5, "linestyle": "none", "clip_on": False, "zorder": 4}
-LOOKS: dict[str, dict[str, Any]] = {
-    OURS: MARKER | {"marker": "o", "color": BLUE, "markersize": 6, "zorder": 5},
-    OUTPUTS: MARKER | {"marker": "o", "color": BLUE, "markerfacecolor": "white", "markersize": 6},
-    "another": MARKER | {"marker": "D", "color": PURPLE},
-    "estimate": MARKER | {"marker": "x", "color": ORANGE},
-    "cited": MARKER | {"marker": "s", "color": GRAY, "markersize": 4},
+LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
+    OURS: ("plaudit", {"marker": "o", "color": BLUE, "markersize": 6, "zorder": 5}),
+    "another": ("bounds of others", {"marker": "D", "color": PURPLE}),
+    "estimate": ("estimates of others", {"marker": "x", "color": ORANGE}),
+    "cited": ("published bounds of others", {"marker": "s", "color": GRAY, "markersize": 4}),
 }
 LOW, HIGH = 0.2, 1.1  # of the axis: what lies beyond is an arrow at its end
 
 
 def draw(numbers: Numbers) -> Figure:
     rows = [row for row in numbers["rows"] if row["truth"]]
-    names = list(dict.fromkeys(row["name"] for row in numbers["benchmarks"]))
-    figure, (top, below) = page(3.0 + 0.3 * len(rows) + 0.2 * len(names), 2, 1, heights=[1.5 * len(rows), len(names)])
+    figure, (ax,) = page(2.2 + 0.3 * len(rows))
     for at, row in enumerate(rows):
-        shares = {"another": [], "estimate": [], OURS: [middle(row, OURS)]}
         for who, entry in row["auditors"].items():
-            if who != OURS:
-                shares["another" if entry["kind"] == BOUND else "estimate"].append(middle(row, who))
-        published_of = [bound for of_counts in OF_COUNTS.values() for bound in of_counts.get(row["cited"], ())]
-        _draw_row(top, at, {"cited": [bound / row["truth"] for bound in published_of], **shares})
-    for at, name in enumerate(names):
-        loss = float(told(numbers, name)["loss"])
-        if math.isinf(loss):
-            words = f"unbounded; from runs alone {down(median(told(numbers, name)['audits']))}"
-            beside(below, at, f"{words} (cited: {min(cited(name)):.3g} to {max(cited(name)):.3g})", x=0.01, bbox=BOX)
-            continue
-        shares = {"cited": [bound / loss for bound in cited(name)]}
-        for row in (row for row in numbers["benchmarks"] if row["name"] == name):
-            shares[OURS if row["mode"] == TOLD else OUTPUTS] = [median(row["audits"]) / loss]
-        _draw_row(below, at, shares)
-    name_rows(top, [label(row).replace("), ", ")\n") for row in rows], size=8, top=-0.9)
-    losses = [f"{float(told(numbers, name)['loss']):.3g}".replace("inf", "$\\infty$") for name in names]
-    name_rows(below, [f"{name} ({loss})" for name, loss in zip(names, losses, strict=True)], size=8, top=-1.2)
-    for ax in (top, below):
-        ax.set(xlim=(LOW, HIGH), xticks=(0.2, 0.4, 0.6, 0.8, 1.0))
-        ax.axvline(1, color=BLACK, linewidth=0.8, zorder=0)
-        ax.grid(axis="y", color=GRAY, alpha=0.25, linewidth=0.6)
-        bare_rows(ax)
-    column(top, -0.6, "plaudit", 40, style="italic")
-    column(below, -0.8, "plaudit", 40, style="italic")
-    top.set_title(f"(a) the same outputs: medians of {AUDITS} audits, {MANY} of few outputs", x=-0.4)
-    below.set_title("(b) benchmarks (true loss); cited: 200 million runs or more, 90%", x=-0.4)
-    below.set_xlabel("bound at 95% / truth (vertical line: all of it; an arrow lies beyond the axis)")
-    labels = {OURS: "plaudit", OUTPUTS: "plaudit, benchmark without its likelihood", "another": "bounds of others"}
-    labels |= {"estimate": "estimates of others", "cited": "published bounds of others"}
-    handles = [line_key(labels[kind], **look) for kind, look in LOOKS.items()]
-    foot(
-        figure,
-        handles,
-        ncols=3,
-        words="others: jax-privacy, privacy-estimates; cited: StatDP, DP-Sniper, and in (a) more",
-    )
+            kind = OURS if who == OURS else "another" if entry["kind"] == BOUND else "estimate"
+            _draw(ax, at, kind, [middle(row, who)])
+        of_counts = [bound for one in OF_COUNTS.values() for bound in one.get(row["cited"], ())]
+        _draw(ax, at, "cited", [bound / row["truth"] for bound in of_counts])
+        column(ax, at, down(middle(row, OURS)), 40)
+    name_rows(ax, [label(row).replace("), ", ")\n") for row in rows], size=8, top=-0.9)
+    ax.set(xlim=(LOW, HIGH), xticks=(0.2, 0.4, 0.6, 0.8, 1.0))
+    ax.axvline(1, color=BLACK, linewidth=0.8, zorder=0)
+    ax.grid(axis="y", color=GRAY, alpha=0.25, linewidth=0.6)
+    bare_rows(ax)
+    column(ax, -0.6, "plaudit", 40, style="italic")
+    ax.set_title(f"the same outputs: medians of {AUDITS} audits, {MANY} of few outputs", x=-0.4)
+    ax.set_xlabel("bound at 95% / truth (vertical line: all of it; an arrow lies beyond the axis)")
+    words = "others: jax-privacy, privacy-estimates; cited: StatDP, DP-Sniper, and more"
+    foot(figure, [line_key(name, linestyle="none", **look) for name, look in LOOKS.values()], words=words)
     return figure
 
 
-def _draw_row(ax: Axes, at: int, shares: dict[str, list[float]]) -> None:
-    for kind, values in shares.items():
-        if kind == "cited" and values:
-            extent(ax, np.clip(values, LOW, HIGH), at, GRAY)
-        for value in values:
-            beyond = {"marker": "<"} if value < LOW else {"marker": ">"} if value > HIGH else {}
-            ax.plot(np.clip(value, LOW, HIGH), at, **LOOKS[kind] | beyond)
-    column(ax, at, down(shares[OURS][0]), 40)
+def _draw(ax: Axes, at: int, kind: str, values: list[float]) -> None:
+    if kind == "cited" and values:
+        extent(ax, np.clip(values, LOW, HIGH), at, GRAY)
+    for value in values:
+        beyond = {"marker": "<"} if value < LOW else {"marker": ">"} if value > HIGH else {}
+        look: dict[str, Any] = {"markersize": 5, "zorder": 4, "linestyle": "none", **LOOKS[kind][1], **beyond}
+        ax.plot(np.clip(value, LOW, HIGH), at, clip_on=False, **look)

@@ -17,7 +17,7 @@ from audit.attacks.reading import Reading
 from audit.attacks.statistics import added
 from audit.events import Statistic
 
-__all__ = ["Aggregates"]
+__all__ = ["candidates"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[NDArray[Any]], Floats]
@@ -30,35 +30,25 @@ MOST = 3  # values whose number in an output is counted
 SPREAD = 1 / 2  # largest share of one entry in a value's change: above, that entry tells as much
 
 
-class Aggregates:
-    """Sum, scale, extremes and different values of all entries, and how many of them have a certain value.
-
-    Synthetic records come in random order: who is among them shows in no entry by itself. A few runs say which of these
-    clearly differ. Other statistics are skipped; with few runs only the scale is tried.
-    """
-
-    name = "whole"
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
-        """Return statistics of whole outputs that clearly differ."""
-        if math.prod(exploration.shape) < FEWEST or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
-            return
-        explored = explore(exploration)
-        yield from search_scales(explored)
-        sides = explored.first(GLIMPSE)
-        if min(map(len, sides)) < RUNS:
-            return
-        for read, value, overall in _readings(exploration.reading):
-            x, y = map(read, sides)
-            for name, function in overall.items():
-                on_x, on_y = (np.sort(function(side)) for side in (x, y))
-                both = np.concatenate([on_x, on_y])
-                apart = np.searchsorted(on_x, both, "right") / len(x) - np.searchsorted(on_y, both, "right") / len(y)
-                if np.abs(apart).max() * np.sqrt(len(x) * len(y) / len(both)) >= CLEARLY:
-                    yield _statistic(name, read, function)
-            for held in _held_values(x, y):
-                yield _statistic(f"entries that are {value(held)}", read, partial(_holding, held))
+def candidates(exploration: Exploration) -> Iterator[Statistic]:
+    """Yield statistics of whole outputs that clearly differ: who is among records in random order shows in no entry."""
+    if math.prod(exploration.shape) < FEWEST or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
+        return
+    explored = explore(exploration)
+    yield from search_scales(explored)
+    sides = explored.first(GLIMPSE)
+    if min(map(len, sides)) < RUNS:
+        return
+    for read, value, overall in _readings(exploration.reading):
+        x, y = map(read, sides)
+        for name, function in overall.items():
+            on_x, on_y = (np.sort(function(side)) for side in (x, y))
+            both = np.concatenate([on_x, on_y])
+            apart = np.searchsorted(on_x, both, "right") / len(x) - np.searchsorted(on_y, both, "right") / len(y)
+            if np.abs(apart).max() * np.sqrt(len(x) * len(y) / len(both)) >= CLEARLY:
+                yield _statistic(name, read, function)
+        for held in _held_values(x, y):
+            yield _statistic(f"entries that are {value(held)}", read, partial(_holding, held))
 
 
 def _statistic(name: str, read: Function, function: Function) -> Statistic:

@@ -31,8 +31,7 @@ POWERS = {"absolute values": 1, "squares": 2}  # best where laws are Laplace, an
 def search_scales(explored: Explored) -> Iterator[Statistic]:
     """Yield weighted sums of all entries' distances from their middles, with and without what entries share.
 
-    If entries are normal, independent and of one change of scale, the sum of squares orders outputs by likelihood
-    ratio. An entry weighs as much as its mean distance changes, drawn to the mean change as far as chance explains the
+    An entry weighs as much as its mean distance changes, drawn to the mean change as far as chance explains the
     differences (Efron and Morris, 1973). Either half of the runs tests what the other teaches; few are not tested.
     """
     runs = min(map(len, sides := explored.first(GLIMPSE)))

@@ -25,13 +25,9 @@ WHOLE = 0.25  # what is further than this from a whole number is none
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Areas nested in areas, and the ones that an output holds.
+    """Areas nested in areas, and the ones that an output holds: its leaves in any order, and some nodes above them.
 
-    Nodes come after their parent; the root is node 0, with parent -1. `released` is the node of each entry of one
-    output: the leaves in any order, and as many of the nodes above as there are.
-
-    >>> Tree([-1, 0, 0, 1, 1], [2, 3, 4]).totals(np.array([[5.0, 1.5, 2.5]]))
-    array([[9. , 4. , 5. , 1.5, 2.5]])
+    Nodes come after their parent; the root is node 0, with parent -1. `released` is the node of each entry.
     """
 
     parent: Index
@@ -122,18 +118,13 @@ class Tree:
 def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> Floats:
     """Recover the noisy whole numbers that a table held before it was raked from the top down; NaN where they are lost.
 
-    Raking multiplies all children of an area by one factor, so they stay whole multiples of one unit: the raked parent
-    over the sum of the noisy children. Their shares of the parent, read as fractions in lowest terms (Hardy and Wright,
-    "An Introduction to the Theory of Numbers", theorem 184), give the noisy children up to a common divisor, and the
-    multiple nearest to the expected counts, `around`, is taken.
+    Raking multiplies all children of an area by one factor. So their shares of the parent, read as fractions in lowest
+    terms (Hardy and Wright, "An Introduction to the Theory of Numbers", theorem 184), give the noisy children up to a
+    common divisor, and the multiple nearest to the expected counts, `around`, is taken.
 
     A family fails where its shares are no fractions that float64 can tell (from 3e11 for the smallest child times the
     sum, which is then looked for near the expected one), where its parent is 0, and where all its children are equal.
     It is wrong where a common divisor leaves another multiple nearer: often with two children, seldom with many.
-
-    >>> tree = Tree([-1, 0, 0], [0, 1, 2])
-    >>> unrake(tree, np.array([[40.0, 40 * 7 / 18, 40 * 11 / 18]]), np.arange(3), np.array([20, 10, 10]))
-    array([[40.,  7., 11.]])
     """
     flat = tree.flat(outputs)
     recovered = np.full((len(flat), nodes.size), np.nan)
@@ -207,10 +198,7 @@ def _convergents(numbers: Floats) -> Iterator[tuple[Floats, Floats]]:
 
 
 def _denominator(numbers: Floats, errors: Floats) -> Floats:
-    """Return the denominator of the fraction that each number is within its error, shape (runs,); NaN if none is.
-
-    The first convergent within the error is the fraction, as no other has so small a denominator.
-    """
+    """Return the denominator of the first convergent of each number within its error, shape (runs,); NaN if none is."""
     result = np.full(numbers.size, np.nan)
     pending = np.isfinite(numbers)
     for denominator, distance in _convergents(numbers):

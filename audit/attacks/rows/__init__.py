@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from audit.attacks.rows.split import COLUMNS, FEWEST, Differing, agreeing, diffe
 from audit.attacks.rows.tables import ANY, NO_ROW, Codes, Layout, known_rows, layout_of
 from audit.events import Event, Statistic, ThresholdRule
 
-__all__ = ["Rows"]
+__all__ = ["candidates"]
 
 Floats = NDArray[np.float64]
 
@@ -28,46 +27,36 @@ HELD = 2**21  # values of either database that are looked at
 CODED: dict[int, Any] = {}  # codes of the outputs that there are, for the statistics that come next
 
 
-class Rows:
-    """Rows that one database gives more often, in any order, and rows that are like them but for one column.
-
-    Which rows differ is known where the databases are records. A few runs find others: of all rows, and of all rows
-    less one column, those whose number in a table clearly differs.
-    """
-
-    name = "rows"
-    automatic = True
-
-    def candidates(self, exploration: Exploration) -> Iterator[Statistic]:
-        """Return statistics of the rows that differ, if outputs are tables, and how many different rows there are."""
-        layout = layout_of(exploration)
-        if layout is None or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
-            return
-        known = known_rows(exploration, layout)
-        sides = _looked_at(exploration, layout, few=bool(known))
-        teach = min(codes.shape[1] for codes in sides) >= FEWEST
-        found = differing_rows(sides) if teach else []
-        if teach:  # or outputs are of another kind: no column has any of the values
-            known = [one for one in known if any((codes == one[1][:, None, None]).any() for codes in sides)]
-        if not (known or found or exploration.reading or _in_any_order(exploration)):
-            return
-        yield Statistic("different rows", lambda outputs: _different(_coded(layout, outputs)), written=True)
-        for name, row, side in known:
-            equal, *others = _like(layout, name, row)
-            yield from (equal, *others)
-            rule = ThresholdRule(-math.inf, 1.0, side)
-            exploration.registered_events.append(Event(equal, rule, share=KNOWN / len(known)))
-        for row in _nearest(found):
-            if not any(np.array_equal(row, one) for _, one, _ in known):
-                yield from _like(layout, layout.in_words(row), row)
-        for name, row, _ in known if teach and 1 < layout.width <= COLUMNS else ():
-            if (weights := differing_pairs(sides, row)).any():
-                yield _weighed_pairs(layout, name, row, weights)
-        more = any(one.values.size > 1 for one in found)  # or the clearest row, and those like it, tell as much
-        kinds = {one.without for one in found[:1]}, {-1}, {one.without for one in found if more}
-        for columns in dict.fromkeys(map(frozenset, kinds)):
-            if some := [one for one in found if one.without in columns]:
-                yield _weighed_rows(layout, some)
+def candidates(exploration: Exploration) -> Iterator[Statistic]:
+    """Yield statistics of rows, and rows less one column, that are known to differ or clearly do in a few runs."""
+    layout = layout_of(exploration)
+    if layout is None or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
+        return
+    known = known_rows(exploration, layout)
+    sides = _looked_at(exploration, layout, few=bool(known))
+    teach = min(codes.shape[1] for codes in sides) >= FEWEST
+    found = differing_rows(sides) if teach else []
+    if teach:  # or outputs are of another kind: no column has any of the values
+        known = [one for one in known if any((codes == one[1][:, None, None]).any() for codes in sides)]
+    if not (known or found or exploration.reading or _in_any_order(exploration)):
+        return
+    yield Statistic("different rows", lambda outputs: _different(_coded(layout, outputs)), written=True)
+    for name, row, side in known:
+        equal, *others = _like(layout, name, row)
+        yield from (equal, *others)
+        rule = ThresholdRule(-math.inf, 1.0, side)
+        exploration.registered_events.append(Event(equal, rule, share=KNOWN / len(known)))
+    for row in _nearest(found):
+        if not any(np.array_equal(row, one) for _, one, _ in known):
+            yield from _like(layout, layout.in_words(row), row)
+    for name, row, _ in known if teach and 1 < layout.width <= COLUMNS else ():
+        if (weights := differing_pairs(sides, row)).any():
+            yield _weighed_pairs(layout, name, row, weights)
+    more = any(one.values.size > 1 for one in found)  # or the clearest row, and those like it, tell as much
+    kinds = {one.without for one in found[:1]}, {-1}, {one.without for one in found if more}
+    for columns in dict.fromkeys(map(frozenset, kinds)):
+        if some := [one for one in found if one.without in columns]:
+            yield _weighed_rows(layout, some)
 
 
 def _looked_at(exploration: Exploration, layout: Layout, *, few: bool) -> list[Codes]:
@@ -108,36 +97,19 @@ def _nearest(found: Sequence[Differing]) -> list[Codes]:
     return [np.array([value[times.argmax()] for value, times in values])] if values else []
 
 
-@dataclass(frozen=True)
-class _Tables:
-    """Outputs in codes, shape (columns, runs, rows), and what several statistics ask of them one after the other."""
-
-    codes: Codes
-    matching: dict[bytes, NDArray[Any]] = field(default_factory=dict)
-
-    def like(self, row: Codes) -> NDArray[Any]:
-        """Return in how many columns each row has the value of one, shape (runs, rows)."""
-        if (key := row.tobytes()) not in self.matching:
-            matching = np.zeros(self.codes.shape[1:], np.min_scalar_type(len(row)))
-            for column, value in zip(self.codes, row, strict=True):
-                matching += column == value
-            self.matching[key] = matching
-        return self.matching[key]
-
-
-def _coded(layout: Layout, outputs: NDArray[Any]) -> _Tables:
-    """Return outputs in codes, which last as long as they do."""
+def _coded(layout: Layout, outputs: NDArray[Any]) -> Codes:
+    """Return outputs in codes, shape (columns, runs, rows), which last as long as they do."""
     key = id(outputs)
-    outputs_coded, by, tables = CODED.get(key, (None, None, None))
-    if tables is None or outputs_coded() is not outputs or by != layout:
-        tables = _Tables(layout(outputs))
-        CODED[key] = weakref.ref(outputs, lambda _: CODED.pop(key, None)), layout, tables
-    return cast(_Tables, tables)
+    outputs_coded, by, codes = CODED.get(key, (None, None, None))
+    if codes is None or outputs_coded() is not outputs or by != layout:
+        codes = layout(outputs)
+        CODED[key] = weakref.ref(outputs, lambda _: CODED.pop(key, None)), layout, codes
+    return np.asarray(codes)
 
 
-def _different(tables: _Tables) -> NDArray[np.intp]:
+def _different(codes: Codes) -> NDArray[np.intp]:
     """Return how many different rows each table has, up to a constant: a written one has one more, which is no row."""
-    rows = np.sort(next(hashed(tables.codes)), axis=1)
+    rows = np.sort(next(hashed(codes)), axis=1)
     return np.asarray((rows[:, 1:] != rows[:, :-1]).sum(axis=1))
 
 
@@ -145,13 +117,18 @@ def _like(layout: Layout, name: str, row: Codes) -> Iterator[Statistic]:
     """Yield how many rows are equal to one; whether any is, but in one column; and how many columns of any row are."""
     width = np.count_nonzero(row != ANY)
 
-    def equal(outputs: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray((_coded(layout, outputs).like(row) == width).sum(axis=1))
+    def like(outputs: NDArray[Any]) -> NDArray[Any]:
+        """Return in how many columns each row has the value of this one, shape (runs, rows)."""
+        codes = _coded(layout, outputs)
+        matching = np.zeros(codes.shape[1:], np.min_scalar_type(len(row)))
+        for column, value in zip(codes, row, strict=True):
+            matching += column == value
+        return matching
 
     def most(outputs: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(_coded(layout, outputs).like(row).max(axis=1, initial=0))
+        return np.asarray(like(outputs).max(axis=1, initial=0))
 
-    yield Statistic(f"rows equal to {name}", equal, written=True)
+    yield Statistic(f"rows equal to {name}", lambda outputs: (like(outputs) == width).sum(axis=1), written=True)
     if width > 1:
         near = f"any row within one column of {name}"
         yield Statistic(near, lambda outputs: most(outputs) >= width - 1, written=True)
@@ -163,7 +140,7 @@ def _weighed_rows(layout: Layout, found: Sequence[Differing]) -> Statistic:
     top = np.uint64(40)  # bits of a hash but the first, which say most often that a row need not be looked up
 
     def score(outputs: NDArray[Any]) -> Floats:
-        codes = _coded(layout, outputs).codes
+        codes = _coded(layout, outputs)
         total = np.zeros(len(outputs))
         for one, rows in zip(found, hashed(codes, [one.without for one in found]), strict=True):
             maybe = np.zeros(2**16, bool)
@@ -185,7 +162,7 @@ def _weighed_pairs(layout: Layout, name: str, row: Codes, weights: Floats) -> St
     some = weights[np.ix_(columns, columns)]
 
     def score(outputs: NDArray[Any]) -> Floats:
-        agree = agreeing(_coded(layout, outputs).codes[columns], row[columns])
+        agree = agreeing(_coded(layout, outputs)[columns], row[columns])
         return np.asarray(agree.reshape(len(agree), some.size) @ some.ravel())
 
     return Statistic(f"weighted pairs of columns in which rows agree with {name}", score, written=True)

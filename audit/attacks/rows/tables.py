@@ -103,10 +103,7 @@ def layout_of(exploration: Exploration) -> Layout | None:
 
 
 def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Codes, Side]]:
-    """Return the rows that one database has more often, in words and codes, and which; none if outputs hold others.
-
-    Columns that data do not have, such as the index of a sorted frame, may hold anything.
-    """
+    """Return the rows that one database has more often, in words and codes; columns that data lack hold anything."""
     pair, rows = exploration.pair, list[tuple[str, Codes, Side]]()
     if isinstance(pair.x, np.ndarray) and pair.unit != "record":  # counts, each of its own
         return []

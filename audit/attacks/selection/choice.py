@@ -104,10 +104,7 @@ def rate_candidates(tables: Sequence[Table], criterion: Criterion) -> list[Candi
 
 
 def select_events(candidates: Sequence[Candidate], criterion: Criterion) -> list[Event]:
-    """Return the event that promises most, then the best rare one, and the most cautious one; none if no score varies.
-
-    Among equals the first is taken.
-    """
+    """Return the event that promises most, the best rare one and the most cautious one; none if no score varies."""
     rare, usual = ([one for one in candidates if one.rule.rare is which] for which in (True, False))
     groups = (usual, rare, candidates[:: len(SELECTION_RULES)])
     best = [candidate for group in groups if (candidate := best_of(group)) is not None]
@@ -145,10 +142,7 @@ def _hits(rival: Candidate, tables: Sequence[Table], criterion: Criterion) -> in
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return the candidate that promises most, where later and bolder ones must do so clearly; None if there is none.
-
-    Among rare events, return the one with the highest bound.
-    """
+    """Return the first candidate that promises most, where bolder ones must do so clearly; of rare ones the highest."""
     best: Candidate | None = None
     for candidate in candidates:
         if best is None or candidate.promise > 0 >= best.promise:

@@ -42,10 +42,7 @@ class Guessing:
     forgiven: float = 0.0
 
     def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
-        """Return ratings of all pairs of thresholds, those that name `y` above first; right and wrong guesses.
-
-        A stated log-likelihood ratio is believed as far as the runs agree.
-        """
+        """Return ratings of all pairs of thresholds, those that name `y` above first; right and wrong guesses."""
         lower, upper = _pairs(table.values.size + 1)
         beyond = table.tail_counts(weights, by=by)
         right = beyond.x_below[:, lower] + beyond.y_above[:, upper]
@@ -54,7 +51,7 @@ class Guessing:
         angle = angle_of(right, guesses)
         stray = rule.caution / 2 / np.sqrt(guesses + 0.75)
         above_y = angle - stray
-        if table.stated is not None:
+        if table.stated is not None:  # a stated log-likelihood ratio is believed as far as the runs agree
             says = table.tail_counts(weights, stated=True)
             stated = says.x_below[:, lower] + says.y_above[:, upper]
             stated = np.arcsin(np.sqrt(np.clip(stated / np.maximum(guesses, 1e-9), 0.0, 1.0)))

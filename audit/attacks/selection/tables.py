@@ -151,10 +151,7 @@ def _is_log_ratio(x: Floats, y: Floats, pessimism: float) -> bool:
 
 
 def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
-    """Return a table of single values: counts of each, or, where they are many, of how clearly they lean to `y`.
-
-    Then half of the runs say how they lean, and the other half are counted.
-    """
+    """Return counts of single values; of many, half of the runs say how they lean to `y`, and half are counted."""
     values, times = np.unique(np.concatenate([x, y]), return_counts=True)
     if values.size > VALUES or np.sum(times > PAIR) <= ATOMS < LEVELS < values.size:
         values = values[times > PAIR]  # a continuous score may still have atoms
@@ -247,10 +244,7 @@ def grid(scores: Floats, most: int) -> Floats:
 
 
 def _beside_gap(thresholds: Floats, values: Floats) -> Floats:
-    """Return thresholds with one in a gap among the largest values, if it is as wide as it is far from the middle.
-
-    Thresholds just before the gap are skipped; they would win by chance.
-    """
+    """Return thresholds with one in a wide gap among the largest values: those just before it would win by chance."""
     outer, middle = values[-OUTER:], values[values.size // 2]
     with np.errstate(over="ignore"):
         wide = np.diff(outer) >= outer[:-1] - middle

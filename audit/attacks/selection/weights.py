@@ -28,10 +28,7 @@ TINY = 1e-16  # least moment whose logarithm is taken
 def select_weights(
     statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, *, counting: int, confidence: float
 ) -> Event:
-    """Return the likelihood-ratio estimate, order and direction that promise the largest Renyi divergence.
-
-    Half of the runs estimate likelihood ratios, the other half say what each is worth. Scores have shape (runs, k).
-    """
+    """Return what promises the largest divergence: half of the scores, (runs, k), estimate, half say the worth."""
     best: tuple[float, Event] = (-math.inf, Event(statistics[0], WeightRule(np.array([]), np.zeros(1))))
     half_x, half_y = len(scores_x) // 2, len(scores_y) // 2
     for column, statistic in enumerate(statistics):

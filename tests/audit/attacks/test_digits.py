@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from audit.attacks.digits import Digits, comb, parity, readings
+from audit.attacks.digits import candidates, comb, parity, readings
 from tests.audit.attacks.cases import exploration, names
 
 RUNS = 2000
@@ -15,7 +15,7 @@ RUNS = 2000
 
 def found(x, y):
     """What the attack finds in outputs, all of which it may look at."""
-    return tuple(Digits().candidates(exploration(x, y, "digits", times=20)))
+    return tuple(candidates(exploration(x, y, "digits", times=20)))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from audit.attacks import movement
-from audit.attacks.moments import SpreadAndPairs, normal_ratio, product
+from audit.attacks.moments import candidates, normal_ratio, product
 from audit.attacks.movement import Explored, Moments, explore
 from audit.events import cell
 from tests.audit.attacks.cases import exploration, names, select
@@ -19,7 +19,7 @@ RUNS = 2000
 
 def found(x, y):
     """What the attack finds in outputs, all of which it may look at."""
-    return tuple(SpreadAndPairs().candidates(exploration(x, y, "moments")))
+    return tuple(candidates(exploration(x, y, "moments")))
 
 
 @pytest.mark.parametrize(("held", "glimpse"), [(2**21, 2**20), (2**10, 2**20), (2**10, 40)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.attacks.novelty import Novelty
+from audit.attacks.novelty import candidates
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from tests.audit.attacks.cases import exploration
@@ -50,10 +50,10 @@ def test_of_records_it_names_the_column():
     ],
 )
 def test_outputs_of_any_kind_are_looked_at(outputs):
-    for statistic in Novelty().candidates(exploration(outputs, outputs)):
+    for statistic in candidates(exploration(outputs, outputs)):
         assert set(statistic(outputs)) <= set(statistic.labels)
 
 
 def test_few_runs_are_not_looked_at():
     few = np.random.default_rng(2).normal(size=(20, 2))
-    assert not list(Novelty().candidates(exploration(few, few)))
+    assert not list(candidates(exploration(few, few)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.attacks.aggregates import Aggregates
+from audit.attacks.aggregates import candidates
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -18,7 +18,7 @@ RUNS = 2000
 
 def found(x, y):
     """Names of what the attack finds in outputs, all of which it may look at."""
-    return [one.name for one in Aggregates().candidates(exploration(x, y, "whole"))]
+    return [one.name for one in candidates(exploration(x, y, "whole"))]
 
 
 def codes(rng, runs=RUNS):

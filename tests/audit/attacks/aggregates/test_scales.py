@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from audit.attacks.aggregates import Aggregates, scales
+from audit.attacks.aggregates import candidates, scales
 from audit.claims import ApproxDP
 from audit.measure.loss import measure_loss_from_outputs
 from audit.values import NAN
@@ -20,7 +20,7 @@ CLAIM = ApproxDP(1.0, 1e-5)
 
 def found(x, y):
     """Sums over all entries that the attack finds in outputs, all of which it may look at."""
-    return [one for one in Aggregates().candidates(exploration(x, y, "whole")) if one.name.startswith("weighted")]
+    return [one for one in candidates(exploration(x, y, "whole")) if one.name.startswith("weighted")]
 
 
 def apart(statistic, x, y):

@@ -3,13 +3,12 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
-import joblib
 import numpy as np
 import pytest
 
 from algorithms.flaxman import RDPC
 from algorithms.hierarchy import Hierarchy
-from audit.attacks.paths import along, path_statistics
+from audit.attacks.paths import path_statistics
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import OUTPUTS, names, released_by
 
@@ -117,57 +116,6 @@ def test_leaves_alone_score_as_all_areas_do(people):
     for name, scores in every.items():
         np.testing.assert_allclose(alone[name], scores, atol=1e-8)
         assert np.unique(scores).size > 1
-
-
-def counted(monkeypatch):
-    calls = []
-    original = along.unrake
-
-    def recover(*arguments):
-        calls.append(arguments[1])
-        return original(*arguments)
-
-    monkeypatch.setattr(along, "unrake", recover)
-    return calls
-
-
-def statistics_and_outputs():
-    tree = Hierarchy.regular(5, 2)
-    pair = NeighborPair.add_people(np.full(25, 100), cell=7, people=3)
-    mechanism = RDPC(1.0, tree)
-    outputs = [mechanism(pair.x, 200, np.random.default_rng(seed)) for seed in range(8)]
-    return path_statistics(pair, tree.parent, tree.leaves), outputs
-
-
-def test_outputs_are_un_raked_once_for_all_statistics(monkeypatch):
-    calls = counted(monkeypatch)
-    statistics, (first, second, *_) = statistics_and_outputs()
-    for outputs in (first, second, first):
-        for statistic in statistics:
-            statistic(outputs)
-    assert [id(outputs) for outputs in calls] == [id(first), id(second), id(first)]
-
-
-def test_new_runs_in_the_same_array_are_read_anew():
-    statistics, (first, second, *_) = statistics_and_outputs()
-    expected = [[statistic(outputs.copy()) for statistic in statistics] for outputs in (first, second)]
-    buffer = first.copy()
-    np.testing.assert_array_equal([statistic(buffer) for statistic in statistics], expected[0])
-    buffer[:] = second
-    np.testing.assert_array_equal([statistic(buffer) for statistic in statistics], expected[1])
-    assert not np.array_equal(*expected)
-
-
-@pytest.mark.parametrize(("backend", "jobs"), [("threading", 4), pytest.param("loky", 2, marks=pytest.mark.slow)])
-def test_statistics_are_the_same_in_threads_and_in_other_processes(backend, jobs):
-    statistics, many = statistics_and_outputs()
-    expected = [[statistic(outputs.copy()) for statistic in statistics] for outputs in many]
-
-    def work(outputs):
-        return [statistic(outputs) for statistic in statistics]
-
-    found = joblib.Parallel(n_jobs=jobs, backend=backend)(joblib.delayed(work)(outputs) for outputs in many)
-    np.testing.assert_array_equal(found, expected)
 
 
 def log_ratios(epsilon, tree, pair, size, seed, output="leaves"):

@@ -11,7 +11,7 @@ import pytest
 
 from audit.attacks import Attack
 from audit.attacks.attack import candidate_statistics
-from audit.attacks.rows import Rows
+from audit.attacks.rows import candidates
 from audit.claims import GaussianDP, PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
@@ -167,7 +167,7 @@ def test_other_outputs_are_left_alone():
     with pytest.raises(ValueError, match="must find something to look at"):
         found(counts, counts, pair=pair)
     for outputs in (counts, counts[:, :, 0], counts[:, None, :, 0], [{"a": 1.0}] * 400, ["a"] * 400):
-        assert list(Rows().candidates(exploration(outputs, outputs, "rows"))) == []
+        assert list(candidates(exploration(outputs, outputs, "rows"))) == []
 
 
 def test_promises_of_another_kind_count_what_is_known_too():
