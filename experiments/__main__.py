@@ -9,14 +9,13 @@ from typing import Annotated
 import typer
 
 from audit.cli.exits import USAGE, finished, run_typed
-from audit.cli.inputs.parameters import read_parameters
 from audit.cli.supervision import supervised
 from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import Kind, check_replaceable, write_atomically
 from audit.results.files import kind_of
 from audit.results.plots import FIGURES as DRAWN
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, by_subject, find, load_numbers, run_experiment
+from experiments.experiment import NAMES, SUBJECTS, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
@@ -45,10 +44,6 @@ Folder = Annotated[
     Path | None, typer.Option("--out", help="Folder for results. Default: figures/, or results/quick/ for quick runs.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Small version, for a first look.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting; a wrong name lists all. Needs --out."),
-]
 
 
 @app.command("list")
@@ -69,7 +64,6 @@ def run(
     backend: Backend = "",
     address: Address = "",
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
-    settings: Set = None,
     out: Folder = None,
 ) -> int:
     """Run experiments in full, or quickly, save their numbers and draw their figures."""
@@ -79,11 +73,8 @@ def run(
         raise ValueError(f"seed must be 0 or more, got {seed}")
     if jobs == 0:
         raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
-    if settings and (out is None or out.resolve() == FIGURES.resolve()):
-        raise ValueError(f"--set needs --out, a folder other than figures/, got {out}")
     if quick and folder.resolve() == FIGURES.resolve():
         raise ValueError(f"--quick must not replace full numbers, got --out {out}")
-    values = {name: read_parameters(settings or (), find(name).settings, name) for name in selected}
     for name in selected:
         check_replaceable(folder / f"{name}.json", kind_of("experiment"))
     _check_drawn(selected, folder)
@@ -91,7 +82,7 @@ def run(
     for number, name in enumerate(selected):
         print(f"{name}: {find(name).question}", flush=True)
         try:
-            run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs, **values[name])
+            run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs)
             _draw(name, folder)
         except KeyboardInterrupt as interrupt:
             if number:
@@ -164,9 +155,11 @@ def _write_page(folder: Path) -> None:
     """Write the page of findings: every number in it comes from the saved numbers."""
     first: list[str] = []
     rest: list[str] = []
-    for subject, experiments in by_subject(name for name in NAMES if (folder / f"{name}.json").exists()).items():
-        rest.append(f"## {subject}")
-        for experiment in experiments:
+    known = [find(name) for name in NAMES if (folder / f"{name}.json").exists()]
+    for subject in SUBJECTS.values():
+        own = [experiment for experiment in known if experiment.subject == subject]
+        rest += [f"## {subject}"] if own else []
+        for experiment in own:
             name, title, numbers = experiment.name, experiment.title, load_numbers(experiment.name, folder)
             if experiment.first:
                 first.append(f"- **[{title}](#{name})**: {experiment.figure_title(numbers)}")
@@ -208,7 +201,7 @@ def limitations() -> str:
 
 
 def _report(name: str, folder: Path) -> bool:
-    checks = list(find(name).check(load_numbers(name, folder)))
+    checks = list(find(name).functions.check(load_numbers(name, folder)))
     for outcome in checks:
         print(f"  {'ok  ' if outcome.holds else 'FAIL'} {name}: {outcome.words}")
     return all(outcome.holds for outcome in checks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,17 +64,15 @@ def long_form(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np
     return np.column_stack([cells, np.round(rng.uniform(LIGHTEST, HEAVIEST, cells.size), 2)])
 
 
-def run(
-    *, quick: bool, seed: int, jobs: int, epsilons: Sequence[float] = EPSILONS, replicates: int = REPLICATES
-) -> Numbers:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Replicate 200 times at 19 epsilons (quick: 20 times at 4), and audit five cases 20 times (quick: once)."""
     tree, counts = load("midwest")
     *streams, sampling = np.random.SeedSequence(seed).spawn(len(SIZES) + 2)
     rng = np.random.default_rng(streams[-1])
-    epsilons = epsilons[::6] if quick else epsilons
+    epsilons = EPSILONS[::6] if quick else EPSILONS
     states = tree.totals(counts)[tree.level(1)]
     free, held = BottomUp(1.0, tree), BottomUp(1.0, tree, published=PublishedTotals(1, states))
-    options: dict[str, Any] = {"epsilons": epsilons, "replicates": min(20, replicates) if quick else replicates}
+    options: dict[str, Any] = {"epsilons": epsilons, "replicates": 20 if quick else REPLICATES}
     curves = {
         f"{name}, {words}": curve(mechanism, counts, rng, level=level, **options)
         for words, mechanism in ((DRAWN, free), ("calibrated", held))

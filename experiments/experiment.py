@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import Parameter, signature
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -18,7 +17,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from audit.cli.inputs.parameters import described, writable
 from audit.results.files import read_json, write_json
 from audit.results.formatting import at_least, at_most
 from audit.results.provenance import provenance
@@ -123,44 +121,24 @@ class Experiment:
 
     @cached_property
     def functions(self) -> Any:
-        """The module: `run(*, quick, seed, jobs, **settings)` returns numbers for JSON, of a small form if quick.
+        """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick.
 
-        Settings have defaults; numbers that were loaded have those of their run under ``"settings"``. Of these numbers
-        `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what the templates name,
-        the rows of the table among it: its own names for them, so that it may return `locals()`.
+        Of these numbers `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what
+        the templates name, the rows of the table among it: its own names for them, so that it may return `locals()`.
         """
         return importlib.import_module(f"experiments.{self.module}")
 
-    @property
-    def settings(self) -> dict[str, Parameter]:
-        """What `run` takes besides, by default as the question has it."""
-        return writable(signature(self.functions.run, eval_str=True).parameters)
-
     def finding(self, numbers: Numbers) -> str:
         """Return what was found, in 60 words: the answer first, for whom, and at which confidence."""
-        if words := self.changed(numbers):
-            return f"With {words}: see the table and the figure. Answer and expectation are for other settings."
         return worded(self.answer, self._named(numbers))
 
     def figure_title(self, numbers: Numbers) -> str:
         """Return the finding in a line or two: the title of the figure, and what it says where nobody sees it."""
-        return self.finding(numbers) if self.changed(numbers) else worded(self.headline, self._named(numbers))
+        return worded(self.headline, self._named(numbers))
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         named = self._named(numbers)
-        note = "" if self.changed(numbers) else worded(self.note, named)
-        return MarkdownTable(worded(self.heads, named).split(" | "), named["rows"], note)
-
-    def changed(self, numbers: Numbers) -> str:
-        """Return in words which settings are others than those that expectation and answer are for."""
-        own = numbers.get("settings", {})
-        others = {name: one.replace(default=own.get(name, one.default)) for name, one in self.settings.items()}
-        return described({name: one for name, one in others.items() if one != self.settings[name]})
-
-    def check(self, numbers: Numbers) -> Checks:
-        """Yield every expectation with its outcome, where the settings are those that it is for."""
-        if not self.changed(numbers):
-            yield from self.functions.check(numbers)
+        return MarkdownTable(worded(self.heads, named).split(" | "), named["rows"], worded(self.note, named))
 
     def figure(self, numbers: Numbers) -> Figure:
         figure: Figure = self.functions.draw(numbers)
@@ -182,38 +160,30 @@ def find(name: str) -> Experiment:
     return Experiment(name, **QUESTIONS[name])
 
 
-def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
-    found: dict[str, list[Experiment]] = {subject: [] for subject in SUBJECTS.values()}
-    for experiment in map(find, names):
-        found[experiment.subject].append(experiment)
-    return {subject: experiments for subject, experiments in found.items() if experiments}
-
-
 def published(name: str) -> Any:
     """Return numbers that others published: `published.json` has them with their sources."""
     return json.loads((HERE / "published.json").read_text(encoding="utf-8"))[name]["rows"]
 
 
-def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int, **settings: Any) -> Path:
+def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int) -> Path:
     experiment, begun = find(name), time.perf_counter()
-    numbers = experiment.functions.run(quick=quick, seed=seed, jobs=jobs, **settings)
+    numbers = experiment.functions.run(quick=quick, seed=seed, jobs=jobs)
     path = folder / f"{name}.json"
     saved = {"kind": "experiment", "name": name, "question": experiment.question, "expectation": experiment.expectation}
-    about = {"seconds": time.perf_counter() - begun, "provenance": provenance(quick=quick, seed=seed, **settings)}
+    about = {"seconds": time.perf_counter() - begun, "provenance": provenance(quick=quick, seed=seed)}
     write_json(path, {**saved, "numbers": numbers, **about})
     return path
 
 
 def load_numbers(name: str, folder: Path) -> Numbers:
-    """Return the saved numbers of an experiment, and its settings; refuse a file of another one, or a changed one."""
+    """Return the saved numbers of an experiment; refuse a file of another one, or a changed one."""
     path = folder / f"{name}.json"
     if path.is_fifo():  # it is read more than once
         raise ValueError(f"{path} must be a file, got a pipe")
     saved = read_json(path)
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
         raise ValueError(f"{path} must hold the experiment {name}, got {saved.get('name')!r}")
-    numbers, parameters = dict(saved["numbers"]), saved["provenance"]["parameters"]
-    return numbers | {"settings": {key: parameters.get(key, one.default) for key, one in find(name).settings.items()}}
+    return dict(saved["numbers"])
 
 
 def near(what: str, value: float, target: float, tolerance: float) -> Check:

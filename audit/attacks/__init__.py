@@ -15,8 +15,7 @@ from audit.attacks import (
     rows,
     words,
 )
-from audit.attacks.attack import Attack, attack_names
-from audit.attacks.protocol import WORDS, Exploration, Place, SingleAttack, register_attack
+from audit.attacks.protocol import WORDS, Attack, Exploration, Place, SingleAttack, attack_names, register_attack
 
 __all__ = ["Attack", "Exploration", "SingleAttack", "attack_names", "register_attack"]
 

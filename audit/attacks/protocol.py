@@ -1,16 +1,17 @@
-"""What an attack is: a place to look for candidate statistics, and what it may spend; with the register of all."""
+"""What an attack is: a place to look for candidate statistics; the register of all, which are used, what they find."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from numpy.typing import NDArray
 
-from audit.attacks.reading import Reading, with_columns
+from audit.attacks.reading import Reading, learn
 from audit.events import Event, Statistic
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
@@ -23,14 +24,21 @@ if TYPE_CHECKING:  # they load joblib, which the names of attacks do not need
 __all__ = [
     "OWN",
     "WORDS",
+    "Attack",
     "Exploration",
+    "Family",
     "NoRunsError",
     "Place",
     "SingleAttack",
+    "attack_names",
+    "candidate_statistics",
     "register_attack",
     "registered",
     "underscored",
+    "with_columns",
 ]
+
+Family = Literal["threshold", "cell"]
 
 OWN = "own statistics"  # in the place of an attack's name, where the caller gave the statistics
 WORDS = "words"  # the attack on what is inside words
@@ -122,7 +130,8 @@ class Exploration:
         return self._in_words(statistic.name)
 
     def _in_words(self, text: str) -> str:
-        return with_columns(text if self.reading is None else self.reading.named(text), self.runs.columns)
+        own = () if self.reading is None else [column.name for column in self.reading.columns]
+        return with_columns(with_columns(text, own), self.runs.columns)
 
     def counted(self, event: Event) -> Event:
         """Return an event for the mechanism's own outputs, with their columns and words by name."""
@@ -136,6 +145,19 @@ class Exploration:
         column = None if only is None else reading.columns[only]
         statistic = replace(chosen, function=lambda texts: chosen(reading(texts, only)))
         return replace(event, statistic=statistic, value=event.value if column is None else column.in_words)
+
+
+def with_columns(words: str, names: Sequence[str]) -> str:
+    """Return words of a report with the names of columns where they speak of entries of an output, or of its rows."""
+
+    def title(entry: str) -> str:
+        *rows, column = entry.split(", ")
+        return names[int(column)] + "".join(f"[{row}]" for row in rows) if int(column) < len(names) else entry
+
+    def titles(match: re.Match[str]) -> str:
+        return ", ".join(map(title, re.findall(r"\[([\d, ]+)\]", match[0])))
+
+    return re.sub(r"output\[\d+(?:, \d+)*\](?:, \[\d+(?:, \d+)*\])*", titles, words) if names else words
 
 
 class SingleAttack(Protocol):
@@ -174,3 +196,93 @@ def registered() -> tuple[SingleAttack, ...]:
 def underscored(name: str) -> str:
     """Return the name of an attack as ``measure_loss(attack=...)`` takes it."""
     return name.replace(" ", "_")
+
+
+def _automatic() -> tuple[str, ...]:
+    return tuple(sorted(attack.name for attack in registered() if attack.automatic))
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """Where to search for the event that shows the largest loss.
+
+    Attributes
+    ----------
+    statistics : tuple of Statistic, optional
+        Search these only. Default: the statistics that `looks` finds.
+    families : tuple of {"threshold", "cell"}
+        Scores beyond thresholds, and sets of single values that repeat; not of zero-concentrated promises.
+    looks : tuple of str
+        Names of registered attacks, such as ``"entries"``. Default: all that are automatic.
+    """
+
+    statistics: tuple[Statistic, ...] | None = None
+    families: tuple[Family, ...] = get_args(Family)
+    looks: tuple[str, ...] = field(default_factory=_automatic)
+
+    def __post_init__(self) -> None:
+        if not self.families or not set(self.families) <= set(get_args(Family)):
+            raise ValueError(f'families must be of "threshold" and "cell", got {self.families}')
+        names = sorted(attack.name for attack in registered())
+        if not self.looks or not set(self.looks) <= set(names):
+            raise ValueError(f"looks must be of {', '.join(names)}, got {self.looks}")
+        if self.statistics is not None and not self.statistics:
+            raise ValueError("an attack needs at least one statistic, got none")
+
+    @classmethod
+    def named(cls, name: str) -> Attack:
+        """Return the attack of a name in `attack_names`: ``"auto"`` searches everything, others one family or place."""
+        if name not in attack_names():
+            raise ValueError(f"attack must be an Attack or one of {', '.join(attack_names())}, got {name!r}")
+        if name == "auto":
+            return cls()
+        if name in get_args(Family):
+            return cls(families=(name,))  # type: ignore[arg-type]
+        return cls(looks=tuple(attack.name for attack in registered() if underscored(attack.name) == name))
+
+    @classmethod
+    def without(cls, *names: str) -> Attack:
+        """Return the attack that searches everything but some names, such as ``"precision"``."""
+        _, *possible = attack_names()
+        for name in names:
+            if name not in possible:
+                raise ValueError(f"an attack can do without {', '.join(possible)}, got {name!r}")
+        families = tuple(family for family in get_args(Family) if family not in names)
+        looks = tuple(look for look in _automatic() if underscored(look) not in names)
+        if not families or not looks:
+            raise ValueError(f"an attack needs a family and a place to look, got none without {', '.join(names)}")
+        return cls(families=families, looks=looks)
+
+
+def attack_names() -> tuple[str, ...]:
+    """Return the names that `Attack.named` knows: ``"auto"``, the families of rules, and every registered attack."""
+    return ("auto", *get_args(Family), *sorted(underscored(attack.name) for attack in registered()))
+
+
+def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, extra_allowed: int = 0) -> Exploration:
+    """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
+    if attack.statistics is not None:
+        return Exploration(runs.as_given(), choosing, statistics_by_attack={OWN: attack.statistics})
+    reading, spent = learn(runs, choosing, inside=WORDS in attack.looks) if runs.written else (None, 0)
+    if reading is not None:
+        runs = runs.read_by(reading, len(reading.columns))
+    exploration = Exploration(runs, choosing, spent=spent, extra_allowed=extra_allowed, reading=reading)
+    for single in registered():
+        exploration.current = single.name
+        if single.name not in attack.looks:
+            continue
+        try:
+            statistics = tuple(single.candidates(exploration))
+        except NoRunsError:
+            if len(attack.looks) == 1:
+                raise
+            exploration.skipped += (underscored(single.name),)
+            continue
+        if statistics:
+            exploration.statistics_by_attack[single.name] = statistics
+    if not exploration.statistics_by_attack:
+        raise ValueError(
+            f"an attack must find something to look at: {', '.join(attack.looks)} of outputs of shape {runs.shape} "
+            "gives nothing"
+        )
+    return exploration

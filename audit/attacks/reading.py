@@ -24,7 +24,7 @@ from audit.written import FORM
 if TYPE_CHECKING:  # as in `audit.attacks.protocol`
     from audit.sampling.runs import Runs
 
-__all__ = ["FORMS", "Column", "Reading", "learn", "with_columns"]
+__all__ = ["FORMS", "MANY", "Column", "Reading", "learn"]
 
 Floats = NDArray[np.float64]
 
@@ -74,8 +74,7 @@ class Column:
 
     def in_words(self, score: float) -> str:
         """Return a score as the report shows it."""
-        is_place = self.words is not None and 0 <= score < len(self.words)
-        if not is_place or not self.words:
+        if not self.words or not 0 <= score < len(self.words):
             return score_in_words(score)
         word = self.words[int(score)]
         return repr(word) if len(word) <= SHOWN else f"{word[:SHOWN]!r}... ({len(word)} letters)"
@@ -94,7 +93,7 @@ class Reading:
     def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
         """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""
         distinct, inverse = _distinct(texts)
-        parts = _leaves(distinct, self.form)
+        parts = _leaves(distinct, any(column.source.startswith(FORMS) for column in self.columns))
         absent = [raised_by(text) if text.startswith(MARK) else ABSENT for text in distinct]
         places = range(len(self.columns)) if only is None else [only]
         distinct_parts = {
@@ -106,11 +105,6 @@ class Reading:
             values, where = distinct_parts[self.columns[place].source]
             scores[:, place] = self.columns[place].scores(values)[where][inverse]
         return scores
-
-    @property
-    def form(self) -> bool:
-        """Whether columns are about types, signs of zeros or the order of keys."""
-        return any(column.source.startswith(FORMS) for column in self.columns)
 
     def new(self, texts: NDArray[Any]) -> Floats:
         """Return 1 for each output with a part, or a pattern of a word, that was never seen, else 0: shape (runs,)."""
@@ -124,23 +118,6 @@ class Reading:
         return all(_list_of(name) in self.fixed for name in new) and all(
             (name, _pattern(part)) in self.patterns for name, part in words.items()
         )
-
-    def named(self, name: str) -> str:
-        """Return the name of a statistic with its columns in words."""
-        return with_columns(name, [column.name for column in self.columns])
-
-
-def with_columns(words: str, names: Sequence[str]) -> str:
-    """Return words of a report with the names of columns where they speak of entries of an output, or of its rows."""
-
-    def title(entry: str) -> str:
-        *rows, column = entry.split(", ")
-        return names[int(column)] + "".join(f"[{row}]" for row in rows) if int(column) < len(names) else entry
-
-    def titles(match: re.Match[str]) -> str:
-        return ", ".join(map(title, re.findall(r"\[([\d, ]+)\]", match[0])))
-
-    return re.sub(r"output\[\d+(?:, \d+)*\](?:, \[\d+(?:, \d+)*\])*", titles, words) if names else words
 
 
 def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
@@ -168,8 +145,7 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
             columns.append(Column(name, name, None, None))
         if words[name]:
             columns.append(_words(name, name, str, words[name]))
-    if not columns:  # every run that was seen raised, or gave an empty list
-        columns.append(Column("output", "output", None, None))
+    columns = columns or [Column("output", "output", None, None)]  # every run raised, or gave an empty list
     n_parts, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # of as many words the first
     # Few runs show few words, although none repeats.
     many = [name for name in many if name not in constant and len(words[name]) > min(FEW, words[name].total() / 2)]
@@ -197,7 +173,7 @@ def _numbers(name: str, words: Iterable[str]) -> Iterator[Column]:
     """Yield the numbers inside words of many values."""
     most = max(len(NUMBERS.findall(word)) for word in words)
     for place in range(min(INSIDE, most)):
-        yield Column(name, f"number {place + 1} in {name}", _Number(place), None)
+        yield Column(name, f"number {place + 1} in {name}", functools.partial(_number, place), None)
 
 
 def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
@@ -211,15 +187,9 @@ def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
         yield _words(name, f"last {several} of {name}", itemgetter(slice(-letters, None)), words)
 
 
-@dataclass(frozen=True)
-class _Number:
-    """Reads one of the numbers inside a word."""
-
-    place: int
-
-    def __call__(self, word: str) -> Any:
-        numbers = NUMBERS.findall(word)
-        return float(numbers[self.place].translate(DIGITS)) if len(numbers) > self.place else ABSENT
+def _number(place: int, word: str) -> float:
+    numbers = NUMBERS.findall(word)
+    return float(numbers[place].translate(DIGITS)) if len(numbers) > place else ABSENT
 
 
 def _pattern(word: str) -> str:
@@ -302,28 +272,26 @@ def _list_of(name: str) -> str:
 
 
 def _walk(name: str, value: Any, leaves: dict[str, Any], form: bool) -> None:
+    keys: Iterable[Any]
     if isinstance(value, dict):
         leaves[KEYS + name] = float(len(value))
         if form:
             leaves[ORDER + name] = f"[{', '.join(value)}]"
-        _walk_parts(_parts(name, tuple(value)), value.values(), leaves, form)
+        keys, parts = tuple(value), list(value.values())
     elif isinstance(value, list):
         leaves[LENGTH + name] = float(len(value))
-        _walk_parts(_parts(name, range(len(value))), value, leaves, form)
-        for part in value if len(value) <= HOLDS else ():
-            if type(part) is str:
-                holds = f"{part!r}{WITHIN}{name}"
-                leaves[holds] = leaves.get(holds, 0.0) + 1.0
+        keys, parts = range(len(value)), value
     else:
         leaves[name] = value if type(value) in (int, str, bool) else value_of(value)
-
-
-def _walk_parts(names: Iterable[str], values: Iterable[Any], leaves: dict[str, Any], form: bool) -> None:
-    for name, part in zip(names, values, strict=True):
+        return
+    for place, part in zip(_parts(name, keys), parts, strict=True):
         if type(part) in (int, str) or (type(part) is float and part == part):  # most parts, and the longest way above
-            leaves[name] = part
+            leaves[place] = part
         else:
-            _walk(name, part, leaves, form)
+            _walk(place, part, leaves, form)
+    if isinstance(value, list) and len(value) <= HOLDS:
+        words = Counter(part for part in value if type(part) is str)
+        leaves.update({f"{word!r}{WITHIN}{name}": float(times) for word, times in words.items()})
 
 
 @functools.lru_cache(maxsize=16)

@@ -59,19 +59,10 @@ def estimate_residuals(
     progress: bool | None = None,
     **options: Any,
 ) -> LossEstimate:
-    """Run a mechanism on one database, and estimate its loss from the errors of all its outputs.
+    """Run a mechanism on one database, and estimate its loss by `residual_loss` from the errors of all its outputs.
 
-    `runs` are releases. By default one with 1,000 errors is enough; else as many as have 10,000 errors, and at least
-    30. Of more than 262,144 entries this many are drawn at random, without looking at their errors. `options` go to
-    `residual_loss`.
-
-    >>> class Noisy:
-    ...     exact = staticmethod(lambda data: data)
-    ...     def __call__(self, data, size, rng):
-    ...         return data + rng.laplace(scale=2, size=(size, data.size))
-    >>> estimate = estimate_residuals(Noisy(), np.full(5000, 20), rng=1)
-    >>> round(estimate.value, 1), estimate.size, estimate.areas
-    (0.5, 1, 5000)
+    `runs` are releases: by default one with 1,000 errors, or as many as have 10,000, and at least 30. Of more than
+    262,144 entries this many are drawn at random, without looking at their errors.
     """
     exact = exact_output(mechanism, data)
     number = releases_for(max(1, exact.size)) if runs is None else whole_number("runs", runs, least=1)
@@ -102,18 +93,9 @@ def estimate_direct(
     progress: bool | None = None,
     **options: Any,
 ) -> LossEstimate:
-    """Run a mechanism on two databases, and estimate the loss from the error of the entry that the pair changes most.
+    """Run a mechanism on two databases; estimate by `direct_loss` the loss of the entry that the pair changes most.
 
-    `runs` are over both databases, `options` those of `direct_loss`. By default the errors `at` are 17 whole numbers
-    around their median, 8 people or two standard deviations out. The settings name the entry.
-
-    >>> class Noisy:
-    ...     exact = staticmethod(lambda data: data)
-    ...     def __call__(self, data, size, rng):
-    ...         return data + rng.laplace(scale=2, size=(size, data.size))
-    >>> estimate = estimate_direct(Noisy(), NeighborPair.add_people([20, 7], 1), runs=50_000, rng=1)
-    >>> estimate.settings["entry"], 0.4 < estimate.value < 0.7
-    ([1], True)
+    By default the errors `at` are 17 whole numbers around their median, 8 people or two standard deviations out.
     """
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
-from audit.attacks.reading import with_columns
+from audit.attacks.protocol import with_columns
 from audit.claims import Claim, Relation
 from audit.events import Event
 from audit.measure.again import as_before, check_again

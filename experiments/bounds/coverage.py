@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,15 @@ NEAR = (1.0, 0.95)  # losses of the law / promised
 GONE = (7, 8, 23)  # places of streams whose cases are no more: the numbers of the others stay
 
 
-def run(*, quick: bool, seed: int, jobs: int, times: int = 1, losses: Sequence[float] = NEAR) -> Numbers:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Make 1,000 audits of each case, 200 or 300 where each takes long (quick: 20, of mistakes 300)."""
     tasks = []
     spawned = np.random.SeedSequence(seed).spawn(len(CASES) + len(GONE))
     kept = [stream for place, stream in enumerate(spawned) if place not in GONE]
     for place, (case, stream) in enumerate(zip(CASES, kept, strict=True)):
         complete = case.group in (WHOLE, OTHERS)
-        audits = times * case.audits if not quick else 300 if case.group == MISTAKES else 4 if complete else 20
-        shares = losses[:1] if complete or case.group == MISTAKES else losses
+        audits = case.audits if not quick else 300 if case.group == MISTAKES else 4 if complete else 20
+        shares = NEAR[:1] if complete or case.group == MISTAKES else NEAR
         streams = stream.spawn(len(shares))
         tasks += [delayed(_rows)(place, share, audits, s) for share, s in zip(shares, streams, strict=True)]
     return {"rows": [row for rows in Parallel(n_jobs=jobs)(tasks) for row in rows]}

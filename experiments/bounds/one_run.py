@@ -38,14 +38,13 @@ KINDS = {"one_run": ("one release of all areas", BLUE, "o"), "repeated": ("as ma
 CASES = tuple(LIMITS)  # the mechanism, its budget, and the people of a group
 
 
-def run(*, quick: bool, seed: int, jobs: int, areas: int = AREAS, in_each: int = PEOPLE, seeds: int = SEEDS) -> Numbers:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit one release in each of 100 seeds (quick: 10), and as many runs of one area in as many more."""
     tree = Hierarchy.regular(FANOUT, LEVELS)
     rows = []
     for root, (name, epsilon, people) in zip(np.random.SeedSequence(seed).spawn(len(CASES)), CASES, strict=True):
-        counts = np.full(tree.n_leaves if name == "RDPC" else areas, in_each)
-        few = min(seeds, FEW_SEEDS) if name == "RDPC" else seeds
-        times = (min(10, seeds), 1) if quick else (seeds, few)
+        counts = np.full(tree.n_leaves if name == "RDPC" else AREAS, PEOPLE)
+        times = (10, 1) if quick else (SEEDS, FEW_SEEDS if name == "RDPC" else SEEDS)
         once, often = (part.spawn(number) for part, number in zip(root.spawn(2), times, strict=True))
         mechanism = RDPC(epsilon, tree) if name == "RDPC" else (GDPC if name == "GDPC" else ADPC)(epsilon)
         canaries, claim = Canaries(counts, people=people), mechanism.claim

@@ -108,7 +108,7 @@ def normal(truth: Claim, which: ArrayLike, size: int, rng: Rng) -> NDArray[np.fl
     return np.asarray(which) + rng.standard_normal((size, np.size(which))) / shift
 
 
-def run(*, quick: bool, seed: int, jobs: int, most: int = MOST) -> Numbers:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Plan, and audit as often as each case says; prove losses, and stop early (quick: fewer cases, tens of audits)."""
     root, parallel = np.random.SeedSequence(seed), Parallel(n_jobs=jobs)
     needed, early = (np.random.SeedSequence(seed, spawn_key=(place,)) for place in (2, 3))
@@ -123,7 +123,7 @@ def run(*, quick: bool, seed: int, jobs: int, most: int = MOST) -> Numbers:
             for epsilon in EPSILONS
             for people in sorted({1, math.ceil(2 / epsilon)})
         ],
-        "early": _early(2 if quick else 30, most // 50 if quick else most, early, parallel),
+        "early": _early(2 if quick else 30, MOST // 50 if quick else MOST, early, parallel),
         "rows": _simulated(CASES["quick"] if quick else CASES["full"] + CASES["kept"], root, parallel),
         "curves": curves,
         "quick": quick,

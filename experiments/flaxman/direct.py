@@ -26,37 +26,24 @@ GROUPS = {"GDPC": 20, "RDPC": 80, "ADPC": 47}  # people moved at once: about two
 STYLES = styles(("GDPC", "RDPC", "ADPC"), markersize=3, linewidth=0.7)
 
 
-def run(
-    *,
-    quick: bool,
-    seed: int,
-    jobs: int,
-    epsilon: float = EPSILON,
-    people: int = 1_000_000,
-    levels: int = 3,
-    people_per_leaf: float = 100,
-    parts: int = 4,
-    other: int = OTHER,
-    runs: int = RUNS,
-    repetitions: int = REPETITIONS,
-) -> Numbers:
+def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Repeat the paper's runs 20 times, ask with millions of runs, and with groups and 1,000 runs (quick: fewer).
 
     GDPC and ADPC treat every area by itself, so that millions of runs of the one area are as good as those of all.
     """
     streams = np.random.SeedSequence(seed).spawn(5)
     rng = np.random.default_rng(streams[0])
-    tree, counts = uniform_population(people, levels, people_per_leaf, rng)
-    mechanisms: dict[str, Any] = {"GDPC": GDPC(epsilon), "RDPC": RDPC(epsilon, tree), "ADPC": ADPC(epsilon, parts)}
-    moved = NeighborPair.move_people(counts, AREA, other)
+    tree, counts = uniform_population(1_000_000, 3, 100, rng)
+    mechanisms: dict[str, Any] = {"GDPC": GDPC(EPSILON), "RDPC": RDPC(EPSILON, tree), "ADPC": ADPC(EPSILON)}
+    moved = NeighborPair.move_people(counts, AREA, OTHER)
     attack = Attack(statistics=(cell(AREA),), families=("threshold",))
 
     begun = time.perf_counter()
     paper: dict[str, Any] = {name: {event: {"largest": []} for event in EVENTS} for name in mechanisms}
-    repetitions = min(2, repetitions) if quick else repetitions
+    repetitions = 2 if quick else REPETITIONS
     for repetition in range(repetitions):
         for name, mechanism in mechanisms.items():
-            x, y = (mechanism(data, runs, rng)[:, AREA] for data in (moved.x, moved.y))
+            x, y = (mechanism(data, RUNS, rng)[:, AREA] for data in (moved.x, moved.y))
             for event, own in paper[name].items():
                 estimate = direct_loss(x, y, counts[AREA], at=ERRORS, event=event)
                 own["largest"].append(estimate.value)
@@ -107,11 +94,11 @@ def _narrowest(curve: dict[str, Any]) -> float:
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     one = ", ".join(f"{down(share(saved))} of {name}'s" for name, saved in numbers["one_person"].items())
-    sizes, epsilon = [opened(saved).size for saved in numbers["one_person"].values()], numbers["settings"]["epsilon"]
+    sizes = [opened(saved).size for saved in numbers["one_person"].values()]
     rows = [
         (
             name,
-            *(f"{np.median(events[event]['largest']) / epsilon:.1f}" for event in EVENTS),
+            *(f"{np.median(events[event]['largest']) / EPSILON:.1f}" for event in EVENTS),
             down(share(numbers["one_person"][name])),
             down(np.median(list(map(share, numbers["groups"][name])))),
         )
@@ -123,15 +110,14 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def draw(numbers: Numbers) -> Figure:
     figure, (top, below) = page(5.0, 2, 1)
-    runs, epsilon = numbers["settings"]["runs"], numbers["settings"]["epsilon"]
     for shift, (name, events) in zip((-0.22, 0.0, 0.22), numbers["paper"].items(), strict=True):
         curve = events["at_least"]["curve"]
         k, loss, low, high = (np.array(curve[key], float) for key in ("at", "loss", "low", "high"))
         top.errorbar(k + shift, loss, [loss - low, high - loss], label=name, **STYLES[name] | {"linestyle": "none"})
-    for level in (-epsilon, epsilon):
+    for level in (-EPSILON, EPSILON):
         top.axhline(level, **PROMISE)
     top.set(xticks=ERRORS[::2], xlabel="k (people), errors of area 0", ylabel="log-ratio (nats)")
-    title = f"(a) error of k or more: estimates of {runs} + {runs} runs (lines: 95%)"
+    title = f"(a) error of k or more: estimates of {RUNS} + {RUNS} runs (lines: 95%)"
     head(top, title, [*own_keys(top), line_key("$\\pm\\epsilon$, promised", **PROMISE)], ncols=4)
     names: list[str] = []
     for name in STYLES:

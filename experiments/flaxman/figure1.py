@@ -87,9 +87,9 @@ def check(numbers: Numbers) -> Checks:
 def facts(numbers: Numbers) -> dict[str, Any]:
     middle = ", ".join(f"{np.median(values):.4f} ({name})" for name, values in numbers["medians"].items())
     larger = [np.median(numbers["largest"][name]) / np.median(values) for name, values in numbers["medians"].items()]
-    at, exact, settings = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"], numbers["settings"]
+    at, exact = numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"]
     rows = [
-        (name, f"{settings[name.lower()]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
+        (name, f"{BUDGETS[name]}", f"{np.median(medians):.4f}", f"{np.median(numbers['largest'][name]):.4f}")
         for name, medians in numbers["medians"].items()
     ]
     near, far = (np.interp(people, at, exact) for people in (25, 100))

@@ -56,15 +56,14 @@ def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
     bounds: dict[str, Bound] = {}
     estimates: dict[str, Bound] = {}
     if one_run and of_mu:
-        bounds |= {
-            f"{jax}, f-DP, {words}": partial(jax_one_run, "epsilon_one_run_fdp", rule=r) for r, words in rules.items()
-        }
+        bounds |= {f"{jax}, f-DP, {words}": partial(by_jax, "epsilon_one_run_fdp", r) for r, words in rules.items()}
         rules = {"given": rules["given"]}
     if one_run:
-        bounds |= {f"{jax}, {words}": partial(jax_one_run, "epsilon_one_run", rule=r) for r, words in rules.items()}
+        bounds |= {f"{jax}, {words}": partial(by_jax, "epsilon_one_run", r) for r, words in rules.items()}
     else:
-        bounds |= {f"{jax}, Gaussian": jax_gaussian} if of_mu else {}
-        bounds |= {f"{jax}, {rules[rule]}": partial(jax_rates, rule=rule) for rule in ("all", "half")}
+        bounds |= {f"{jax}, Gaussian": partial(by_jax, "epsilon_from_gdp", "")} if of_mu else {}
+        for rule in ("all", "half"):
+            bounds[f"{jax}, {rules[rule]}"] = partial(by_jax, "epsilon_clopper_pearson", rule, one_sided=False)
         bounds |= {f"{counts}, Clopper-Pearson": partial(by_counts, "beta")}
         estimates |= {} if of_mu else {f"{counts}, Jeffreys": partial(by_counts, "jeffreys"), RAW: jax_raw}
     return {name: (BOUND, converted(bound) if of_mu else bound) for name, bound in bounds.items()} | {
@@ -72,38 +71,21 @@ def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
     }
 
 
-def jax_scores(asked: Asked) -> tuple[Any, Any]:
+def by_jax(method: str, rule: str, asked: Asked, **options: Any) -> float:
+    """Return a bound; by a rule all thresholds are corrected for, half of the outputs choose one, or it is given."""
     module: Any = importlib.import_module("jax_privacy.auditing")
-    return module, module.CanaryScoreAuditor(asked.y, asked.x)
-
-
-def jax_rule(module: Any, rule: str, asked: Asked) -> Any:
-    """Return how a threshold is chosen: all are corrected for, half of the outputs choose one, or it is given."""
-    if rule == "given":
-        return module.Explicit(asked.threshold)
-    return module.Split(seed=asked.seed) if rule == "half" else module.Bonferroni()
-
-
-def jax_rates(asked: Asked, *, rule: str) -> float:
-    module, auditor = jax_scores(asked)
-    chosen = jax_rule(module, rule, asked)
-    epsilon = auditor.epsilon_clopper_pearson(asked.error, asked.delta, one_sided=False, threshold_strategy=chosen)
-    return float(epsilon)
+    if rule:
+        rules = {"all": module.Bonferroni, "half": partial(module.Split, seed=asked.seed)}
+        options["threshold_strategy"] = rules.get(rule, partial(module.Explicit, asked.threshold))()
+    delta = max(asked.delta, LEAST_DELTA) if "one_run" in method else asked.delta
+    return float(getattr(module.CanaryScoreAuditor(asked.y, asked.x), method)(asked.error, delta, **options))
 
 
 def jax_raw(asked: Asked) -> float:
     """Return the plain ratio of counts, of which its documentation says that it is an estimate."""
-    return float(jax_scores(asked)[1].epsilon_raw_counts(delta=asked.delta, one_sided=False))
-
-
-def jax_gaussian(asked: Asked) -> float:
-    return float(jax_scores(asked)[1].epsilon_from_gdp(asked.error, asked.delta))
-
-
-def jax_one_run(method: str, asked: Asked, *, rule: str) -> float:
-    module, auditor = jax_scores(asked)
-    chosen = jax_rule(module, rule, asked)
-    return float(getattr(auditor, method)(asked.error, max(asked.delta, LEAST_DELTA), threshold_strategy=chosen))
+    module: Any = importlib.import_module("jax_privacy.auditing")
+    scores = module.CanaryScoreAuditor(asked.y, asked.x)
+    return float(scores.epsilon_raw_counts(delta=asked.delta, one_sided=False))
 
 
 def by_counts(method: str, asked: Asked) -> float:

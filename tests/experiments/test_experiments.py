@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -73,40 +72,6 @@ def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(qu
     assert command("draw", name, "--out", str(folder)) == 0
     assert figure.read_bytes() == drawn
     finding_is_short(name, load_numbers(name, folder))
-
-
-def test_settings_of_ones_own_are_saved_beside_and_not_compared_with_what_was_expected(tmp_path, capsys):
-    words = ("--set", "epsilons=2", "--quick", "--jobs", "1", "--out", str(tmp_path))
-    assert command("run", "neighbor_relation", *words) == 0
-    said = "With epsilons=2.0: see the table and the figure. Answer and expectation are for other settings."
-    assert said in capsys.readouterr().out
-    parameters = read_json(tmp_path / "neighbor_relation.json")["provenance"]["parameters"]
-    assert parameters == {"quick": True, "seed": 1, "epsilons": [2.0]}
-    numbers = load_numbers("neighbor_relation", tmp_path)
-    assert numbers["settings"] == {"epsilons": [2.0]}
-    assert [(row["epsilon"], row["exact"]) for row in numbers["rows"]] == [(2, 2), (2, 4), (2, 4)]
-    assert command("check", "neighbor_relation", "--out", str(tmp_path)) == 0
-    assert capsys.readouterr().out == ""
-    assert said in (tmp_path / "README.md").read_text()
-
-
-SETTINGS = {
-    "flaxman_residuals": "people=1e5 levels=2 people_per_leaf=50 adpc=0.1 parts=2 bandwidth=0.3",
-    "flaxman_direct": "epsilon=0.2 people=1e4 other=50 runs=100",
-    "one_run": "areas=2000 seeds=2 in_each=50",
-    "bounds": "losses=1,0.9",
-    "runs": "most=50000",
-    "bottom_up_curve": "epsilons=0.01,0.1,1 replicates=4",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SETTINGS)
-def test_settings_of_ones_own_are_drawn(name, tmp_path):
-    words = [word for setting in SETTINGS[name].split() for word in ("--set", setting)]
-    assert command("run", name, *words, "--quick", "--jobs", "1", "--out", str(tmp_path)) == 0
-    changed = find(name).changed(load_numbers(name, tmp_path))
-    assert {setting.partition("=")[0] for setting in SETTINGS[name].split()} == set(re.findall(r"\w+(?==)", changed))
 
 
 def first(rows, **wanted):
@@ -201,31 +166,6 @@ SAVED = (FIGURES / "neighbor_relation.json").read_text()
         ("", ["run", "one_run", "--seed", "-1"], "seed must be 0 or more, got -1"),
         ("", ["run", "one_run", "--jobs", "0"], "jobs must be a positive number"),
         ("", ["run", "one_run", "--size", "3"], "No such option"),
-        (
-            "",
-            ["run", "neighbor_relation", "--set", "epsilons=1"],
-            "--set needs --out, a folder other than figures/, got None",
-        ),
-        (
-            "",
-            ["run", "neighbor_relation", "--set", "epsilons=1", "--out", str(FIGURES)],
-            "--set needs --out, a folder other",
-        ),
-        (
-            "",
-            ["run", "neighbor_relation", "--set", "epsilon=1", "--out", "."],
-            "neighbor_relation has no parameter 'epsilon'; it has epsilons=0.1,0.5,1.0",
-        ),
-        (
-            "",
-            ["run", "all", "--set", "rows=7", "--out", "."],
-            "flaxman_residuals has no parameter 'rows'; it has populations=20",
-        ),
-        (
-            "",
-            ["run", "neighbor_relation", "--set", "epsilons=much", "--out", "."],
-            "epsilons must be a number, or several with",
-        ),
         ("", ["check", "--out", "no-such-folder"], "no-such-folder"),
         ("", ["run", "one_run", "--out", "neighbor_relation.json/below"], "neighbor_relation.json"),
         ("", ["run", "libraries", "--out", "."], "diffprivlib.npz must hold outputs: run `make libraries`"),

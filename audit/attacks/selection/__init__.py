@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit.attacks.attack import Family
+from audit.attacks.protocol import Family
 from audit.attacks.selection.choice import distinct, empty_event, rate_candidates, select_events
 from audit.attacks.selection.ratings import Guessing, Shifts
 from audit.attacks.selection.tables import Table, tabulated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 from scipy import special
 
-from audit.attacks.attack import Family
+from audit.attacks.protocol import Family
 from audit.events import CellRule, Side, Statistic, ThresholdRule
 
 __all__ = ["ALL", "FOLDS", "HELD", "PARTS", "Table", "TailCounts", "tabulated"]
@@ -117,14 +117,16 @@ def tabulated(
         x, y = scores_x[:, column], scores_y[:, column]
         if min(x.size, y.size) and (np.any(x != x[0]) or np.any(y != x[0])):
             kinds = families if statistic.labels is None else set(families) - {"threshold"}
-            own = [table for family in kinds if (table := MADE[family](statistic, x, y)) is not None]
+            own = [table for family in kinds if (table := _table(family, statistic, x, y)) is not None]
             tables += own[:1] if own and own[0].stated is not None else own  # a ratio's order is known
     return tables
 
 
-def _of_thresholds(statistic: Statistic, x: Floats, y: Floats) -> Table:
+def _table(family: Family, statistic: Statistic, x: Floats, y: Floats) -> Table | None:
+    if family == "cell":
+        return _of_cells(statistic, x, y)
     by = _factor(statistic, x, y)
-    return _of_scores(statistic, "threshold", x, y, by if by and _is_log_ratio(by * x, by * y, DOUBT) else 0.0)
+    return _of_scores(statistic, family, x, y, by if by and _is_log_ratio(by * x, by * y, DOUBT) else 0.0)
 
 
 def _factor(statistic: Statistic, x: Floats, y: Floats) -> float:
@@ -198,12 +200,6 @@ def _unscored_runs(parts: Sequence[NDArray[np.intp]], scored: Sequence[NDArray[n
 
 def _parts(side: Floats) -> NDArray[np.intp]:
     return np.arange(side.size) % PARTS
-
-
-MADE: dict[Family, Callable[[Statistic, Floats, Floats], Table | None]] = {
-    "threshold": _of_thresholds,
-    "cell": _of_cells,
-}
 
 
 def _counted(places: NDArray[np.intp], parts: NDArray[np.intp], width: int, weights: Floats | None = None) -> Floats:

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from audit.attacks import Attack, classifiers
-from audit.attacks.attack import candidate_statistics
 from audit.attacks.paths import path_statistics
-from audit.attacks.protocol import registered
+from audit.attacks.protocol import candidate_statistics, registered
 from audit.events import cell
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import exploration, names

@@ -10,8 +10,7 @@ import pytest
 
 from audit import NeighborPair, PureDP, Statistic, measure_loss
 from audit.attacks import Attack, Exploration, register_attack
-from audit.attacks.attack import attack_names, candidate_statistics
-from audit.attacks.protocol import _registered
+from audit.attacks.protocol import _registered, attack_names, candidate_statistics
 from audit.cli import main
 from audit.events import cell
 from audit.outputs import Kind

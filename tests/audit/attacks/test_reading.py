@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.attacks import reading
-from audit.attacks.attack import Attack, candidate_statistics
+from audit.attacks.protocol import Attack, candidate_statistics
 from audit.attacks.reading import COLUMNS, FEW, MANY, learn
 from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell

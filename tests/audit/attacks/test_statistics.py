@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from audit.attacks.attack import Attack, candidate_statistics
+from audit.attacks.protocol import Attack, candidate_statistics
 from audit.attacks.statistics import distance_from, weighted_sum
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss_from_outputs

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from audit.attacks import Attack
-from audit.attacks.attack import candidate_statistics
+from audit.attacks.protocol import candidate_statistics
 from audit.attacks.rows import candidates
 from audit.claims import GaussianDP, PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
