@@ -15,7 +15,7 @@ from audit.io.files import Kind, check_replaceable, write_atomically
 from audit.results.files import kind_of
 from audit.results.plots import FIGURES as DRAWN
 from audit.results.plots import house_style, save_figure
-from experiments.experiment import NAMES, SUBJECTS, find, load_numbers, run_experiment
+from experiments.experiment import NAMES, by_subject, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
@@ -155,11 +155,9 @@ def _write_page(folder: Path) -> None:
     """Write the page of findings: every number in it comes from the saved numbers."""
     first: list[str] = []
     rest: list[str] = []
-    known = [find(name) for name in NAMES if (folder / f"{name}.json").exists()]
-    for subject in SUBJECTS.values():
-        own = [experiment for experiment in known if experiment.subject == subject]
-        rest += [f"## {subject}"] if own else []
-        for experiment in own:
+    for subject, experiments in by_subject(name for name in NAMES if (folder / f"{name}.json").exists()).items():
+        rest.append(f"## {subject}")
+        for experiment in experiments:
             name, title, numbers = experiment.name, experiment.title, load_numbers(experiment.name, folder)
             if experiment.first:
                 first.append(f"- **[{title}](#{name})**: {experiment.figure_title(numbers)}")

@@ -134,15 +134,6 @@ def column(ax: Axes, at: float, words: str, points: float, **style: Any) -> None
     ax.annotate(words, (1, at), (points, 0), **place | style)
 
 
-def budget_axis(ax: Axes, epsilons: Iterable[float], words: str) -> None:
-    """Make the horizontal axis one of budgets, logarithmic, with a tick at each."""
-    ticks = list(epsilons)
-    ax.set_xscale("log")
-    ax.set_xticks(ticks, [f"{epsilon:g}" for epsilon in ticks])
-    ax.minorticks_off()
-    ax.set_xlabel(f"{words} (log scale)")
-
-
 def styles(names: Iterable[Any], **more: Any) -> dict[Any, dict[str, Any]]:
     """Return the looks of lines by name: each has a color, dashes and a marker of its own."""
     looks = ({"color": color, "linestyle": dashes, "marker": marker} for color, dashes, marker in SERIES)

@@ -160,6 +160,13 @@ def find(name: str) -> Experiment:
     return Experiment(name, **QUESTIONS[name])
 
 
+def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
+    found: dict[str, list[Experiment]] = {subject: [] for subject in SUBJECTS.values()}
+    for experiment in map(find, names):
+        found[experiment.subject].append(experiment)
+    return {subject: experiments for subject, experiments in found.items() if experiments}
+
+
 def published(name: str) -> Any:
     """Return numbers that others published: `published.json` has them with their sources."""
     return json.loads((HERE / "published.json").read_text(encoding="utf-8"))[name]["rows"]

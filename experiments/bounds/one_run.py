@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from algorithms.flaxman import ADPC, GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
@@ -49,7 +48,10 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         mechanism = RDPC(epsilon, tree) if name == "RDPC" else (GDPC if name == "GDPC" else ADPC)(epsilon)
         canaries, claim = Canaries(counts, people=people), mechanism.claim
         share = SHARE if name == "ADPC" else None
-        repeated, pair = _of_one_area(mechanism, counts, people)
+        repeated, pair = mechanism, NeighborPair.add_people(counts[:1], 0, people)
+        if isinstance(mechanism, RDPC):  # runs of one area need its path, and the siblings there
+            cut, near_path, (place,) = paths_only(mechanism.tree, counts, (0,))
+            repeated, pair = RDPC(epsilon, cut), NeighborPair.add_people(near_path, place, people)
         row: dict[str, Any] = {"algorithm": name, "epsilon": epsilon, "people": people, "areas": counts.size}
         row["one_run"] = [
             measure_loss_one_run(
@@ -61,16 +63,6 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         row["repeated"] = [measure_loss(repeated, pair, claim, rng=rng, **options).measured.budget for rng in often]
         rows.append(row)
     return {"rows": rows}
-
-
-def _of_one_area(
-    mechanism: GDPC | ADPC | RDPC, counts: NDArray[np.int64], people: int
-) -> tuple[GDPC | ADPC | RDPC, NeighborPair]:
-    """Return what repeated runs need to release to speak of one area: itself, or its path and the siblings there."""
-    if isinstance(mechanism, RDPC):
-        cut, counts, (place,) = paths_only(mechanism.tree, counts, (0,))
-        return RDPC(mechanism.epsilon, cut), NeighborPair.add_people(counts, place, people)
-    return mechanism, NeighborPair.add_people(counts[:1], 0, people)
 
 
 def check(numbers: Numbers) -> Checks:

@@ -24,11 +24,9 @@ from experiments.drawing import column, extent, head, name_rows, own_keys, page,
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, near, violations
 
 EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
-NOISE = {"laplace": "Laplace", "geometric": "geometric"}
-LAWS = tuple(NOISE)
+LAWS = ("laplace", "geometric")
 ROWS, MARGINALS, SEEDS = 800_000, 100, 5
 FAR, SAMPLED = 5, 0.1  # in floors: how far from it groups stay, and what sampling of rows may add to a distance
-
 PEOPLE, PROMISE = 500, 1.0  # who is audited: the first of the protected half
 SHARE_SIZE, JOINT_SIZE, SOUND_SIZE, BUG_SIZE = 10_000, 100_000, 2_000, 200
 AUDITS, SOUND_AUDITS = 20, 100
@@ -39,6 +37,7 @@ CUSTOMARY = 0.95  # confidence of bounds on what is lost; verdicts have CONFIDEN
 OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data, as the challenge allowed
 
 EACH, MEASURED, CUT, SYNTHETIC = "one group", "all histograms", "after the cut", "synthetic rows"
+TOGETHER = MEASURED, CUT, SYNTHETIC
 SOUND, DOMAIN, GROUPING = "sound", "domain from the data", "groups from the data"
 Codes = NDArray[Any]
 
@@ -119,13 +118,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     ]
     work = [delayed(_audit)(task, own) for task, own in zip(tasks, audit_seed.spawn(len(tasks)), strict=True)]
     audits = run_all(work, jobs, "loss of NistDp3")
-    pair = neighbors()
     return {
         **_utility(income_seed, quick=quick),
         "audits": audits,
-        "shares": {name: exact_law(nist.stage("measurements", only=[name]), pair).maximum for name in names},
+        "shares": {name: exact_law(nist.stage("measurements", only=[name]), neighbors()).maximum for name in names},
         "share": nist.share,
-        "composed": {law: exact_law(mechanism(law).stage("measurements"), pair).maximum for law in LAWS},
+        "composed": {law: exact_law(mechanism(law).stage("measurements"), neighbors()).maximum for law in LAWS},
         "promise": PROMISE,
         "people": {DOMAIN: from_another_state().label} | ({} if quick else {GROUPING: regrouping().label}),
         "quick": quick,
@@ -144,9 +142,7 @@ def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
 
     kinds = {"grouped": chosen(), "independent": Groups.single(schema)}
     epsilons = EPSILONS[1:2] if quick else EPSILONS
-    distances: dict[str, dict[str, list[float]]] = {
-        kind: {f"{epsilon:g}": [] for epsilon in epsilons} for kind in kinds
-    }
+    distances: dict[str, dict[str, list[float]]] = {kind: {} for kind in kinds}
     floor = []
     with progress_bar("rows of NistDp3", seeds * len(epsilons), unit="releases") as advance:
         for stream in streams:
@@ -155,7 +151,7 @@ def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
             for epsilon in epsilons:
                 for kind, groups in kinds.items():
                     fitted = NistDp3(schema, groups, epsilon, rows=rows).fit(protected, rng)
-                    distances[kind][f"{epsilon:g}"].append(distance(fitted.synthesize(rng=rng)))
+                    distances[kind].setdefault(f"{epsilon:g}", []).append(distance(fitted.synthesize(rng=rng)))
                 advance(1)
     exact = NistDp3(schema, chosen(), NO_NOISE, rows=rows).fit(protected, np.random.default_rng(margins))
     return {
@@ -203,35 +199,28 @@ def _registered(nist: NistDp3, name: str, pair: NeighborPair) -> Event:
 
 def _agreeing(nist: NistDp3, person: Codes, *, rows: bool) -> Mechanism:
     """Return how much agrees with a person in each group: counts after the cut, or synthetic rows."""
+    places = [int(np.flatnonzero(nist.histogram(person[np.newaxis], group))[0]) for group in range(len(nist.groups))]
+
+    def part(data: Codes, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        if rows:
+            agrees = nist(data, size, rng) == person
+            return np.stack([agrees[:, :, columns].all(axis=2).sum(axis=1) for columns in nist.columns], axis=1)
+        noisy = (nist.cut(nist.measure(data, group, size, rng), group) for group in range(len(places)))
+        return np.stack([counts[:, at] for counts, at in zip(noisy, places, strict=True)], axis=1).astype(np.int64)
 
     def released(data: Codes, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        agreeing = np.empty((size, len(nist.groups)), np.int64)
-        for start in range(0, size, AT_A_TIME):
-            part = agreeing[start : start + AT_A_TIME]
-            if rows:
-                agrees = nist(data, len(part), rng) == person
-                for group, columns in enumerate(nist.columns):
-                    part[:, group] = agrees[:, :, columns].all(axis=2).sum(axis=1)
-            else:
-                for group in range(len(nist.groups)):
-                    place = int(np.flatnonzero(nist.histogram(person[np.newaxis], group))[0])
-                    part[:, group] = nist.cut(nist.measure(data, group, len(part), rng), group)[:, place]
-        return agreeing
+        return np.concatenate([part(data, min(AT_A_TIME, size - at), rng) for at in range(0, size, AT_A_TIME)])
 
     return released
 
 
-def _of(numbers: Numbers, what: str) -> list[dict[str, Any]]:
-    return [audit for audit in numbers["audits"] if audit["what"] == what]
+def _of(numbers: Numbers, *what: str) -> list[dict[str, Any]]:
+    return [audit for kind in what for audit in numbers["audits"] if audit["what"] == kind]
 
 
 def _shares(numbers: Numbers, law: str, group: str) -> NDArray[np.float64]:
     own = [audit for audit in _of(numbers, EACH) if (audit["law"], audit["group"]) == (law, group)]
     return np.array([audit["lower_bound"] for audit in own], np.float64) / float(numbers["share"])
-
-
-def _joint(numbers: Numbers) -> dict[str, dict[str, Any]]:
-    return {what: audit for what in (MEASURED, CUT, SYNTHETIC) for audit in _of(numbers, what)}
 
 
 def check(numbers: Numbers) -> Checks:
@@ -259,8 +248,8 @@ def check(numbers: Numbers) -> Checks:
                 yield between(words, float(np.median(shares)), 0.8 if numbers["quick"] else 0.9, 1.02)
     each = _of(numbers, EACH)
     yield few_misses("one group", sum(one["lower_bound"] > one["promise"] for one in each), len(each), CUSTOMARY)
-    for what, audit in _joint(numbers).items():
-        least = 0.3 if what == MEASURED else 0.0
+    for audit in _of(numbers, *TOGETHER):
+        what, least = audit["what"], 0.3 if audit["what"] == MEASURED else 0.0
         yield between(f"{what}: lower bound / promise", audit["lower_bound"] / audit["promise"], least, 1.0)
         yield Check(f"{what}: {audit['verdict']}", audit["verdict"] != "violated")
     for bug in numbers["people"]:
@@ -283,8 +272,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         rows.append((f"distance, {kind} fields, epsilon {', '.join(distances)}", means))
     rows.append(("distance, grouped fields without noise", f"{numbers['noiseless']:.3f}"))
     rows.append(("distance, records resampled", f"{np.mean(numbers['floor']):.3f}"))
-    for what, audit in _joint(numbers).items():
-        rows.append((f"lower bound / promise, {what}", down(audit["lower_bound"] / audit["promise"])))
+    for audit in _of(numbers, *TOGETHER):
+        rows.append((f"lower bound / promise, {audit['what']}", down(audit["lower_bound"] / audit["promise"])))
     for what in numbers["people"]:
         rows.append((f"violations, {what}", f"{violations(_of(numbers, what))} of {len(_of(numbers, what))}"))
     independent = np.mean(numbers["distance"]["independent"][epsilon])
@@ -300,7 +289,7 @@ def draw(numbers: Numbers) -> Figure:
         column(ax, at, f"{numbers['groups'][group]:,}", 36)
         for law, marker, color, off in zip(LAWS, "o^", (BLUE, PALE), (-0.17, 0.17), strict=True):
             if (shares := _shares(numbers, law, group)).size:
-                label = f"lower bound, {NOISE[law]} noise: median and range" if at == 0 else None
+                label = f"{law.title()} noise: median lower bound, and range" if at == 0 else None
                 extent(ax, shares, at + off, color)
                 ax.plot(np.median(shares), at + off, marker, color=color, markersize=5, label=label)
     promise(ax, label="the group's share of the promise")

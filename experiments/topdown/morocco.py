@@ -17,7 +17,7 @@ from algorithms.topdown.estimation.constraints import Invariant
 from audit import NeighborPair, PureDP
 from audit.results.plots import GRAY
 from experiments.audits import audited, opened
-from experiments.drawing import budget_axis, head, line_key, own_keys, page, styles
+from experiments.drawing import head, line_key, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, near
 
 SCHEMA = Schema({"area": ("urban", "rural"), "sex": ("male", "female")})
@@ -140,5 +140,7 @@ def draw(numbers: Numbers) -> Figure:
     gray: dict[str, Any] = {"color": GRAY, "marker": "o", "markersize": 4.5, "linestyle": "none"}
     handles = [line_key("median", **gray), line_key("95th percentile", **gray, markerfacecolor="white")]
     head(ax, "error by level", own_keys(ax) + handles, ncols=3)
-    budget_axis(ax, epsilons, "epsilon, one person replaced")
+    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    ax.minorticks_off()
+    ax.set_xlabel("epsilon, one person replaced (log scale)")
     return figure

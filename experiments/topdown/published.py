@@ -14,7 +14,7 @@ from algorithms.topdown import TopDown, preset
 from audit import NeighborPair, measure_loss
 from audit.results.plots import GRAY, PROMISE
 from experiments.audits import all_or_none, kept, run_all
-from experiments.drawing import budget_axis, foot, keys, line_key, page, styles
+from experiments.drawing import foot, keys, line_key, own_keys, page, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, up
 from experiments.systems.subjects import TREE_500
 
@@ -134,28 +134,18 @@ STYLES = styles(TREES)
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (by_runs, by_epsilon) = page(3.8, 1, 2)
-    for leaves, look in STYLES.items():
-        if not shares(numbers, leaves=leaves):
-            continue
-        setting = {"leaves": leaves, "people": 1, "size": BUDGETS // PARTS[numbers["quick"]]}
-        by_epsilon.plot(EPSILONS, [shares(numbers, **setting, epsilon=epsilon)[0] for epsilon in EPSILONS], **look)
-        if leaves in GROWING:
-            growth = grown(numbers, leaves)
-            by_runs.plot(list(growth), [np.median(each) for each in growth.values()], **look)
-            for size, each in growth.items():
-                by_runs.plot([size] * len(each), each, ".", color=look["color"], markersize=3)
+    figure, (ax,) = page(3.6)
+    for leaves in (leaves for leaves in GROWING if shares(numbers, leaves=leaves)):
+        look, growth = STYLES[leaves], grown(numbers, leaves)
+        ax.plot(list(growth), [np.median(each) for each in growth.values()], **look, label=f"{leaves} areas: median")
+        for size, each in growth.items():
+            ax.plot([size] * len(each), each, ".", color=look["color"], markersize=3)
     sizes = list(grown(numbers, 9))
-    by_runs.set_xscale("log")
-    by_runs.set_xticks(sizes, [f"{size:,}" for size in sizes])
-    by_runs.minorticks_off()
-    by_runs.set(xlabel="runs, over both databases (log scale)", title="(a) by runs, $\\epsilon$ = 1")
-    budget_axis(by_epsilon, EPSILONS, "promise, epsilon")
-    by_epsilon.set_title("(b) by promise")
-    for ax in (by_runs, by_epsilon):
-        ax.axhline(1, **PROMISE)
-        ax.set(ylim=(0, 1.05), ylabel="lower bound (95%) / promise")
-    handles = [line_key(f"TopDown, {leaves} areas", **look) for leaves, look in STYLES.items()]
-    small = line_key("(a), small: single audits", color=GRAY, marker=".", linestyle="none")
-    foot(figure, [*handles, *keys(promise="promise"), small], ncols=3)
+    ax.set_xscale("log")
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
+    ax.set(xlabel="runs, over both databases (log scale)", ylabel="lower bound (95%) / promise", ylim=(0, 1.05))
+    ax.axhline(1, **PROMISE)
+    small = line_key("single audits", color=GRAY, marker=".", linestyle="none")
+    foot(figure, [*own_keys(ax), *keys(promise="promise, epsilon 1"), small])
     return figure
