@@ -17,8 +17,7 @@ from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, as_numbers
 from audit.results import LossEstimate
-from audit.sampling.blocks import block_runs, workers_on
-from audit.sampling.calls import batch_of
+from audit.sampling.calls import Caller
 from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, entropy_of, halves, seed_sequence, stream
 
@@ -141,19 +140,20 @@ def _outputs(
     n_jobs: int,
 ) -> Floats:
     """Return what is kept of each output, a row of numbers; an exception is the caller's."""
-    each = block_runs(data, Kind(shape), mechanism)
+    caller = Caller(mechanism, data, Kind(shape))
+    each = caller.block_runs
     blocks = -(-runs // each)
 
     def block(number: int) -> Floats:
         size = min(each, runs - number * each)
-        batch = as_numbers(batch_of(mechanism, data, size, np.random.default_rng(stream(seed, number))))
+        batch = as_numbers(caller.batch(size, np.random.default_rng(stream(seed, number))))
         if batch is None or batch.shape != (size, *shape):
             what = "words or rows of several lengths" if batch is None else f"{batch.shape[1:]} in {len(batch)} runs"
             raise ValueError(f"outputs must be numbers of the shape of the exact one, {shape}, got {what}")
         return keep(batch.reshape(size, -1).astype(np.float64))
 
     by_block: dict[int, Floats] = {}
-    for number, rows in workers_on(mechanism, block, n_jobs, blocks).finished(range(blocks)):
+    for number, rows in caller.workers(block, n_jobs, blocks).finished(range(blocks)):
         by_block[number] = rows
         advance(len(rows))
     return np.concatenate([by_block[number] for number in range(blocks)])

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from pkgutil import resolve_name
-from typing import Any
-from weakref import WeakKeyDictionary
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 
 from audit.events import Guesses
-from audit.io.workers import packed
 from audit.measure.choice import Choice
-from audit.mechanism import Mechanism
 from audit.results import AuditResult
 from audit.sampling.anew import runs_anew
 from audit.sampling.runs import GivenRuns
+from audit.sampling.streams import seed_sequence
 from audit.values import raised
 
-__all__ = ["FIRST", "as_before", "check_again", "import_anew"]
+__all__ = ["check_again"]
 
 FALSE = 1e-6  # probability with which a real leak is refused, at most
 RUNS = 50  # on either database in a new process, and no more than a quarter of those that counted if fewer do
@@ -36,49 +30,8 @@ UNKNOWN = f"The event was seen in one process, which saw x first. {KEPT}run plau
 UNKNOWN += "in a new process."
 GIVEN = f"The event tells the databases apart in every run. {KEPT}record outputs anew, in a process that sees y first."
 
-FIRST: ContextVar[bytes | None] = ContextVar("a mechanism before several audits; empty: none is tried", default=None)
-_seen: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms as they were before their first audit here
-_imported: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms that new processes import, too
 
-
-@dataclass(frozen=True)
-class _Named:
-    """What is pickled as its place in a module."""
-
-    name: str
-
-    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
-        return resolve_name, (self.name,)
-
-
-def import_anew(mechanism: Mechanism, name: str) -> None:
-    """Let new processes import a mechanism by module:object; what it drew at import is then drawn anew."""
-    with suppress(TypeError):  # of which no list can be kept
-        _imported[mechanism] = packed(_Named(name))[1]
-
-
-def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
-    """Return a mechanism pickled before it has seen any data; of one that was audited before, as it was then.
-
-    Nothing is returned of one that cannot be pickled.
-    """
-    if (first := FIRST.get()) is not None:
-        return (first,) if first else ()
-    with suppress(TypeError):
-        if mechanism in _imported:
-            return (_imported[mechanism],)
-    try:
-        now = packed(mechanism)[1]
-        return tuple(dict.fromkeys([now, _seen.setdefault(mechanism, now)]))
-    except TypeError:  # of which no list can be kept
-        return (now,)
-    except ValueError:
-        return ()
-
-
-def check_again(
-    result: AuditResult, chosen: Choice, root: np.random.SeedSequence, before: Sequence[bytes] = ()
-) -> AuditResult:
+def check_again(result: AuditResult, chosen: Choice) -> AuditResult:
     """Refuse a violation that rests on what a process keeps for each data set; add a note if that cannot be told.
 
     Only events that hardly ever guess wrong are tried, as those of values that never vary. A value drawn at random
@@ -97,6 +50,7 @@ def check_again(
     level = FALSE / (4 * times)
     telling = next((runs for runs in range(1, RUNS) if level * math.comb(fewest + runs, runs) > 10), RUNS)
     runs, data = max(min(RUNS, fewest // 4), telling), ((chosen.runs.pair.x, chosen.runs.pair.y), chosen.runs.kind)
+    before, root = chosen.runs.before, seed_sequence(result.seed_entropy)
     read, unknown = chosen.runs.read or (lambda outputs: outputs), not before
     for mechanism in before:
         answers = runs_anew(mechanism, data, runs, root, times, SECONDS + result.seconds)

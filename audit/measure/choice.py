@@ -11,9 +11,9 @@ import numpy as np
 
 from audit.attacks import Attack
 from audit.attacks.protocol import Exploration, candidate_statistics
+from audit.attacks.reading import with_columns
 from audit.attacks.selection import distinct, empty_event
 from audit.events import Event, Guesses, Rule, Statistic, WeightRule
-from audit.mechanism import mechanism_name
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
 from audit.sampling.independence import CLEAR, Spread, check_calls, check_order
 from audit.sampling.progress import progress_bar
@@ -31,6 +31,7 @@ __all__ = [
     "compare_calls",
     "count",
     "count_all",
+    "registered",
 ]
 
 EXTRA = 1 / 3  # share of the counting runs that attacks may spend where they still learn
@@ -131,6 +132,12 @@ class Choice:
         return notes
 
 
+def registered(event: Event, runs: Runs) -> Choice:
+    """Return the choice of an event that was fixed beforehand, with columns by their names."""
+    statistic = replace(event.statistic, name=with_columns(event.statistic.name, runs.columns))
+    return Choice((Selected(replace(event, statistic=statistic)),), runs.as_given())
+
+
 def choose_event(
     runs: Runs, method: Method, attack: Attack, choosing: int, counting: int, *, extra: bool = False
 ) -> Choice:
@@ -212,7 +219,7 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
         chosen.unlike[1] += float(x[:, -1].sum() + y[:, -1].sum())
     groups, counted = chosen.runs.groups(sizes, Phase.COUNT), []
     for column, selected in enumerate(chosen.events):
-        sides = x[:, column], y[:, column]
+        sides = [x[:, column], y[:, column]]
         chosen.guessed[column] = [selected.event.rule.guess(side) for side in sides]
         counts, shares = count_event(selected.event, *sides), [1.0, 1.0]
         if isinstance(chosen.runs, GivenRuns):  # all that was given tells more than what counts
@@ -248,7 +255,7 @@ def compare_calls(chosen: Choice, *, visible: bool | None) -> list[str]:
     if main.excess < SUSPICIOUS:
         return []
     sizes = [math.ceil(MORE * side["runs"]) for side in main.counts.values()]
-    what = f"{mechanism_name(chosen.runs.mechanism)}: calls are compared"
+    what = f"{chosen.runs.name}: calls are compared"
     with progress_bar(what, sum(sizes), visible=visible) as advance:
         runs = replace(chosen.runs, advance=advance)
         sides = scores(runs, sizes, [main.event.statistic], Phase.COMPARE)

@@ -9,32 +9,33 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.attacks import Attack
 from audit.attacks.protocol import with_columns
 from audit.claims import Claim, Relation
 from audit.events import Event
-from audit.measure.again import as_before, check_again
-from audit.measure.choice import Choice, Selected, choose_event, compare_calls, count, count_all
+from audit.measure.again import check_again
+from audit.measure.choice import Choice, choose_event, compare_calls, count, count_all, registered
 from audit.measure.evaluation import check_question, evaluate, support_witness
 from audit.measure.stages import count_in_stages
-from audit.mechanism import Mechanism, check_mechanism, mechanism_name, plain_parameters
-from audit.methods.method import method_for
+from audit.mechanism import Mechanism, check_mechanism
+from audit.methods.method import Method, method_for
 from audit.neighbors import NeighborPair, Unit
-from audit.outputs import kind_of, listed, read_outputs
+from audit.outputs import Kind, kind_of, listed, read_outputs
 from audit.results import GIVEN_OUTPUTS, AuditResult
 from audit.results.provenance import provenance
-from audit.sampling.blocks import CALLS, COUNTING, counting_calls
-from audit.sampling.checkpoint import BlockStore, check_unchanged, contents, fingerprint, source, stored_seed
+from audit.sampling.anew import as_before
+from audit.sampling.calls import CALLS, COUNTING
+from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 from audit.sampling.copies import CHANCE, chance_of_repeat, check_not_copied
 from audit.sampling.independence import check_file
-from audit.sampling.mechanism_warnings import collected, in_words
-from audit.sampling.probes import check_steady, probe
+from audit.sampling.probes import probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from audit.sampling.streams import Phase, Seed, entropy_of, seed_sequence, stream
+from audit.sampling.watch import in_words, watch
 from audit.written import titles
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
@@ -59,17 +60,13 @@ def measure_loss(
     """Run a mechanism on two neighboring databases and report the largest privacy loss that the runs prove.
 
     A share of the runs chooses a few events, and the others count all of them. The events share the error probability,
-    and the result has the largest bound. For a promise of pure or approximate privacy a fair coin picks the database of
-    each run, and an event guesses which it was: how often it is right bounds the loss from below. For Gaussian privacy
-    the two probabilities of an event bound the loss, for zero-concentrated privacy a Renyi divergence between the laws
-    of a score.
+    and the result has the largest bound.
 
     Parameters
     ----------
     mechanism : Mechanism
         Called as ``mechanism(data, size, rng)``; returns `size` outputs: an array of numbers, shape (size, *output), or
-        a sequence of numbers, words, rows, mappings and lists of varying length. NaN, None and a run that raises an
-        exception are values of their own.
+        a sequence of anything that can be written down. NaN, None and a run that raises are values of their own.
     pair : NeighborPair
         The two databases.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
@@ -79,12 +76,8 @@ def measure_loss(
     event : Event, optional
         An event that you fix before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included. Further runs, 832 at most and often a tenth as many,
-        only show what outputs are and whether runs are independent. There are a few hundred calls more if a call for
-        several runs raises an exception. If calls differ from each other as they do in 1 of 100 audits of independent
-        runs, 2.5 times as many runs as count are made to tell, and a note says so. Before a violation that rests on an
-        event which hardly ever guesses wrong, a few new processes see `y` first and make 50 runs or so on either
-        database.
+        Runs in all, over both databases, selection included. Besides, 832 runs at most show what outputs are; further
+        ones tell where runs seem to depend on each other, or an event follows what the process keeps.
     selection : float
         Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers.
     confidence : float
@@ -94,14 +87,12 @@ def measure_loss(
     n_jobs : int
         Number of blocks of runs at work at the same time; the result does not depend on it.
     stop : {"fixed", "early"}
-        ``"fixed"`` makes all runs. ``"early"`` makes at most `size`, in stages that begin with 1,000 runs and double.
-        It stops when the runs show a violation, or when the minimum detectable loss is a tenth above the promise. The
-        bound holds whenever the audit stops.
+        ``"fixed"`` makes all runs. ``"early"`` makes at most `size`, and stops when the runs show a violation, or when
+        the minimum detectable loss is a tenth above the promise. The bound holds whenever the audit stops.
     store : str or pathlib.Path, optional
-        Folder that keeps finished blocks of runs. If an audit was killed, the same call continues from them and gives
-        the same counts; without `rng` it takes the seed with which the audit began. It repeats one block of each
-        database, where a seed repeats outputs, and refuses a store that does not agree. The folder holds scores of
-        outputs: delete it once you have saved the result.
+        Folder that keeps finished blocks of runs, from which the same call continues if an audit was killed; without
+        `rng` it takes the seed with which the audit began. It holds scores of outputs: delete it once you have saved
+        the result.
     progress : bool, optional
         Show progress: a bar on a terminal after five seconds, elsewhere a line a minute on standard error. Default: on
         a terminal only.
@@ -149,59 +140,64 @@ def measure_loss(
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
     if stop not in ("fixed", "early"):
         raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
-    calls, choosing = counting_calls(mechanism), 0 if event is not None else _choosing_runs(size, selection)
+    choosing = 0 if event is not None else _choosing_runs(size, selection)
     if size - choosing < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
-    question = ""
-    if store is not None:
-        options = (pair, claim, attack, event, size, selection, confidence, stop)
-        question = fingerprint(mechanism, source(mechanism), *options)
+    options = (pair, claim, attack, event, size, selection, confidence, stop)
+    question = "" if store is None else fingerprint(mechanism, source(mechanism), *options)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
-    databases, untouched = (pair.x, pair.y), as_before(mechanism)
-    before = contents(*databases)
-    with collected(*databases) as warnings:
-        probed = probe(mechanism, databases, size, stream(root, Phase.PROBE))
-    check_unchanged(before, *databases)
-    outputs = fingerprint(entropy_of(root), probed.first if probed.seedable else probed.kind)
-    blocks = None if store is None else BlockStore.of(store, question, outputs)
     support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
-    method = method_for(claim, pair.distance, confidence, early=stop == "early")
-    coins = np.random.default_rng(stream(root, Phase.COINS))
+    explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
+    runs = MechanismRuns(pair, root, Kind(None), mechanism, n_jobs, explored=explored, before=as_before(mechanism))
+    method, calls = method_for(claim, pair.distance, confidence, early=stop == "early"), runs.counting_calls
 
-    with collected(*databases) as later, progress_bar(mechanism_name(mechanism), size, visible=progress) as advance:
-        explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
-        runs = MechanismRuns(pair, root, probed.kind, mechanism, n_jobs, advance, blocks, probed.seedable, explored)
-
-        def choose(stage: int, choosing: int, counting: int) -> Choice:
-            if event is not None:
-                return Choice((Selected(_named(event, probed.kind.columns)),), runs.as_given())
-            fresh = runs if stop == "fixed" else replace(runs, root=stream(root, Phase.STAGE, stage))
-            return choose_event(fresh, method, attack, choosing, counting, extra=stop == "fixed")
-
-        if stop == "fixed":
-            chosen = choose(0, choosing, size - choosing)
-            choosing += chosen.extra_used
-            chosen = count_all(chosen, method, method.sizes(size - choosing, coins), size, choosing)
-        else:
-            share = 0.0 if event is not None else selection
-            chosen = count_in_stages(method, choose, count, size=size, share=share, coins=coins)
-        check_unchanged(before, *databases)
-        check_steady(mechanism, databases, size, stream(root, Phase.PROBE), probed)
-    with collected(*databases) as last:
-        compared = compare_calls(chosen, visible=progress)
-    notes = in_words(warnings + later + last) + compared
+    with watch(pair.x, pair.y) as warnings:
+        probes = probe(runs.callers, size, stream(root, Phase.PROBE))
+        if store is not None:
+            outputs = fingerprint(entropy_of(root), probes.first if probes.seedable else probes.kind)
+            runs = replace(runs, store=BlockStore.of(store, question, outputs, repeats=probes.seedable))
+        with progress_bar(runs.name, size, visible=progress) as advance:
+            runs = replace(runs, kind=probes.kind, advance=advance)
+            chosen = _counts(runs, method, attack, event, size, choosing, share=selection if stop == "early" else None)
+            probes.check_steady()
+        notes = compare_calls(chosen, visible=progress)
+    notes = in_words(warnings) + notes
     if calls < COUNTING:
         notes.append(
             f"{calls} calls a database count instead of {COUNTING}: what the runs of one call share shows less"
         )
-    if not probed.seedable:
+    parameters = {"size": size, "selection": selection, "stop": stop, "mechanism": runs.parameters}
+    if not probes.seedable:
         notes.append("the mechanism takes randomness from elsewhere: a seed does not reproduce this audit")
-    parameters = {"size": size, "selection": selection, "stop": stop, "mechanism": plain_parameters(mechanism)}
-    if not probed.seedable:
         parameters["seedable"] = False
-    facts = _facts(pair, root, mechanism_name(mechanism), parameters)
-    result = evaluate(begun, method, chosen, notes=notes, support=support, **facts)
-    return check_again(result, chosen, root, untouched)
+    result = evaluate(begun, method, chosen, notes=notes, support=support, **_facts(pair, root, runs.name, parameters))
+    return check_again(result, chosen)
+
+
+def _counts(
+    runs: MechanismRuns,
+    method: Method,
+    attack: Attack,
+    event: Event | None,
+    size: int,
+    choosing: int,
+    *,
+    share: float | None,
+) -> Choice:
+    """Choose events and count them: at once, or in stages, a `share` of each of which chooses events."""
+    coins = np.random.default_rng(stream(runs.root, Phase.COINS))
+
+    def choose(stage: int, choosing: int, counting: int) -> Choice:
+        if event is not None:
+            return registered(event, runs)
+        fresh = runs if share is None else replace(runs, root=stream(runs.root, Phase.STAGE, stage))
+        return choose_event(fresh, method, attack, choosing, counting, extra=share is None)
+
+    if share is not None:
+        return count_in_stages(method, choose, count, size=size, share=share if event is None else 0.0, coins=coins)
+    chosen = choose(0, choosing, size - choosing)
+    choosing += chosen.extra_used
+    return count_all(chosen, method, method.sizes(size - choosing, coins), size, choosing)
 
 
 def measure_loss_from_outputs(
@@ -223,44 +219,26 @@ def measure_loss_from_outputs(
 ) -> AuditResult:
     """Report the largest privacy loss that outputs prove, for a mechanism that runs elsewhere.
 
-    No coin picked the databases of these runs. For pure and approximate privacy the audit therefore shuffles and thins
-    them to what fair coins would have picked. With fewer than 50 counting runs on either database, it bounds the two
-    probabilities by exact limits instead.
+    No coin picked the databases of these runs: for pure and approximate privacy the audit thins them to what fair coins
+    would have picked. With fewer than 50 counting runs on either database, it bounds the two probabilities instead.
 
     Parameters
     ----------
     outputs_x, outputs_y : array_like, shape (runs, *output)
         Independent outputs on each database, one per run and in the order of the runs, as `measure_loss` takes them.
-        The numbers of runs may differ.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises, under `relation`.
-    relation, distance, unit, confidential
+    relation, distance, unit, confidential, label
         As in `NeighborPair`.
     attack, event, selection, confidence, rng
         As in `measure_loss`; the generator shuffles and thins.
-    label : str
-        What the two databases are, in words.
     columns : sequence of str
         Names of the columns of an output, for events. Default: those of data frames and structured arrays.
 
     Returns
     -------
     AuditResult
-        With the verdict; its adjacency is ``"declared"``.
-
-    Raises
-    ------
-    ValueError
-        If outputs are the same on both databases, or depend on each other in their order.
-
-    Notes
-    -----
-    Guarantee: P(measured > true loss for one step) <= 1 - confidence, whatever the mechanism, if the runs are
-    independent. Units are those of the claim.
-
-    References
-    ----------
-    .. [1] Steinke, Nasr and Jagielski, 2023, theorem 5.2, and Clopper and Pearson, 1934.
+        With the verdict and the guarantee of `measure_loss`, for independent runs; its adjacency is ``"declared"``.
 
     Examples
     --------
@@ -271,48 +249,44 @@ def measure_loss_from_outputs(
     'not refuted'
     """
     begun = time.perf_counter()
+    batches, kind = _read(outputs_x, outputs_y, columns)
+    pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
+    pair = replace(pair, confidential=confidential)
+    attack = check_question(claim, relation, attack, event, confidence)
+    root = seed_sequence(rng)
+    runs = GivenRuns.shuffled(pair, root, kind, batches)
+    method = method_for(claim, distance, confidence)
+    chosen = registered(event, runs) if event is not None else _chosen(runs, method, attack, selection)
+    method = method_for(claim, distance, confidence, fewest=min(runs.left))
+    sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
+    check_file(batches, lambda name: with_columns(name, kind.columns))
+    chosen = count_all(chosen, method, sizes, sum(map(len, batches)), chosen.selection)
+    parameters = {"runs_x": len(batches[0]), "runs_y": len(batches[1]), "selection": selection}
+    return check_again(evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters)), chosen)
+
+
+def _read(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str]) -> tuple[list[NDArray[Any]], Kind]:
+    """Return given outputs on either database and what they are; refuse those that no independent runs give."""
     given = [listed(outputs) for outputs in (outputs_x, outputs_y)]
     kind = kind_of(given)
-    batches = [read_outputs(outputs, kind) for outputs in given]
-    x, y = batches
+    x, y = batches = [read_outputs(outputs, kind) for outputs in given]
     if min(len(x), len(y)) == 0:
         raise ValueError(f"there must be outputs on both databases, got {len(x)} and {len(y)}")
     if np.array_equal(x, y) and chance_of_repeat(x) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
     for outputs in batches:
         check_not_copied(outputs)
-    pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
-    pair = replace(pair, confidential=confidential)
-    attack = check_question(claim, relation, attack, event, confidence)
-    root = seed_sequence(rng)
-    orders = [
-        np.random.default_rng(stream(root, Phase.SELECT, side)).permutation(len(outputs))
-        for side, outputs in enumerate(batches)
-    ]
-    kind = replace(kind, columns=titles(columns) or kind.columns)
-    runs = GivenRuns(pair, root, kind, (x, y), orders)
-    if event is not None:
-        chosen, choosing = Choice((Selected(_named(event, kind.columns)),), runs.as_given()), 0
-        runs = chosen.runs
-    else:
-        fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
-        choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
-        if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
-            raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
-        method = method_for(claim, pair.distance, confidence)
-        chosen = choose_event(runs, method, attack, choosing, 2 * fewest - choosing, extra=True)
-        choosing += chosen.extra_used
-    method = method_for(claim, pair.distance, confidence, fewest=min(runs.left))
-    sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
-    check_file(batches, lambda name: with_columns(name, kind.columns))
-    chosen = count_all(chosen, method, sizes, len(x) + len(y), choosing)
-    parameters = {"runs_x": len(x), "runs_y": len(y), "selection": selection}
-    result = evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters))
-    return check_again(result, chosen, root)
+    return batches, replace(kind, columns=titles(columns) or kind.columns)
 
 
-def _named(event: Event, columns: Sequence[str]) -> Event:
-    return replace(event, statistic=replace(event.statistic, name=with_columns(event.statistic.name, columns)))
+def _chosen(runs: GivenRuns, method: Method, attack: Attack, selection: float) -> Choice:
+    """Return the events that a share of given outputs chooses."""
+    fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
+    choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
+    if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
+        raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")
+    chosen = choose_event(runs, method, attack, choosing, 2 * fewest - choosing, extra=True)
+    return replace(chosen, selection=choosing + chosen.extra_used)
 
 
 def _choosing_runs(size: int, selection: float) -> int:

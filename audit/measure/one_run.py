@@ -22,8 +22,8 @@ from audit.neighbors.counts import check_counts
 from audit.outputs import check_number, kind_of, listed, read_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
-from audit.sampling.mechanism_warnings import collected, in_words
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
+from audit.sampling.watch import in_words, watch
 from audit.written import as_given
 
 __all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run"]
@@ -238,7 +238,7 @@ def measure_loss_one_run(
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
     # An exception is the caller's: to run again would be to look at two runs.
-    with collected() as warnings:
+    with watch() as warnings:
         batch = listed(mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN))))
     outputs = read_outputs(batch, kind_of([batch]))
     check_number(len(outputs), 1)

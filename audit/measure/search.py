@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from audit.arguments import fraction, whole_number
 from audit.claims import Claim, Relation, check_relation
-from audit.measure.again import FIRST, as_before
 from audit.measure.evaluation import check_question
 from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
@@ -22,6 +21,7 @@ from audit.neighbors import NeighborPair
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
 from audit.results.notebook import Reported, audits_html, frame
+from audit.sampling.anew import FIRST, as_before
 from audit.sampling.progress import progress_bar
 from audit.sampling.streams import Seed, seed_sequence, stream
 

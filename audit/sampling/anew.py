@@ -10,29 +10,74 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pkgutil import resolve_name
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.io.workers import packed
+from audit.mechanism import Mechanism
 from audit.outputs import Kind
-from audit.sampling.calls import run
+from audit.sampling.calls import Caller
 from audit.sampling.streams import Phase, stream
 
-__all__ = ["answer", "runs_anew"]
+__all__ = ["FIRST", "answer", "as_before", "import_anew", "runs_anew"]
 
 COPIES = 2  # of either database in a process: what is kept by the place in memory is made anew for each
 PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from audit.sampling.anew import answer; answer(int(sys.argv[1]))"
 LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
 Outputs = list[NDArray[Any]]  # on x and on y
+
+FIRST: ContextVar[bytes | None] = ContextVar("a mechanism before several audits; empty: none is tried", default=None)
+_seen: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms as they were before their first audit here
+_imported: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms that new processes import, too
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What is pickled as its place in a module."""
+
+    name: str
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        return resolve_name, (self.name,)
+
+
+def import_anew(mechanism: Mechanism, name: str) -> None:
+    """Let new processes import a mechanism by module:object; what it drew at import is then drawn anew."""
+    with suppress(TypeError):  # of which no list can be kept
+        _imported[mechanism] = packed(_Named(name))[1]
+
+
+def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
+    """Return a mechanism pickled before it has seen any data; of one that was audited before, as it was then.
+
+    Nothing is returned of one that cannot be pickled.
+    """
+    if (first := FIRST.get()) is not None:
+        return (first,) if first else ()
+    with suppress(TypeError):
+        if mechanism in _imported:
+            return (_imported[mechanism],)
+    try:
+        now = packed(mechanism)[1]
+        return tuple(dict.fromkeys([now, _seen.setdefault(mechanism, now)]))
+    except TypeError:  # of which no list can be kept
+        return (now,)
+    except ValueError:
+        return ()
 
 
 def runs_anew(
@@ -147,5 +192,6 @@ def _outputs(number: int, mechanism: bytes, others: bytes, runs: int, seed: np.r
     for place, (databases, kind) in enumerate(copies):
         for side in (1, 0):
             rng = np.random.default_rng(stream(seed, Phase.ANEW, number, place, side))
-            outputs[side].append(run(unpickled, databases[side], -(-runs // COPIES), rng, kind).copy())
+            caller = Caller(unpickled, databases[side], kind)
+            outputs[side].append(caller.run(-(-runs // COPIES), rng).copy())
     return [np.concatenate(side) for side in outputs]

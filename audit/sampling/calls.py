@@ -2,72 +2,97 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.arguments import whole_number
 from audit.io.text import printable
+from audit.io.workers import Workers
 from audit.mechanism import WRAPPED, Mechanism, in_this_process
 from audit.outputs import Kind, as_texts, check_number, listed, read_outputs
 from audit.values import MARK, RAISED_WORD, raised_by, raised_word
 from audit.written import type_of
 
-__all__ = ["ATTEMPTS", "RUNNING", "Noted", "batch_of", "run"]
+__all__ = ["ATTEMPTS", "CALLS", "CELLS", "COUNTING", "RUNNING", "TEXT", "Caller"]
 
+CELLS = 2**21  # numbers that one block holds: 16 MiB of float64, which malloc keeps for the next block
+TEXT = 256  # numbers that an output which is written as a short text takes as much memory as
+CALLS = 32  # of a mechanism on either database, at least
+COUNTING = 256  # and of the runs that count: what runs of one call share says little then
 ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
 TRIES = 100  # calls in a row that raise, from which a batch is taken to raise what its runs do not
 PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
 FEW = 16  # runs of a call up to which numpy may take it for another type by chance
 RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", default=None)
-Noted = set[tuple[str, str]]  # types of batches, and exceptions, that calls show before the kind is settled
-
-
-def batch_of(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Any:
-    """Return a batch that can be read twice; a mechanism that ends the program counts as one that raises."""
-    RUNNING.set(data)
-    try:
-        with in_this_process():
-            batch = mechanism(data, size, rng)
-        return listed(batch)
-    except SystemExit as left:
-        failure = RuntimeError(f"a mechanism must not end the program, got SystemExit: {left}")
-        raise failure.with_traceback(left.__traceback__) from left
-
-
-def run(
-    mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, kind: Kind, noted: Noted | None = None
-) -> NDArray[Any]:
-    """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,).
-
-    They are a copy, unless the mechanism has ``threads`` and so never writes into its arrays again. A run that raises
-    an exception has an output too, since a failure can be seen: the word for its class, or that word's value in every
-    entry. The first calls of an audit, which settle its kind, collect what they show in `noted`.
-    """
-    parts = _Caller(mechanism, data, rng, kind, noted).parts(size)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 @dataclass(frozen=True)
-class _Caller:
+class Caller:
     """Calls a mechanism on one database, and reads what it returns as outputs of a kind."""
 
     mechanism: Mechanism
     data: Any
-    rng: np.random.Generator
-    kind: Kind
-    noted: Noted | None
+    kind: Kind = field(default_factory=lambda: Kind(None))
+    # Types of batches, and exceptions, that the first calls of an audit show: they settle its kind.
+    noted: set[tuple[str, str]] | None = None
 
-    def parts(self, size: int) -> list[NDArray[Any]]:
-        """Return outputs in one part, or in several if some run raises an exception."""
-        attempt = self._attempt(size)
-        return self._halved(size, attempt) if isinstance(attempt, Exception) else [attempt]
+    @property
+    def shareable(self) -> bool:
+        """Whether threads may share the mechanism, as it never writes into its arrays again."""
+        return bool(getattr(self.mechanism, "threads", False))
 
-    def _attempt(self, size: int) -> NDArray[Any] | Exception:
+    @property
+    def block_runs(self) -> int:
+        """The runs of one block: a function of data, mechanism and what one output is, and of nothing else."""
+        kind, data = self.kind, self.data
+        cells = max(TEXT, kind.letters) if kind.shape is None else math.prod(kind.shape)
+        cells = max(data.size if isinstance(data, np.ndarray) else 1, cells)
+        most = getattr(self.mechanism, "runs_per_block", CELLS)
+        return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))
+
+    def call_runs(self, size: int, calls: int = CALLS, least: int = 1) -> int:
+        """Return the runs of one call, so that calls can be compared: `least` of `size`, and no more than a block."""
+        return min(self.block_runs, max(least, -(-size // calls)))
+
+    def workers(self, block: Callable[[int], Any], n_jobs: int, blocks: int) -> Workers:
+        """Return who works on the blocks; refuse threads that would share a mechanism that is not made for them."""
+        workers = Workers(block, n_jobs, threads=self.shareable)
+        if workers.shared and workers.number > 1 and blocks > 1 and not self.shareable:
+            raise ValueError(
+                "threads must not share a mechanism that may write into its own arrays: processes (the default), or "
+                "threads = True on one that does not"
+            )
+        return workers
+
+    def batch(self, size: int, rng: np.random.Generator) -> Any:
+        """Return a batch that can be read twice; a mechanism that ends the program counts as one that raises."""
+        RUNNING.set(self.data)
         try:
-            batch = batch_of(self.mechanism, self.data, size, self.rng)
+            with in_this_process():
+                batch = self.mechanism(self.data, size, rng)
+            return listed(batch)
+        except SystemExit as left:
+            failure = RuntimeError(f"a mechanism must not end the program, got SystemExit: {left}")
+            raise failure.with_traceback(left.__traceback__) from left
+
+    def run(self, size: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,).
+
+        They are a copy, unless the mechanism is `shareable`. A run that raises an exception has an output too, since a
+        failure can be seen: the word for its class, or that word's value in every entry.
+        """
+        attempt = self._attempt(size, rng)
+        return np.concatenate(self._halved(size, rng, attempt)) if isinstance(attempt, Exception) else attempt
+
+    def _attempt(self, size: int, rng: np.random.Generator) -> NDArray[Any] | Exception:
+        try:
+            batch = self.batch(size, rng)
         except MemoryError:  # says nothing of the data
             raise
         except Exception as failure:
@@ -80,32 +105,32 @@ class _Caller:
                 f"outputs must have the same type in every call, got {stated} after {', '.join(types)}: "
                 "return a list, in which each run has its own"
             )
-        outputs = read_outputs(batch, self.kind, own=bool(getattr(self.mechanism, "threads", False)))
+        outputs = read_outputs(batch, self.kind, own=self.shareable)
         check_number(len(outputs), size)
         return outputs
 
-    def _halved(self, size: int, failure: Exception) -> list[NDArray[Any]]:
+    def _halved(self, size: int, rng: np.random.Generator, failure: Exception) -> list[NDArray[Any]]:
         """Return runs in parts, given that one of them at least raises an exception.
 
         Batches that raise none keep their outputs: to run them again would make exceptions rarer, by another factor on
         either database.
         """
-        if self.noted is not None and size > 1:
-            self._check_batches(size // 2, failure, self.noted)
         if size == 1:
             return [self._raised(failure)]
+        if self.noted is not None and ("batches", "") not in self.noted:
+            self._check_batches(size // 2, rng, failure)
         sizes = size // 2, size - size // 2
         for _ in range(PASSES):
-            parts = [self._attempt(half) for half in sizes]
+            parts = [self._attempt(half, rng) for half in sizes]
             if any(isinstance(part, Exception) for part in parts):
                 break
         else:
-            if all(isinstance(self._attempt(size), Exception) for _ in range(ATTEMPTS)):
+            if all(isinstance(self._attempt(size, rng), Exception) for _ in range(ATTEMPTS)):
                 raise failure  # it is the batch that cannot be run
-            parts[int(self.rng.random() * size >= sizes[0])] = failure  # so rare that both halves hardly ever raise one
+            parts[int(rng.random() * size >= sizes[0])] = failure  # so rare that both halves hardly ever raise one
         outputs: list[NDArray[Any]] = []
         for half, part in zip(sizes, parts, strict=True):
-            outputs += self._halved(half, part) if isinstance(part, Exception) else [part]
+            outputs += self._halved(half, rng, part) if isinstance(part, Exception) else [part]
         return outputs
 
     def _raised(self, failure: Exception) -> NDArray[Any]:
@@ -115,25 +140,25 @@ class _Caller:
         word = RAISED_WORD if kind.raises in (None, word) else word
         return as_texts([word]) if kind.shape is None else np.full((1, *kind.shape), raised_by(word))
 
-    def _check_batches(self, half: int, failure: Exception, noted: Noted) -> None:
+    def _check_batches(self, half: int, rng: np.random.Generator, failure: Exception) -> None:
         """Refuse a mechanism that raises for a batch but not for its halves: nothing tells how often single runs raise.
 
         If halves raise with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused with
         probability below 1e-8.
         """
-        word, alone = raised_word(failure), replace(self, rng=self.rng.spawn(1)[0], noted=None)
+        word, alone, rng = raised_word(failure), replace(self, noted=None), rng.spawn(1)[0]
 
         def raises(size: int) -> bool:
-            attempt = alone._attempt(size)
+            attempt = alone._attempt(size, rng)
             return isinstance(attempt, Exception) and raised_word(attempt) == word
 
         def seldom(calls: int) -> bool:
             return 2 * sum(raises(half) for _ in range(calls)) <= calls
 
-        if ("batches", "") in noted or not seldom(ATTEMPTS):
+        if not seldom(ATTEMPTS):
             return
         if all(raises(2 * half) for _ in range(TRIES)) and seldom(TRIES):
             name = f"{word.removeprefix(MARK)[:-1]} ({printable(str(failure))})"
             runs = "single runs" if half == 1 else f"calls for {half}"
             raise ValueError(f"a call for {2 * half} runs always raises {name}, which {runs} do not; {WRAPPED}")
-        noted.add(("batches", ""))
+        self.noted.add(("batches", ""))  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from audit.io.files import Kind, check_writable, creating, write_atomically
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
-__all__ = ["BlockStore", "check_unchanged", "contents", "fingerprint", "source", "stored_seed"]
+__all__ = ["BlockStore", "contents", "fingerprint", "source", "stored_seed"]
 
 DIGEST = 32  # bytes of SHA-256 before the array
 BLOCK = Kind("a block")  # a torn one has no mark but its name, in a folder whose name nobody else has
@@ -35,12 +35,29 @@ class BlockStore:
     """
 
     folder: Path  # of one audit: its name is that of mechanism, databases, question and seed
+    repeats: bool = True  # whether the same seed gives the same outputs again
     checked: set[int] = field(default_factory=set)  # databases of which a block was run again
 
     @classmethod
-    def of(cls, folder: str | Path, *names: str) -> BlockStore:
+    def of(cls, folder: str | Path, *names: str, repeats: bool = True) -> BlockStore:
         """Return the store of one audit, in a folder of many."""
-        return cls(_writable(Path(folder, *names)))
+        return cls(_writable(Path(folder, *names)), repeats)
+
+    def finished(
+        self, stream: np.random.SeedSequence, numbers: Iterable[int], run: Callable[[int], NDArray[Any]]
+    ) -> dict[int, NDArray[Any]]:
+        """Return finished blocks by their numbers; refuse a store if `run` makes another block of either database."""
+        done = {number: block for number in numbers if (block := self.read(stream, number)) is not None}
+        side = stream.spawn_key[-1] if stream.spawn_key else 0
+        if done and self.repeats and side not in self.checked:
+            self.checked.add(side)
+            number, block = next(iter(done.items()))
+            if not np.array_equal(block, run(number)):
+                raise ValueError(
+                    f"{self.folder} must hold runs of this mechanism on these data, and they come out otherwise: "
+                    "remove it"
+                )
+        return done
 
     def read(self, stream: np.random.SeedSequence, number: int) -> NDArray[Any] | None:
         """Return a finished block, if there is one."""
@@ -52,17 +69,6 @@ class BlockStore:
             return None
         values: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content[DIGEST:]), allow_pickle=False)
         return values
-
-    def check(self, stream: np.random.SeedSequence, values: NDArray[Any], rerun: Callable[[], NDArray[Any]]) -> None:
-        """Run one block of either database again, the first that is found, and refuse a store that holds another."""
-        side = stream.spawn_key[-1] if stream.spawn_key else 0
-        if side in self.checked:
-            return
-        self.checked.add(side)
-        if not np.array_equal(values, rerun()):
-            raise ValueError(
-                f"{self.folder} must hold runs of this mechanism on these data, and they come out otherwise: remove it"
-            )
 
     def write(self, stream: np.random.SeedSequence, number: int, values: NDArray[Any]) -> None:
         """Keep a finished block."""
@@ -114,7 +120,7 @@ def fingerprint(*what: Any) -> str:
     """Return a name for values: two audits share blocks only where all that goes into a block is the same.
 
     Functions are known by their code, what they enclose and the text of their modules, classes by that text. What their
-    code reads elsewhere is not looked at, and so `BlockStore.check` runs one block again, where a seed repeats it.
+    code reads elsewhere is not looked at, and so `BlockStore.finished` runs one block again, where a seed repeats it.
     """
     try:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
@@ -126,12 +132,6 @@ def contents(*databases: Any) -> str:
     """Return a name for what databases hold, of arrays, tables, lists and mappings; other objects may keep caches."""
     plain = [one for one in databases if isinstance(one, np.ndarray | list | dict | set) or hasattr(one, "columns")]
     return str(_Hasher("sha1").hash(plain))
-
-
-def check_unchanged(before: str, *databases: Any) -> None:
-    """Refuse a mechanism that has changed its data: later runs would be on other databases than those of the pair."""
-    if contents(*databases) != before:
-        raise ValueError("a mechanism must not change the data that it is given: copy them before")
 
 
 class _Hasher(NumpyHasher):  # type: ignore[misc]

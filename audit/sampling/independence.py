@@ -18,7 +18,7 @@ from scipy import fft
 from scipy.special import betaln, gammaln
 
 from audit.events import cell
-from audit.sampling.blocks import CALLS, COUNTING
+from audit.sampling.calls import CALLS, COUNTING
 
 __all__ = ["CLEAR", "DEPENDENT", "UNSTEADY", "Spread", "check_calls", "check_file", "check_order", "order_of"]
 

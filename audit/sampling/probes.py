@@ -12,16 +12,15 @@ import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
 from numpy.typing import NDArray
 
-from audit.mechanism import Mechanism, copied
+from audit.mechanism import copied
 from audit.outputs import Kind, check_number, kind_of, read_outputs, resolve_types
-from audit.sampling.blocks import block_runs
-from audit.sampling.calls import ATTEMPTS, Noted, batch_of, run
+from audit.sampling.calls import ATTEMPTS, Caller
 from audit.sampling.copies import CHANCE, chance_of_repeat
 from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
 from audit.values import unlike_numbers
 
-__all__ = ["MOST_PROBES", "ProbeResult", "check_steady", "probe"]
+__all__ = ["MOST_PROBES", "Probes", "probe"]
 
 CALLS = 8  # of a mechanism on either database, each with a stream of its own
 MOST_EACH = 16  # runs of one call
@@ -35,67 +34,58 @@ IGNORED = (
 
 
 @dataclass(frozen=True)
-class ProbeResult:
-    """What the first runs tell."""
+class Probes:
+    """What the first runs tell, and whether later ones are like them."""
 
     kind: Kind  # what one output is, for the whole audit
     first: NDArray[Any]  # the first output, shape (1, *output)
     seedable: bool  # whether the same generator gives the same outputs again
-    calls: list[list[_Call]]  # the first short ones on either database
+    callers: list[Caller]  # on either database
+    calls: list[list[_Call]]  # their first short ones
+    size: int  # runs of the audit
+    seed: np.random.SeedSequence
+
+    def check_steady(self) -> None:
+        """Refuse a mechanism whose runs change during an audit, as where a budget is spent over all runs.
+
+        Runs on one database come before those on the other, so such a change looks like a loss. A sound mechanism is
+        refused with probability below 1e-8.
+        """
+        if self.seedable:
+            again = [_calls(one, self.size, stream(self.seed, 1, side), 1) for side, one in enumerate(self.callers)]
+            if all(now[0].marks == then[0].marks for now, then in zip(again, self.calls, strict=True)):
+                return
+        later = [_calls(one, self.size, stream(self.seed, 2, side)) for side, one in enumerate(self.callers)]
+        entries = self.calls[0][0].entries.shape[1]
+        for entry in range(entries):
+            sides = [[_scores_of(calls, entry) for calls in side] for side in zip(self.calls, later, strict=True)]
+            middles = [float(np.median(np.concatenate(side))) for side in sides]
+            spreads = [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)]
+            for scores in (sides, spreads):
+                varying = [side for side in scores if np.ptp(np.concatenate(side)) > 0]
+                distance = sum(float(scipy.stats.kruskal(*side).statistic) for side in varying)
+                if scipy.stats.chi2.sf(distance, len(varying)) < DEPENDENT / (2 * entries):
+                    raise ValueError(UNSTEADY)
 
 
-def probe(mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence) -> ProbeResult:
+def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence) -> Probes:
     """Settle what one output is, and refuse a mechanism that ignores its generator."""
-    first = _first_outputs(mechanism, databases, stream(seed, 0))
+    first = _first_outputs(callers, stream(seed, 0))
     kind = kind_of(first)
     if kind.shape is None:
         kind = _of_texts(kind, first)
-
-    noted: list[Noted] = [set(), set()]  # on either database
-
-    def short_calls() -> list[list[_Call]]:
-        return [
-            _calls(mechanism, data, kind, size, stream(seed, 1, side), noted=noted[side])
-            for side, data in enumerate(databases)
-        ]
-
-    calls = short_calls()
+    callers = [replace(caller, kind=kind, noted=set()) for caller in callers]
+    calls = [_calls(one, size, stream(seed, 1, side)) for side, one in enumerate(callers)]
     if any(call.mixed for side in calls for call in side):  # numbers, and something else as well: written down
         kind = _of_texts(kind, first)
-        calls = short_calls()
-    for side in calls:
-        _check_uses_rng(side)
-    again = _calls(mechanism, databases[0], kind, size, stream(seed, 1, 0), most=1)[0]
-    same = again.marks == calls[0][0].marks
-    return ProbeResult(resolve_types(kind, noted), read_outputs(first[0], kind), same, calls)
-
-
-def check_steady(
-    mechanism: Mechanism, databases: Sequence[Any], size: int, seed: np.random.SeedSequence, probed: ProbeResult
-) -> None:
-    """Refuse a mechanism whose runs change during an audit, as where a budget is spent over all runs.
-
-    Runs on one database come before those on the other, so such a change looks like a loss. A sound mechanism is
-    refused with probability below 1e-8.
-    """
-    kind, earlier = replace(probed.kind, raises=None), probed.calls
-    if probed.seedable:
-        again = [
-            _calls(mechanism, data, kind, size, stream(seed, 1, side), most=1) for side, data in enumerate(databases)
-        ]
-        if all(now[0].marks == then[0].marks for now, then in zip(again, earlier, strict=True)):
-            return
-    later = [_calls(mechanism, data, kind, size, stream(seed, 2, side)) for side, data in enumerate(databases)]
-    entries = earlier[0][0].entries.shape[1]
-    for entry in range(entries):
-        sides = [[_scores_of(calls, entry) for calls in side] for side in zip(earlier, later, strict=True)]
-        middles = [float(np.median(np.concatenate(side))) for side in sides]
-        spreads = [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)]
-        for scores in (sides, spreads):
-            varying = [side for side in scores if np.ptp(np.concatenate(side)) > 0]
-            distance = sum(float(scipy.stats.kruskal(*side).statistic) for side in varying)
-            if scipy.stats.chi2.sf(distance, len(varying)) < DEPENDENT / (2 * entries):
-                raise ValueError(UNSTEADY)
+        callers = [replace(caller, kind=kind) for caller in callers]
+        calls = [_calls(one, size, stream(seed, 1, side)) for side, one in enumerate(callers)]
+    for database in calls:
+        _check_uses_rng(database)
+    resolved = resolve_types(kind, [caller.noted or set() for caller in callers])
+    callers = [replace(caller, noted=None) for caller in callers]
+    same = _calls(callers[0], size, stream(seed, 1, 0), 1)[0].marks == calls[0][0].marks
+    return Probes(resolved, read_outputs(first[0], kind), same, callers, calls, size, seed)
 
 
 def _scores_of(calls: Sequence[_Call], entry: int) -> NDArray[np.float64]:
@@ -109,25 +99,24 @@ def _of_texts(kind: Kind, first: Sequence[Any]) -> Kind:
     return Kind(None, 4 ** math.ceil(math.log(longest, 4)), columns=kind.columns)
 
 
-def _first_outputs(mechanism: Mechanism, databases: Sequence[Any], seed: np.random.SeedSequence) -> list[Any]:
+def _first_outputs(callers: Sequence[Caller], seed: np.random.SeedSequence) -> list[Any]:
     """Return one output of each database; if every run on both raises, raise that."""
     batches: list[Any] = []
-    failure: Exception | None = None
-    for number, data in enumerate(databases):
+    failures: list[Exception] = []
+    for number, caller in enumerate(callers):
         for attempt in range(ATTEMPTS):
             try:
-                batch = batch_of(mechanism, data, 1, np.random.default_rng(stream(seed, number, attempt)))
+                batch = caller.batch(1, np.random.default_rng(stream(seed, number, attempt)))
             except MemoryError:
                 raise
             except Exception as error:
-                failure = failure or error
+                failures.append(error)
             else:
                 check_number(len(read_outputs(batch, kind_of([batch]))), 1)
                 batches.append(copied(batch))
                 break
     if not batches:
-        assert failure is not None  # each database was tried
-        raise failure
+        raise failures[0]
     return batches
 
 
@@ -141,23 +130,14 @@ class _Call:
     mixed: bool  # whether an output is not of the kind that was settled
 
 
-def _calls(
-    mechanism: Mechanism,
-    data: Any,
-    kind: Kind,
-    size: int,
-    seed: np.random.SeedSequence,
-    *,
-    most: int = CALLS,
-    noted: Noted | None = None,
-) -> list[_Call]:
+def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = CALLS) -> list[_Call]:
     """Run a few short calls, each with a stream of its own; outputs may be too large to keep."""
-    each = max(2, min(MOST_EACH, int(size * SHARE / (2 * CALLS)), block_runs(data, kind, mechanism)))
+    each = max(2, min(MOST_EACH, int(size * SHARE / (2 * CALLS)), caller.block_runs))
     calls = []
     for number in range(most):
         rng = np.random.default_rng(stream(seed, number))
         before = rng.bit_generator.state
-        outputs = run(mechanism, data, each, rng, kind, noted)
+        outputs = caller.run(each, rng)
         if outputs.dtype.kind == "O":
             marks = [zlib.crc32(text.encode()) for text in outputs]
             entries, mixed = np.array(marks, np.float64)[:, None], False

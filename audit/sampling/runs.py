@@ -9,11 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.arguments import whole_number
 from audit.events import Statistic
-from audit.mechanism import Mechanism
+from audit.mechanism import Mechanism, mechanism_name, plain_parameters
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind
-from audit.sampling.blocks import CALLS, Reduce, call_runs, counting_calls, draw
+from audit.sampling.blocks import Reduce, draw
+from audit.sampling.calls import CALLS, COUNTING, Caller
 from audit.sampling.checkpoint import BlockStore
 from audit.sampling.streams import Phase, halves, stream
 from audit.written import as_given
@@ -61,57 +63,80 @@ class _ReadRuns:
         """Return the same runs with outputs as a user's own statistic gets them."""
         return self.read_by(as_given) if self.written else self
 
-
-@dataclass(frozen=True)
-class MechanismRuns(_ReadRuns):
-    """Runs of a mechanism, every phase with streams of its own."""
-
-    mechanism: Mechanism
-    n_jobs: int
-    advance: Callable[[int], None]
-    store: BlockStore | None = None
-    repeats: bool = True  # whether the same streams give the same outputs again
-    explored: int = 1  # runs of one call that may be, where they neither choose nor count
-
-    def reduced(
-        self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
-    ) -> list[Iterator[NDArray[Any]]]:
-        """Return blocks of what `reduce` keeps of fresh outputs on each side; if `written`, before they are read."""
+    def _keep(self, reduce: Reduce, *, written: bool) -> Reduce:
         read = None if written else self.read
 
         def keep(outputs: NDArray[Any]) -> NDArray[Any]:
             with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
                 return reduce(read(outputs) if read else outputs)
 
+        return keep
+
+
+@dataclass(frozen=True)
+class MechanismRuns(_ReadRuns):
+    """Runs of a mechanism on both databases of a pair, every phase with streams of its own.
+
+    An audit hands this on in the place of the mechanism: nothing else calls it.
+    """
+
+    mechanism: Mechanism
+    n_jobs: int = 1
+    advance: Callable[[int], None] = lambda runs: None
+    store: BlockStore | None = None
+    explored: int = 1  # runs of one call that may be, where they neither choose nor count
+    before: tuple[bytes, ...] = ()  # the mechanism pickled before it has seen any data
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism, for reports."""
+        return mechanism_name(self.mechanism)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the mechanism says of itself as plain values."""
+        return plain_parameters(self.mechanism)
+
+    @property
+    def callers(self) -> list[Caller]:
+        """The mechanism on `x` and on `y`."""
+        return [Caller(self.mechanism, data, self.kind) for data in (self.pair.x, self.pair.y)]
+
+    @property
+    def counting_calls(self) -> int:
+        """In how many calls the runs that count are made on either database."""
+        return whole_number("calls_per_side", getattr(self.mechanism, "calls_per_side", COUNTING), least=CALLS)
+
+    def reduced(
+        self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
+    ) -> list[Iterator[NDArray[Any]]]:
+        """Return blocks of what `reduce` keeps of fresh outputs on each side; if `written`, before they are read."""
         return [
             draw(
-                self.mechanism,
-                data,
+                caller,
                 size,
-                reduce=keep,
+                reduce=self._keep(reduce, written=written),
                 seed=stream(self.root, *phase, side),
-                kind=self.kind,
                 n_jobs=self.n_jobs,
                 advance=self.advance,
                 store=self.store,
-                repeats=self.repeats,
-                calls=self._number(*phase),
+                calls=self._calls(*phase),
                 least=1 if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,), (Phase.COMPARE,)) else self.explored,
             )
-            for side, (data, size) in enumerate(zip((self.pair.x, self.pair.y), sizes, strict=True))
+            for side, (caller, size) in enumerate(zip(self.callers, sizes, strict=True))
         ]
 
-    def _number(self, *phase: int) -> int:
+    def _calls(self, *phase: int) -> int:
         """Return how many calls make the runs of a phase on either database: more where runs count or compare."""
         if phase[:1] not in ((Phase.COUNT,), (Phase.COMPARE,)):
             return CALLS
-        return round(counting_calls(self.mechanism) * (MORE if phase[0] == Phase.COMPARE else 1))
+        return round(self.counting_calls * (MORE if phase[0] == Phase.COMPARE else 1))
 
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
         """Return the sizes of groups of successive runs that may depend on each other, on `x` and on `y`: of calls."""
         calls = []
-        for data, size in zip((self.pair.x, self.pair.y), sizes, strict=True):
-            each = call_runs(size, data, self.kind, self.mechanism, self._number(*phase))
+        for caller, size in zip(self.callers, sizes, strict=True):
+            each = caller.call_runs(size, self._calls(*phase))
             calls.append(np.diff(np.arange(0, size + each, each).clip(max=size)))
         return [calls]
 
@@ -128,9 +153,18 @@ class MechanismRuns(_ReadRuns):
 class GivenRuns(_ReadRuns):
     """Outputs that exist already, which are used in random orders."""
 
-    outputs: tuple[NDArray[Any], NDArray[Any]]
+    outputs: Sequence[NDArray[Any]]
     orders: Sequence[NDArray[np.intp]]
     used: list[int] = field(default_factory=lambda: [0, 0])
+
+    @classmethod
+    def shuffled(
+        cls, pair: NeighborPair, root: np.random.SeedSequence, kind: Kind, outputs: Sequence[NDArray[Any]]
+    ) -> Self:
+        """Return outputs on `x` and on `y` in random orders."""
+        generators = [np.random.default_rng(stream(root, Phase.SELECT, side)) for side in range(2)]
+        orders = [rng.permutation(len(side)) for rng, side in zip(generators, outputs, strict=True)]
+        return cls(pair, root, kind, outputs, orders)
 
     @property
     def left(self) -> list[int]:
@@ -141,21 +175,19 @@ class GivenRuns(_ReadRuns):
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
     ) -> list[Iterator[NDArray[Any]]]:
         """Return a block of what `reduce` keeps of the next outputs on each side; counted ones keep their order."""
-        blocks, read = [], None if written else self.read
+        blocks, keep = [], self._keep(reduce, written=written)
         for side, size in enumerate(sizes):
             start = self.used[side]
             self.used[side] += size
             places = self.orders[side][start : start + size]
             places = np.sort(places) if phase[:1] == (Phase.COUNT,) else places
-            outputs = self.outputs[side][places]
-            blocks.append(iter([reduce(read(outputs) if read else outputs)] if size else []))
+            blocks.append(iter([keep(self.outputs[side][places])] if size else []))
         return blocks
 
-    def scored(self, statistic: Statistic) -> tuple[Floats, Floats]:
+    def scored(self, statistic: Statistic) -> list[Floats]:
         """Return the scores of all outputs, in the order in which they were given."""
-        read = None if statistic.written else self.read
-        x, y = (statistic(read(outputs) if read else outputs) for outputs in self.outputs)
-        return x, y
+        keep = self._keep(statistic, written=statistic.written)
+        return [keep(outputs) for outputs in self.outputs]
 
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
         """Return the sizes of groups of successive outputs that may depend on each other: pieces of what was given."""

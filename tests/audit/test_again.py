@@ -19,7 +19,7 @@ from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.measure.search import search_loss
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind
-from audit.sampling.anew import runs_anew
+from audit.sampling.anew import as_before, runs_anew
 from tests.helpers import refused_like
 
 PAIR = NeighborPair.add_people([10, 4], 0)
@@ -115,7 +115,7 @@ def test_new_processes_share_no_draw_of_a_module_and_no_order_of_words(imported,
     """Three processes, 1 s: a function without a name is sent with what it reads; the command imports what it names."""
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     words = lambda data, size, rng: np.full(size, float(hash("word")))  # noqa: E731
-    for mechanism in map(again.as_before, (imported.salted, words, own_mechanism("mechanisms_of_a_user:held"))):
+    for mechanism in map(as_before, (imported.salted, words, own_mechanism("mechanisms_of_a_user:held"))):
         answers = runs_anew(mechanism[0], ((PAIR.x, PAIR.y), Kind(None)), 2, np.random.SeedSequence(1), 3, 60)
         assert len({side[0].split(",")[0] for one in answers for side in one[:1]}) == 3
 

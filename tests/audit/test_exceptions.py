@@ -12,7 +12,7 @@ from audit.claims import ZCDP, GaussianDP, PureDP
 from audit.events import cell
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
-from audit.sampling import blocks
+from audit.sampling import calls
 from audit.sampling.runs import scores
 from audit.sampling.streams import Phase
 from audit.values import RAISED
@@ -67,7 +67,7 @@ def test_a_mechanism_that_now_and_then_fails_on_one_database_is_told_by_it(give,
 @pytest.mark.parametrize("block", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_rates_of_failing_keep_their_ratio(block, monkeypatch):
     """A sound mechanism, which fails at rates of ratio exp(1): not accused, whatever runs make up a block."""
-    monkeypatch.setattr(blocks, "CELLS", 3 * block)
+    monkeypatch.setattr(calls, "CELLS", 3 * block)
     mechanism = failing(lambda data: 0.05 * math.e ** (data[1] - 40), lambda data, size, rng: rng.random((size, 3)))
     on_x, on_y = scores(runs_of(mechanism), (3000, 3000), [cell(0)], Phase.COUNT)
     failed = [np.sum(part == RAISED) for part in (on_x, on_y)]

@@ -15,6 +15,7 @@ from audit.claims import PureDP
 from audit.measure.loss import measure_loss
 from audit.mechanism import check_mechanism, mechanism_name, per_run
 from audit.outputs import kind_of
+from audit.sampling.calls import Caller
 from audit.sampling.probes import probe
 from tests.audit.audits import COIN
 from tests.audit.sampling.cases import SEED, drawn
@@ -69,7 +70,7 @@ def test_one_output_a_run(function, shape, size):
     for one in outputs:
         np.testing.assert_array_equal(one, function(data, rng))
     assert size == 1 or kind_of([outputs]).shape == shape
-    assert probe(per_run(function), [data] * 2, 2000, SEED).kind.shape == shape
+    assert probe([Caller(per_run(function), data)] * 2, 2000, SEED).kind.shape == shape
 
 
 def test_an_output_that_is_used_again_is_copied():
@@ -139,20 +140,20 @@ def test_an_object_that_cannot_be_sent_is_refused():
     with refused(
         ValueError, "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"
     ):
-        drawn(mechanism, 0.0, 1024, reduce=whole, shape=(), n_jobs=2, repeats=False)
+        drawn(mechanism, 0.0, 1024, reduce=whole, shape=(), n_jobs=2)
 
 
 @pytest.mark.slow  # to start processes
 def test_an_object_that_cannot_be_sent_has_ways_out_which_work():
     mechanism = per_run(Connection().release, seedable=False)
-    alone = drawn(mechanism, 0.0, 1024, reduce=whole, shape=(), repeats=False)
+    alone = drawn(mechanism, 0.0, 1024, reduce=whole, shape=())
     assert [len(block) for block in alone] == [256] * 4
 
     def factory():
         connection = Connection()
         return lambda data: connection.release(data) * 0 + os.getpid()
 
-    made = drawn(per_run(factory=factory, seedable=False), 0.0, 2048, reduce=whole, shape=(), n_jobs=2, repeats=False)
+    made = drawn(per_run(factory=factory, seedable=False), 0.0, 2048, reduce=whole, shape=(), n_jobs=2)
     assert os.getpid() not in np.concatenate(made)
     mechanism = per_run(factory=Connecting, seedable=False)
     result = measure_loss(mechanism, COIN, PureDP(3), attack="entries", size=3000, n_jobs=2, rng=1)

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 
 from audit.events import score_in_words
 from audit.outputs import Kind, as_numbers, kind_of, read_outputs, resolve_types
-from audit.sampling.calls import ATTEMPTS, PASSES, batch_of, run
+from audit.sampling.calls import ATTEMPTS, PASSES, Caller
 from audit.values import (
     LARGEST,
     NAN,
@@ -77,6 +77,10 @@ class Stubborn:
 
     def __array__(self, dtype=None, copy=None):
         raise RuntimeError("detach it first\nand then again")
+
+
+def run(mechanism, data, size, rng, kind):
+    return Caller(mechanism, data, kind).run(size, rng)
 
 
 def same(one, other):
@@ -426,7 +430,7 @@ GIVEN = [iter, deque, lambda values: (one for one in values), lambda values: map
 
 @pytest.mark.parametrize("give", [*GIVEN, lambda values: dict(enumerate(values)).values()])
 def test_a_batch_that_can_be_read_once_is_kept(give):
-    batch = batch_of(lambda data, size, rng: give([1.0] * size), None, 3, np.random.default_rng(0))
+    batch = Caller(lambda data, size, rng: give([1.0] * size), None).batch(3, np.random.default_rng(0))
     assert list(batch) == list(batch) == [1.0] * 3
     assert kind_of([batch]).shape == ()
 

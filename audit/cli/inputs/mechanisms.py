@@ -15,8 +15,8 @@ from typing import Any
 from audit.cli.exits import words_of
 from audit.cli.inputs.options import suggestion
 from audit.io.files import recorded
-from audit.measure.again import import_anew
 from audit.mechanism import in_this_process
+from audit.sampling.anew import import_anew
 
 __all__ = ["blaming", "described", "own_mechanism", "source_of"]
 

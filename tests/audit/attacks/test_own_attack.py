@@ -80,7 +80,7 @@ def test_it_looks_where_it_says_so(registered, monkeypatch):
 
 
 def test_it_cannot_spend_the_runs_that_choose(registered):
-    runs = MechanismRuns(PAIR, np.random.SeedSequence(1), Kind((2,)), leaky, 1, lambda done: None)
+    runs = MechanismRuns(PAIR, np.random.SeedSequence(1), Kind((2,)), leaky)
     assert candidate_statistics(runs, Attack.named("fractional_bits"), 400).spent == 20
     Exploration(runs, 25).outputs(20, whole)
     with pytest.raises(ValueError, match="attacks may spend 80% of 24 selection runs, got 20"):

@@ -18,7 +18,7 @@ from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.outputs import Kind, read_outputs
-from audit.sampling import blocks
+from audit.sampling import calls
 from audit.sampling.runs import GivenRuns
 from audit.values import ABSENT, ANOTHER, NAN, NOTHING, NUMBER, RAISED, RAISED_WORD, WORD
 from tests.audit.sampling.cases import ROOT, THREE, given_runs, runs_of
@@ -306,7 +306,7 @@ def test_no_more_is_learned_than_memory_holds(monkeypatch):
 
 
 def test_blocks_of_the_same_few_words_are_no_sign_of_a_shared_stream(monkeypatch):
-    monkeypatch.setattr(blocks, "CELLS", 20 * blocks.TEXT)
+    monkeypatch.setattr(calls, "CELLS", 20 * calls.TEXT)
     for mechanism in (lambda data, size, rng: rng.choice(["a", "b"], size), lambda data, size, rng: ["a"] * size):
         assert learn(runs_of(mechanism, shape=None), 2000, inside=True)[1] == 200
 

@@ -117,14 +117,14 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 COMES_BACK = """
-from audit.sampling.calls import batch_of
+from audit.sampling.calls import Caller
 def mechanism(data, size, rng):
     if len(os.listdir()) < 4:
         open(f"{{os.getpid()}} {{len(os.listdir())}}", "w").close()
         if os.fork() == 0:
             {end}
     return [0] * size
-batch_of(mechanism, None, 5, None)
+Caller(mechanism, None).batch(5, None)
 print("one", flush=True)
 sys.exit(3)
 """

@@ -20,6 +20,7 @@ from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind, kind_of, read_outputs
 from audit.sampling.blocks import draw
+from audit.sampling.calls import Caller
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from tests.helpers import noisy
 
@@ -116,7 +117,7 @@ def first_entry(outputs):
 
 def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED, shape=None, **options):
     kind = Kind(np.shape(data) if shape is None else shape)
-    return list(draw(mechanism, data, size, reduce=reduce, seed=seed, kind=kind, **options))
+    return list(draw(Caller(mechanism, data, kind), size, reduce=reduce, seed=seed, **options))
 
 
 def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, told=None):

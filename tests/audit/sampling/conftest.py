@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from audit.sampling import blocks
+from audit.sampling import calls
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 64 numbers: of 4 runs on `DATA`."""
-    monkeypatch.setattr(blocks, "CELLS", 64)
+    monkeypatch.setattr(calls, "CELLS", 64)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from audit.outputs import Kind
-from audit.sampling import blocks
+from audit.sampling import calls
 from audit.sampling.blocks import WAVE, draw
+from audit.sampling.calls import Caller
 from audit.values import RAISED
 from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, in_threads, noting, same_noise
 from tests.helpers import BrokenError, noisy, raising, whole
@@ -66,12 +67,12 @@ def test_no_call_makes_more_than_a_thirty_second_of_the_runs(size):
 
 def test_blocks_are_kept_by_their_stream_and_so_are_their_calls(monkeypatch):
     """A call is what the stream of its number gives, in blocks of whichever size."""
-    calls = [noisy(DATA, 4, np.random.default_rng(child)) for child in np.random.SeedSequence(2020).spawn(32)]
+    by_stream = [noisy(DATA, 4, np.random.default_rng(child)) for child in np.random.SeedSequence(2020).spawn(32)]
     for cells, runs in ((64, 4), (128, 8), (2**21, 128)):
-        monkeypatch.setattr(blocks, "CELLS", cells)
+        monkeypatch.setattr(calls, "CELLS", cells)
         found = drawn(size=128, reduce=whole)
         assert {len(block) for block in found} == {runs}
-        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(calls))
+        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(by_stream))
 
 
 @pytest.mark.parametrize(("mechanism", "shape"), [(noisy, None), (in_threads(raising(0.1)), ())])
@@ -98,7 +99,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
     begun, ahead = [], []
     mechanism = noting(begun)
 
-    for taken, _ in enumerate(draw(mechanism, DATA, 400, reduce=first_entry, seed=SEED, kind=KIND, n_jobs=n_jobs)):
+    for taken, _ in enumerate(draw(Caller(mechanism, DATA, KIND), 400, reduce=first_entry, seed=SEED, n_jobs=n_jobs)):
         ahead.append(len(begun) - taken)
     assert len(ahead) == len(begun) == 100
     assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
@@ -108,7 +109,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
     begun = []
-    blocks = draw(noting(begun), DATA, 4000, reduce=first_entry, seed=SEED, kind=KIND, n_jobs=n_jobs)
+    blocks = draw(Caller(noting(begun), DATA, KIND), 4000, reduce=first_entry, seed=SEED, n_jobs=n_jobs)
     next(blocks)
     blocks.close()
     assert len(begun) <= WAVE * n_jobs
@@ -141,7 +142,7 @@ def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
 
 
 def test_exceptions_of_one_batch_are_independent(monkeypatch):
-    monkeypatch.setattr(blocks, "CELLS", 4)
+    monkeypatch.setattr(calls, "CELLS", 4)
     rate = 0.2
     failed = np.concatenate(drawn(raising(rate), None, 8000, reduce=whole, shape=())).reshape(-1, 4) == RAISED
     # How many of 4 runs raise is binomial: chi-squared with 4 degrees of freedom is above 23.5 with probability 1e-4.

@@ -18,6 +18,7 @@ from audit.events import Event, Statistic
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind
 from audit.sampling import blocks as sampling
+from audit.sampling.calls import Caller
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 from tests.audit.sampling.cases import ALONE, PAIR, SCRIPT, SIZE, Laplace, asked, in_a_process, noting, same
 
@@ -332,7 +333,9 @@ def test_a_store_of_other_code_or_data_is_refused(tmp_path):
     SETTINGS["noise"] = 3.0
     (place,) = tmp_path.glob("*/*")  # taken although the first output is another, as it might by chance not be
     stream = np.random.SeedSequence(first.seed_entropy, spawn_key=(4, 0))
-    blocks = sampling.draw(Hidden(), PAIR.x, 50, reduce=np.copy, seed=stream, kind=Kind((2,)), store=BlockStore(place))
+    blocks = sampling.draw(
+        Caller(Hidden(), PAIR.x, Kind((2,))), 50, reduce=np.copy, seed=stream, store=BlockStore(place)
+    )
     try:
         with pytest.raises(ValueError, match="must hold runs of this mechanism on these data"):
             next(blocks)

@@ -7,8 +7,8 @@ import pytest
 
 from audit.mechanism import per_run
 from audit.outputs import Kind
-from audit.sampling import blocks, probes
-from audit.sampling.calls import ATTEMPTS
+from audit.sampling import blocks, calls, probes
+from audit.sampling.calls import ATTEMPTS, Caller
 from audit.sampling.probes import MOST_PROBES, probe
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
 from tests.helpers import BrokenError, in_full, noisy, raising, refused_like, whole
@@ -20,7 +20,7 @@ IGNORED = (
 
 
 def probed(mechanism, size=SIZE, *, databases=(0, 1), seed=SEED):
-    return probe(mechanism, databases, size, seed)
+    return probe([Caller(mechanism, data) for data in databases], size, seed)
 
 
 # What one output is
@@ -61,7 +61,7 @@ def test_numbers_among_which_there_is_something_else_are_written():
 def test_long_texts_come_in_small_blocks(letters, about):
     kind = probed(lambda data, size, rng: ["a" * letters] * size).kind
     assert kind == Kind(None, about)
-    assert blocks.block_runs(None, kind) == blocks.CELLS // max(blocks.TEXT, about)
+    assert Caller(noisy, None, kind).block_runs == calls.CELLS // max(calls.TEXT, about)
 
 
 def test_an_output_is_found_where_one_database_only_raises():

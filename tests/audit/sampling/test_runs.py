@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audit.events import cell
-from audit.sampling import blocks
+from audit.sampling import calls
 from audit.sampling.runs import scores
 from audit.sampling.streams import Phase, entropy_of, halves, seed_sequence, stream
 from tests.audit.sampling.cases import given_runs, noting, runs_of
@@ -104,7 +104,7 @@ def test_scores_are_one_column_a_statistic():
 
 
 def test_scores_of_many_blocks_are_put_together(monkeypatch):
-    monkeypatch.setattr(blocks, "CELLS", 12)
+    monkeypatch.setattr(calls, "CELLS", 12)
     on_x, on_y = scores(runs_of(), (21, 9), (cell(1), cell(2)), Phase.SELECT)
     assert (on_x.shape, on_y.shape) == ((21, 2), (9, 2))
     np.testing.assert_allclose(on_x.mean(axis=0), [40, 50], atol=2)
@@ -116,9 +116,9 @@ def test_calls_are_those_that_are_made():
         runs = replace(runs_of(noting(asked)), explored=7)
         made = []
         (groups,) = runs.groups(sizes, Phase.COUNT)
-        for side, calls in zip(runs.reduced(sizes, whole, Phase.COUNT), groups, strict=True):
-            assert [len(block) for block in side] == ([calls.sum()] if calls.size else [])
-            made += calls.tolist()
+        for side, sizes_of_calls in zip(runs.reduced(sizes, whole, Phase.COUNT), groups, strict=True):
+            assert [len(block) for block in side] == ([sizes_of_calls.sum()] if sizes_of_calls.size else [])
+            made += sizes_of_calls.tolist()
         assert made == asked
         asked.clear()
         joined(replace(runs).reduced((30, 20), whole, Phase.LEARN, 3))  # which neither chooses nor counts

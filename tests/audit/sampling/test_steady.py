@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +12,10 @@ from audit.claims import PureDP
 from audit.measure.loss import measure_loss
 from audit.mechanism import per_run
 from audit.neighbors import NeighborPair
+from audit.outputs import Kind
+from audit.sampling.calls import Caller
 from audit.sampling.checkpoint import contents
-from audit.sampling.probes import check_steady, probe
+from audit.sampling.probes import probe
 from tests.audit.sampling.cases import SEED
 from tests.helpers import geometric, noisy, raising, refused_like
 
@@ -65,6 +69,10 @@ def test_noise_that_grows_is_refused(by):
         measure_loss(Growing(by), ONE_OR_NONE, PureDP(1.0), size=6000, confidence=SURE, rng=1)
 
 
+def callers(mechanism):
+    return [Caller(mechanism, data, Kind(())) for data in (0, 1)]
+
+
 def test_what_a_seed_does_not_repeat_is_compared_by_its_law():
     """A sound mechanism with entropy of its own, one that rarely uses it, and one that raises now and then."""
     own = np.random.default_rng(3)
@@ -82,11 +90,11 @@ def test_what_a_seed_does_not_repeat_is_compared_by_its_law():
     for mechanism in mechanisms.values():
         for seed in range(10):
             root = np.random.SeedSequence(seed)
-            check_steady(mechanism, (0, 1), 4000, root, probe(mechanism, (0, 1), 4000, root))
-    probed = probe(noisy, (0, 1), 4000, SEED)
-    check_steady(mechanisms["own"], (0, 1), 4000, SEED, probed)  # the same law
+            probe(callers(mechanism), 4000, root).check_steady()
+    probes = probe(callers(noisy), 4000, SEED)
+    replace(probes, callers=callers(mechanisms["own"])).check_steady()  # the same law
     with refused_like(ValueError, UNSTEADY):
-        check_steady(lambda data, size, rng: 3 * own.laplace(size=size), (0, 1), 4000, SEED, probed)
+        replace(probes, callers=callers(lambda data, size, rng: 3 * own.laplace(size=size))).check_steady()
 
 
 ROWS = [{"a": number} for number in range(5)]

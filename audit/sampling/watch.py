@@ -1,4 +1,4 @@
-"""Warnings of a mechanism, counted: a library that warns in every run would print ten thousand lines."""
+"""What a mechanism does besides its outputs: it warns, which is counted, or changes its data, which is refused."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from audit.sampling.calls import RUNNING
+from audit.sampling.checkpoint import contents
 
-__all__ = ["collected", "in_words"]
+__all__ = ["in_words", "watch"]
 
 MOST, LONGEST = 5, 200  # different warnings that a result tells, and letters of each
 
 
 @contextmanager
-def collected(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
-    """Collect every warning, with the database it was on, in the place of printing it; none becomes an exception."""
-    counts: Counter[tuple[str, str]] = Counter()
+def watch(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
+    """Collect every warning, with the database it was on, in the place of printing it; none becomes an exception.
+
+    A library that warns in every run would print ten thousand lines. Databases that were changed meanwhile are refused,
+    whatever else went wrong: later runs would be on others than those of the pair.
+    """
+    before, counts = contents(*databases), Counter[tuple[str, str]]()
 
     def collect(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         on = "".join(side for side, data in zip("xy", databases, strict=False) if data is RUNNING.get())
@@ -27,7 +32,11 @@ def collected(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = collect
-        yield counts
+        try:
+            yield counts
+        finally:
+            if contents(*databases) != before:
+                raise ValueError("a mechanism must not change the data that it is given: copy them before")
 
 
 def in_words(counts: Counter[tuple[str, str]]) -> list[str]:
