@@ -41,26 +41,20 @@ class Mechanism(Protocol):
     ``support_masses(pair)``
         For laws without a table: the probability of outputs possible on `x` only, and of those possible on `y` only.
     ``log_likelihood(outputs, data)``
-        Log-probability or log-density of each output on a database, shape (runs,), -inf if the output is impossible. No
-        other score is better.
+        Log-probability or log-density of each output on a database, shape (runs,), -inf if the output is impossible.
     ``exact(data)``
         One output without noise, an array of the same shape; estimates subtract it.
     ``components()``
-        Independent mechanisms, each with one law of noise, whose outputs together are the output: estimates add up
-        their losses.
+        Independent mechanisms, each with one law of noise, whose outputs together are the output.
     ``entrywise``
-        True if each entry of an output depends only on the same entry of the data. Likelihoods then need only the
-        entries that the pair changes.
+        True if each entry of an output depends only on the same entry of the data.
     ``runs_per_block``
-        Most runs that it makes at a time: few for a slow mechanism, so that blocks finish often and all cores work. A
-        different number gives a different result.
+        Most runs that it makes at a time: few for a slow mechanism. Another number gives another result.
     ``calls_per_side``
-        Calls in which the runs that count are made on either database: 256 by default, 32 at least. Use fewer only
-        where each call takes long by itself: fewer calls show less of what their runs share, and the result says so. A
-        different number gives a different result.
+        Calls in which the runs that count are made on either database: 256 by default, 32 at least. Fewer calls show
+        less of what their runs share, and the result says so. Another number gives another result.
     ``threads``
-        True if threads may share it, since it never writes into arrays of its own. Threads start faster than processes
-        and copy neither data nor outputs.
+        True if threads may share it, since it never writes into arrays of its own.
     ``areas``
         For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
         area of each count in the data.
@@ -87,11 +81,10 @@ def per_run(
         Takes a database and a `numpy.random.Generator`; returns one output: a number, an array, a word, or a row or
         mapping of such.
     factory : callable, optional
-        Instead of `function`: takes nothing and returns such a function. Every process calls it once, so that several
-        processes can work with objects that cannot be pickled.
+        Instead of `function`: takes nothing and returns such a function. Every process calls it once, as some objects
+        cannot be pickled.
     seedable : bool
-        Whether all randomness comes from the generator. Use False for libraries that take it from the operating system:
-        the function then gets only the database, and a result says that no seed reproduces it.
+        False for libraries that take randomness from the operating system: the function then gets only the database.
 
     Returns
     -------

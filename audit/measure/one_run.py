@@ -156,8 +156,8 @@ def measure_loss_one_run(
 ) -> AuditResult:
     """Run a mechanism once and report the largest privacy loss that the release proves.
 
-    A fair coin decides for each canary whether its people are in the database. From the release a rule guesses for each
-    canary: in, out or nothing. The rule is fixed before the run, so no runs are spent to choose it.
+    A fair coin decides for each canary whether its people are in the database, and a rule that was fixed before guesses
+    the coins from the release.
 
     Parameters
     ----------
@@ -168,17 +168,13 @@ def measure_loss_one_run(
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises when people are added or removed.
     share : float, optional
-        Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. The default
-        depends on the promise. Pure: guess each canary if the release shows all its people or more, or none or fewer,
-        which is best for geometric noise. Approximate: a half. Gaussian or zero-concentrated: by the promise and the
-        number of canaries, for example 0.046 of 10,000 under mu 1.
+        Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. Default: by the
+        promise; under a pure one, guess each canary of whom the release shows all people or more, or none or fewer.
     score : callable, optional
         Takes the output and returns a number for each canary, shape (canaries,): about 0 if it is out, about 1 if it
         is in. Default: the share of its people that counts show. `RecordCanaries` need one.
-    confidence : float
-        One-sided, in (0, 1).
-    rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Seed of coins and noise.
+    confidence, rng
+        As in `measure_loss`.
     confidential : bool
         Whether the database is confidential; the result is then, too.
 
@@ -187,23 +183,11 @@ def measure_loss_one_run(
     AuditResult
         With ``size`` 1; it counts the canaries that are out (``"x"``) and in (``"y"``).
 
-    Raises
-    ------
-    ValueError
-        If the claim is under ``"replace_one"``, among others.
-    TypeError
-        If there are no canaries.
-
     Notes
     -----
     Guarantee: P(measured > true loss for one step) <= 1 - confidence, however canaries depend on each other in the
-    release, if share and score were chosen before looking at it. Units are those of the claim.
-
-    Under a pure promise the number of guesses may depend on the release. Under other promises the theorems need a
-    number that is fixed beforehand: otherwise a mechanism could use its whole delta on few canaries at a time.
-
-    Normal noise shows 0.7 of its mu with 10,000 canaries, and 0.8 with 1,000,000: the theorem does not assume that
-    canaries lose independently. A mechanism that rarely tells everything about all of them may lose more.
+    release, if share and score were chosen before looking at it. Normal noise shows 0.7 of its mu with 10,000 canaries,
+    and 0.8 with 1,000,000. A mechanism that rarely tells everything about all of them may lose more.
 
     References
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from audit.claims import Claim, Relation, check_relation
 from audit.measure.evaluation import check_question
 from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
-from audit.neighbors import NeighborPair
+from audit.neighbors import NeighborPair, Unit
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import percent
 from audit.results.notebook import Reported, audits_html, frame
@@ -108,26 +108,14 @@ def search_loss(
     size : int
         Runs in all. The pairs that the search tries share theirs equally, and so do the pairs that it measures.
     confidence : float
-        One-sided, in (0, 1), of all measured pairs together: they share the error probability equally.
+        One-sided, in (0, 1), of all measured pairs together, by the inequality of Bonferroni.
     **options
         As `measure_loss` takes them, such as ``attack`` and ``n_jobs``.
 
     Returns
     -------
     SearchResult
-        With a result for each measured pair.
-
-    Raises
-    ------
-    ValueError
-        If there are too few runs to try each pair, among others.
-    TypeError
-        If pairs are none.
-
-    Notes
-    -----
-    Guarantee: P(any measured > true loss of its pair) <= 1 - confidence, by the inequality of Bonferroni. Trying pairs
-    costs runs but no confidence, since the search measures on fresh runs. Units are those of the claim.
+        With a result for each measured pair. Guarantee: P(any measured > true loss of its pair) <= 1 - confidence.
 
     Examples
     --------
@@ -139,6 +127,33 @@ def search_loss(
     >>> found.verdict, found.worst.pair
     ('violated', '1 person added to cell 0')
     """
+    family = _family(pairs, claim, confidence, rng, options)
+    keep, size = min(whole_number("keep", keep, least=1), len(family)), whole_number("size", size, least=1)
+    each = _runs_to_try(family, size, fraction("screen", screen)) if keep < len(family) else 0
+    audits, root, before = keep + (len(family) if each else 0), seed_sequence(rng), as_before(mechanism)
+    with progress_bar(f"search {mechanism_name(mechanism)}", audits, visible=progress, unit="audits") as advance:
+
+        def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
+            context = copy_context()
+            context.run(FIRST.set, before[-1] if before and phase == MEASURE else b"")
+            usual: dict[str, Any] = {"size": runs, "confidence": sure, "rng": stream(root, phase, number)}
+            arguments = usual | {"progress": False} | options
+            result = context.run(measure_loss, mechanism, family[number], claim, **arguments)
+            advance(1)
+            return result
+
+        looks = {number: audit(number, each, COIN, SCREEN) for number in range(len(family) if each else 0)}
+        worst = sorted(looks, key=lambda n: (looks[n].support is None, -looks[n].measured.budget))[:keep]
+        screening, sure = sum(look.size for look in looks.values()), 1 - (1 - confidence) / keep
+        numbers = worst or range(len(family))
+        measured = tuple(audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers)
+    return SearchResult(measured, len(family), screening, confidence)
+
+
+def _family(
+    pairs: Sequence[NeighborPair], claim: Claim, confidence: float, rng: Seed, options: Mapping[str, Any]
+) -> list[NeighborPair]:
+    """Return the pairs; refuse what they, the claim and the options of their audits do not allow together."""
     family = list(pairs)
     if not family:
         raise ValueError("pairs must hold at least one pair of databases, got none")
@@ -146,36 +161,16 @@ def search_loss(
         if not isinstance(pair, NeighborPair):
             raise TypeError(f"pairs must be NeighborPairs, got {type(pair).__name__}")
         check_question(claim, pair.relation, options.get("attack", "auto"), options.get("event"), confidence)
-    keep = min(whole_number("keep", keep, least=1), len(family))
-    size = whole_number("size", size, least=1)
-    fraction("screen", screen)
     if rng is None and options.get("store") is not None:
         raise ValueError("a search with a store must have a seed to go on with, got rng=None")
-    root, before = seed_sequence(rng), as_before(mechanism)
+    return family
 
-    def audit(number: int, runs: int, sure: float, phase: int) -> AuditResult:
-        seed = stream(root, phase, number)
-        context = copy_context()
-        context.run(FIRST.set, before[-1] if before and phase == MEASURE else b"")
-        arguments = {"size": runs, "confidence": sure, "rng": seed, "progress": False, **options}
-        result = context.run(measure_loss, mechanism, family[number], claim, **arguments)
-        advance(1)
-        return result
 
-    numbers, looks = list(range(len(family))), {}
-    each = int(size * screen) // len(family)
-    chosen = keep < len(family)
-    if chosen and each < FEWEST:
+def _runs_to_try(family: Sequence[NeighborPair], size: int, share: float) -> int:
+    each = int(size * share) // len(family)
+    if each < FEWEST:
         raise ValueError(f"size must leave {FEWEST} runs to try each of {len(family)} pairs, got {each} of {size}")
-    audits = keep + (len(family) if chosen else 0)
-    with progress_bar(f"search {mechanism_name(mechanism)}", audits, visible=progress, unit="audits") as advance:
-        if chosen:
-            looks = {number: audit(number, each, COIN, SCREEN) for number in numbers}
-            numbers = sorted(numbers, key=lambda n: (looks[n].support is None, -looks[n].measured.budget))[:keep]
-        screening = sum(look.size for look in looks.values())
-        sure = 1 - (1 - confidence) / keep
-        measured = tuple(audit(number, (size - screening) // keep, sure, MEASURE) for number in numbers)
-    return SearchResult(measured, len(family), screening, confidence)
+    return each
 
 
 def neighbors_of_counts(pair: NeighborPair, most: int) -> list[NeighborPair]:
@@ -235,7 +230,7 @@ def neighbors_within(
     Raises
     ------
     ValueError
-        If records repeat, a number is out of range, or there are more than 100,000 pairs.
+        If there are more than 100,000 pairs, among others.
 
     Examples
     --------
@@ -257,15 +252,13 @@ def neighbors_within(
         raise ValueError(
             f"a universe must have at most {MOST_PAIRS} pairs, got {number} of {kinds} kinds, {most} people"
         )
-    return [_pair_of(records, x, y, relation, form) for x, y in _steps(kinds, most, relation)]
-
-
-def _pair_of(records: NDArray[Any], x: Counts, y: Counts, relation: Relation, form: str) -> NeighborPair:
-    label = f"{x.tolist()} and {y.tolist()} people of each record"
-    if form == "counts":
-        return NeighborPair(x, y, relation, label=label)
-    rows_x, rows_y = (np.repeat(records, counts, axis=0) for counts in (x, y))
-    return NeighborPair(rows_x, rows_y, relation, unit="record", label=label)
+    unit: Unit = "person" if form == "counts" else "record"
+    pairs = []
+    for counts in _steps(kinds, most, relation):
+        x, y = counts if form == "counts" else (np.repeat(records, side, axis=0) for side in counts)
+        label = "{} and {} people of each record".format(*(side.tolist() for side in counts))
+        pairs.append(NeighborPair(x, y, relation, unit=unit, label=label))
+    return pairs
 
 
 def _steps(kinds: int, most: int, relation: Relation) -> Iterator[tuple[Counts, Counts]]:

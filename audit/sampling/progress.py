@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +16,7 @@ from audit.io.text import printable
 __all__ = ["progress_bar"]
 
 PATIENCE = 5.0  # seconds until there is a bar
-EVERY = 60.0  # seconds between lines
+EVERY = 60.0  # seconds between lines, at least
 
 
 @contextmanager
@@ -26,65 +25,31 @@ def progress_bar(
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function that is called with the number of finished steps.
 
-    On a terminal there is a bar after five seconds, elsewhere a line a minute on standard error. None means a bar only,
-    and none in worker processes.
+    On a terminal there is a bar after five seconds, elsewhere a line a minute on standard error, when a step ends. None
+    means a bar only, and none in worker processes.
     """
-    output = console(stderr=True)
+    output, begun = console(stderr=True), time.monotonic()
     if visible is None:
         visible = output.is_terminal and multiprocessing.current_process().name == "MainProcess"
-    if not visible:
-        yield lambda steps: None
-        return
-    if not output.is_terminal:
-        with _lines(what, total, unit) as count:
-            yield count
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-    )
-    bar = Progress(*columns, console=output, transient=True)
-    task = bar.add_task(what, total=total)
-    begun = time.monotonic()
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    words = TextColumn("{task.description}", markup=False)
+    bar = Progress(words, *columns, console=output, transient=True)
+    task, lines = bar.add_task(what, total=total), 0
 
     def advance(steps: int) -> None:
+        nonlocal lines
         bar.advance(task, steps)
-        if not bar.live.is_started and time.monotonic() - begun > PATIENCE and has_room():
+        seconds = time.monotonic() - begun
+        if output.is_terminal and seconds > PATIENCE and not bar.live.is_started and has_room():
             bar.start()
-
-    try:
-        yield advance
-    finally:
-        if bar.live.is_started:  # a dumb terminal would get an empty line
-            bar.stop()
-
-
-@contextmanager
-def _lines(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """Print every minute how much is done, even during a single long step."""
-    done, begun, ended = 0, time.monotonic(), threading.Event()
-
-    def advance(steps: int) -> None:
-        nonlocal done
-        done += steps
-
-    def tell() -> None:
-        while not ended.wait(EVERY):
-            minutes = (time.monotonic() - begun) / 60
-            line = f"plaudit: {what}: {done:,} of {total:,} {unit} after {minutes:.0f} min"
+        elif not output.is_terminal and seconds > EVERY * (lines + 1):
+            lines = int(seconds / EVERY)
+            line = f"plaudit: {what}: {bar.tasks[0].completed:,.0f} of {total:,} {unit} after {seconds / 60:.0f} min"
             with suppress(OSError, ValueError):  # closed: nobody to tell
                 print(printable(line), file=sys.stderr, flush=True)
 
-    teller = threading.Thread(target=tell, name="plaudit-progress", daemon=True)
-    if has_room():
-        with suppress(RuntimeError):  # as many threads as there may be
-            teller.start()
     try:
-        yield advance
+        yield advance if visible else lambda steps: None
     finally:
-        ended.set()
-        if teller.is_alive():
-            teller.join()
+        if bar.live.is_started:  # a dumb terminal would get an empty line
+            bar.stop()
