@@ -30,10 +30,12 @@ __all__ = ["Canaries", "RecordCanaries", "measure_loss_one_run"]
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
+Score = Callable[[NDArray[Any]], ArrayLike]
 
 BITS, RUN, TIES = range(3)  # numbers of the random streams
 OUT, IN = 0.0, 1.0  # scores up to which a canary is guessed to be out, and from which on to be in
 DECIMALS = 9  # the last bits of a score can leak the coin
+SEARCHED = "one rule, registered beforehand"
 PLURAL = {"person": "people", "record": "records"}
 
 
@@ -149,7 +151,7 @@ def measure_loss_one_run(
     claim: Claim,
     *,
     share: float | None = None,
-    score: Callable[[NDArray[Any]], ArrayLike] | None = None,
+    score: Score | None = None,
     confidence: float = 0.95,
     rng: Seed = None,
     confidential: bool = False,
@@ -204,21 +206,8 @@ def measure_loss_one_run(
     """
     begun = time.perf_counter()
     check_mechanism(mechanism)
-    if not isinstance(canaries, Canaries | RecordCanaries):
-        raise TypeError(f"canaries must be Canaries or RecordCanaries, got {type(canaries).__name__}")
-    if getattr(claim, "relation", None) == "replace_one":
-        raise ValueError("canaries are added or removed: the claim must be under add_remove, got replace_one")
-    check_question(claim, "add_remove", Attack(), None, confidence)
-    if share is not None:
-        fraction("share", share, one=True)
-    if score is None:
-        if isinstance(canaries, RecordCanaries):
-            raise ValueError("records need a score: a function from the output to one number a canary")
-        score = canaries.scores
-    method = OneRun(claim, canaries.people, confidence)
-    if share is None:
-        share = method.share(len(canaries))
-
+    score, method = _question(canaries, claim, score, confidence)
+    share = method.share(len(canaries)) if share is None else fraction("share", share, one=True)
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
     # An exception is the caller's: to run again would be to look at two runs.
@@ -226,7 +215,8 @@ def measure_loss_one_run(
         batch = listed(mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN))))
     outputs = read_outputs(batch, kind_of([batch]))
     check_number(len(outputs), 1)
-    scores = _checked_scores(score(as_given(outputs)[0] if outputs.dtype.kind == "O" else outputs[0]), number)
+    output = as_given(outputs)[0] if outputs.dtype.kind == "O" else outputs[0]
+    scores = _checked_scores(score(output), number)
     guesses, event = _guesses(scores, share, np.random.default_rng(stream(root, TIES)))
     counts = {
         name: {"runs": int(side.size), "guessed_x": int(np.sum(side < 0)), "guessed_y": int(np.sum(side > 0))}
@@ -234,11 +224,10 @@ def measure_loss_one_run(
     }
     each = f"1 {canaries.unit}" if canaries.people == 1 else f"{canaries.people} {PLURAL[canaries.unit]}"
     most = number if share is None else int(np.count_nonzero(guesses))
-    rule = Selected(event, counts=counts, basis={"most": most})
     return evaluate(
         begun,
         method,
-        Choice((rule,), searched="one rule, registered beforehand", size=1),
+        Choice((Selected(event, counts=counts, basis={"most": most}),), searched=SEARCHED, size=1),
         notes=in_words(warnings),
         mechanism=mechanism_name(mechanism),
         pair=f"{each} in (y) or out (x) by each of {number} secret coins",
@@ -249,6 +238,22 @@ def measure_loss_one_run(
         seed_entropy=entropy_of(root),
         provenance=provenance(canaries=number, share=share),
     )
+
+
+def _question(
+    canaries: Canaries | RecordCanaries, claim: Claim, score: Score | None, confidence: float
+) -> tuple[Score, OneRun]:
+    """Return how one run is scored and measured; refuse arguments that do not go together."""
+    if not isinstance(canaries, Canaries | RecordCanaries):
+        raise TypeError(f"canaries must be Canaries or RecordCanaries, got {type(canaries).__name__}")
+    if getattr(claim, "relation", None) == "replace_one":
+        raise ValueError("canaries are added or removed: the claim must be under add_remove, got replace_one")
+    check_question(claim, "add_remove", Attack(), None, confidence)
+    if score is None:
+        if isinstance(canaries, RecordCanaries):
+            raise ValueError("records need a score: a function from the output to one number a canary")
+        score = canaries.scores
+    return score, OneRun(claim, canaries.people, confidence)
 
 
 def _checked_scores(values: ArrayLike, number: int) -> Floats:
