@@ -40,13 +40,13 @@ class NeighborPair:
     unit : {"person", "household", "record"}
         Whose data changes in one step. Arrays are records if it is ``"record"``, and counts otherwise.
     adjacency : {"verified", "declared"}
-        Whether plaudit computed the distance, or takes the caller's word. Every result repeats it.
+        Whether plaudit computed the distance, or takes the caller's word.
     label : str
         What the pair is, in words.
     confidential : bool
-        Whether the databases are confidential: every result then says that it is confidential, too.
+        Whether the databases are confidential: every result then says that it is.
     key : str, optional
-        Table column that names the unit of each row, if a unit may have several rows. Without it each row is a unit.
+        Table column that names the unit of each row, if a unit may have several rows.
 
     Examples
     --------
@@ -98,19 +98,7 @@ class NeighborPair:
     def add_people(
         cls, counts: ArrayLike, cell: int | tuple[int, ...], people: int = 1, *, label: str = ""
     ) -> NeighborPair:
-        """Add people to one cell: a pair under ``"add_remove"``, whose distance is their number.
-
-        Parameters
-        ----------
-        counts : array_like of int
-            People in each cell, of any shape: the database `x`.
-        cell : int or tuple of int
-            Where they are added.
-        people : int
-            How many.
-        label : str, optional
-            What the pair is, in words.
-        """
+        """Add people to one cell of counts, which have any shape: a pair under ``"add_remove"``, as far as they are."""
         x = check_counts(counts)
         people = whole_number("people", people, least=1)
         y = x.copy()
@@ -144,19 +132,10 @@ class NeighborPair:
 
     @classmethod
     def add_record(cls, records: ArrayLike, record: ArrayLike, *, at: At = "last", label: str = "") -> NeighborPair:
-        """Add one record: a pair under ``"add_remove"``, with unit ``"record"``.
+        """Add one record to `records`, shape (n, ...): a pair under ``"add_remove"``, with unit ``"record"``.
 
-        Parameters
-        ----------
-        records : array_like, shape (n, ...)
-            One record per row: the database `x`. It may be empty if it has the columns, shape (0, ...).
-        record : array_like, shape (...)
-            The additional record of `y`. None is NaN, NaT or empty text; whole numbers are then floats on both sides.
-        at : {"last", "first", "random"} or int
-            Where it stands: an index is from 0 to n, and the number of records alone decides a random one. The label
-            says where, unless it is the last.
-        label : str, optional
-            What the pair is, in words.
+        In the record, shape (...), None is NaN, NaT or empty text; whole numbers are then floats on both sides. `at` is
+        where it stands: ``"last"``, ``"first"``, an index, or ``"random"``, which the number of records alone decides.
         """
         x = check_records(records)
         row, place = filled(record, x), place_of(at, len(x))
@@ -175,16 +154,12 @@ class NeighborPair:
         Parameters
         ----------
         table : DataFrame of pandas or polars, or list of dict
-            The database `x`, which is copied and compared: about 5 s for a million rows of ten columns. A pandas frame
-            has the index 0, 1, ...
+            The database `x`, which is copied and compared: about 5 s for a million rows of ten columns.
         row : mapping
             A value for every column, of the column's type, or None, which becomes what the column has for a missing
-            value. If it has none yet, a pandas column of whole numbers or truths becomes one that can, on both sides;
-            other columns keep their types. In a list of dicts a column has the types that its rows show.
-        at : {"last", "first", "random"} or int
-            As in `add_record`.
-        unit, label : str
-            As in `NeighborPair`; use `add_group` where a unit has several rows.
+            value: a pandas column of whole numbers or truths that has none yet becomes one that can, on both sides.
+        at, unit, label
+            As in `add_record` and `NeighborPair`; use `add_group` where a unit has several rows.
 
         Examples
         --------
@@ -207,17 +182,8 @@ class NeighborPair:
     ) -> NeighborPair:
         """Add several rows to a table: a group of units, or all rows of units that may have several rows.
 
-        The distance is the number of units that the rows belong to; a measured loss is divided by it. plaudit counts
-        the units itself. Without `key` each row is a unit of its own: the larger distance, and so the smaller loss.
-
-        Parameters
-        ----------
-        table, at, unit, label
-            As in `add_row`. The rows stand together.
-        rows : sequence of mapping
-            The additional rows of `y`, at least one, each as `add_row` takes it.
-        key : str, optional
-            Column that names the unit of each row: rows with the same name are one unit, not yet in `table`.
+        The distance is the number of units that the rows belong to. The column `key` names the unit of each row, which
+        is not in the table yet; without it each row is a unit of its own. See `add_row`.
 
         Examples
         --------
@@ -248,8 +214,7 @@ class NeighborPair:
         cls, table: Any, index: int, row: Mapping[Any, Any], *, unit: Unit = "person", label: str = ""
     ) -> NeighborPair:
         """Replace the row at an index, from 0, of a table: a pair under ``"replace_one"``; see `add_row`."""
-        x, y = replaced(check_table(table), [index], [row])
-        return cls(x, y, "replace_one", unit=unit, label=label or f"row {index} replaced")
+        return cls.replace_group(table, [index], [row], unit=unit, label=label or f"row {index} replaced")
 
     @classmethod
     def replace_group(
