@@ -96,10 +96,6 @@ def cell(*index: int) -> Statistic:
 class _Guessing(Protocol):
     """What rules share that only guess: their counts are how often they named either database."""
 
-    @property
-    def regions(self) -> int:
-        """Number of databases that the rule may guess."""
-
     def guess(self, scores: Floats) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
 
@@ -107,10 +103,6 @@ class _Guessing(Protocol):
         """Return how often each database was guessed."""
         guesses = self.guess(scores)
         return {"guessed_x": int(np.sum(guesses < 0)), "guessed_y": int(np.sum(guesses > 0))}
-
-    def parameters(self) -> dict[str, Any]:
-        """Return what a bound reads besides the counts, as plain values."""
-        return {"regions": self.regions}
 
 
 @dataclass(frozen=True)
@@ -129,10 +121,9 @@ class ThresholdRule(_Guessing):
         if self.above not in ("x", "y"):
             raise ValueError(f'above must be "x" or "y", got {self.above!r}')
 
-    @property
-    def regions(self) -> int:
-        """Number of databases that the rule may guess."""
-        return math.isfinite(self.low) + math.isfinite(self.high)
+    def parameters(self) -> dict[str, Any]:
+        """Return how many databases the rule may guess, which a bound reads besides the counts."""
+        return {"regions": math.isfinite(self.low) + math.isfinite(self.high)}
 
     def guess(self, scores: Floats) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
@@ -158,10 +149,9 @@ class CellRule(_Guessing):
 
     family: ClassVar[Literal["cell"]] = "cell"
 
-    @property
-    def regions(self) -> int:
-        """Number of databases that the rule may guess."""
-        return (self.x.size > 0) + (self.y.size > 0)
+    def parameters(self) -> dict[str, Any]:
+        """Return how many databases the rule may guess, which a bound reads besides the counts."""
+        return {"regions": (self.x.size > 0) + (self.y.size > 0)}
 
     def guess(self, scores: Floats) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""

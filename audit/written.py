@@ -8,14 +8,13 @@ import functools
 import json
 import re
 from collections.abc import ItemsView, Iterable, KeysView, Mapping, Set
-from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from numbers import Rational
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.values import EXACT, MARK, NAMES, ODD_NAN, check_exact, is_exact, value_of
+from audit.values import MARK, NAMES, ODD_NAN, check_exact, is_exact, value_of
 
 __all__ = [
     "as_given",
@@ -31,12 +30,11 @@ __all__ = [
 ]
 
 SIMPLE, NUMBERS = frozenset({float, str, bool, type(None)}), frozenset({int, float, bool})  # what JSON holds as it is
-TEXT, PLAIN, JSON_TYPES = frozenset({str}), SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
+PLAIN, JSON_TYPES = SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
 DEEP = "an output must not contain itself, or be nested more deeply than JSON can be"
 FORM = "\t"  # in a written output, before types
 LONG = "whole number "  # before the digits of one that no float holds
 LONG_WORD = re.compile(f'"{LONG}(-?0x[0-9a-f]+)"')
-ENCODER = c_make_encoder(None, None, encode_basestring_ascii, None, ": ", ", ", False, False, True)
 
 
 def is_frame(value: Any) -> bool:
@@ -66,19 +64,19 @@ def titles(names: Iterable[Any]) -> tuple[str, ...]:
 def classes_of(output: Any) -> tuple[Any, ...]:
     """Return the classes of an output and of its entries; of an array, what it holds; of a table, its names as well."""
     if is_frame(output):
-        axes = [getattr(output, name, ()) for name in ("columns", "index")]
+        axes: list[Any] = [getattr(output, name, ()) for name in ("columns", "index")]
         names = [  # a range is told by its ends
-            (type(axis), _ends(axis) if hasattr(axis, "step") else tuple(axis), tuple(getattr(axis, "names", ())))
+            (
+                type(axis),
+                (axis.start, axis.stop, axis.step) if hasattr(axis, "step") else tuple(axis),
+                tuple(getattr(axis, "names", ())),
+            )
             for axis in axes
         ]
         return (type(output), *output.dtypes, *names)
     if isinstance(output, list | tuple):
         return (type(output), *map(type, output))
     return (type(output),) if type(output) in NUMBERS else (type(output), str(getattr(output, "dtype", "")))
-
-
-def _ends(axis: Any) -> tuple[int, int, int]:
-    return axis.start, axis.stop, axis.step
 
 
 def type_of(value: Any) -> str:
@@ -126,30 +124,22 @@ def written(output: Any) -> str:
     """Return one output as text from which it can be read again: JSON, and types by place where JSON has others."""
     kind = type(output)
     if kind is str:
-        return encode_basestring_ascii(output)
+        return json.dumps(output)
     try:
-        text = _encode(plain(output))
+        text = json.dumps(plain(output))
         parts = [*output, *output.values()] if kind is dict else output if kind in (list, tuple) else [output]
         if PLAIN.issuperset(map(type, parts)) and "NaN" not in text:
             return f'{text}{FORM}{{"output": "tuple"}}' if kind is tuple else text
         types = {place: name for place, name in types_in(output).items() if name not in JSON_TYPES}
     except RecursionError:
         raise ValueError(DEEP) from None
-    return f"{text}{FORM}{_encode(types)}" if types else text
-
-
-def _digits(match: re.Match[str]) -> str:
-    """Return a whole number that was written as a word."""
-    return str(int(match[1], 16))
+    return f"{text}{FORM}{json.dumps(types)}" if types else text
 
 
 def _again(text: str) -> Any:
     """Return what was written, with keys as they were: tuples and sets, too."""
-    return json.loads(LONG_WORD.sub(_digits, text), object_pairs_hook=_with_keys)
-
-
-def _with_keys(pairs: list[tuple[str, Any]]) -> dict[Any, Any]:
-    return {_key_again(key): value for key, value in pairs}
+    digits = LONG_WORD.sub(lambda match: str(int(match[1], 16)), text)
+    return json.loads(digits, object_pairs_hook=lambda pairs: {_key_again(key): value for key, value in pairs})
 
 
 @functools.lru_cache(maxsize=2**10)
@@ -189,14 +179,10 @@ def as_given(texts: NDArray[Any]) -> NDArray[Any]:
 
 def plain(value: Any) -> Any:
     """Return what JSON can hold of a value, or say that it cannot be read."""
-    if type(value) in SIMPLE:  # most values, and the longest way below
-        return value
-    if type(value) is dict and TEXT.issuperset(map(type, value)):
-        return dict(zip(_quoted(tuple(value)), _plain_parts(value.values()), strict=True))
-    if type(value) in (list, tuple):
-        return _plain_parts(value)
     if value is None or isinstance(value, str | bool):
         return value
+    if isinstance(value, list | tuple):
+        return list(map(plain, value))
     if type(value).__name__ == "NAType":  # what pandas writes where there is no value
         return None
     if isinstance(value, np.generic | np.ndarray):
@@ -219,8 +205,6 @@ def plain(value: Any) -> Any:
         return _keyed(value.keys(), value.values())
     if isinstance(value, Set) and not isinstance(value, KeysView | ItemsView):  # which a mechanism may change later
         return dict(sorted(_keyed(value, [1] * len(value)).items()))  # a set has no order
-    if isinstance(value, list | tuple):
-        return _plain_parts(value)
     counted = type(getattr(value, "index", None)).__name__ == "RangeIndex"  # rows of pandas that have no names
     if is_frame(value):
         frame = value.reset_index(allow_duplicates=True) if hasattr(value, "iloc") and not counted else value
@@ -243,26 +227,9 @@ def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
     texts = list(map(_key, keys))
     if len(set(texts)) < len(texts):
         raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
-    return dict(zip(texts, _plain_parts(values), strict=True))
-
-
-def _plain_parts(values: Iterable[Any]) -> list[Any]:
-    return [
-        one if type(one) in SIMPLE or (type(one) is int and -EXACT <= one <= EXACT) else plain(one) for one in values
-    ]
-
-
-@functools.lru_cache(maxsize=2**10)
-def _quoted(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return keys as text; outputs have the same ones again and again."""
-    return tuple(map(encode_basestring_ascii, keys))
+    return dict(zip(texts, map(plain, values), strict=True))
 
 
 def _key(key: Any) -> str:
     """Return a key of a mapping as text."""
     return json.dumps(plain(key))
-
-
-def _encode(value: Any) -> str:
-    """Return what `json.dumps` does, which makes an encoder for each."""
-    return "".join(ENCODER(value, 0))

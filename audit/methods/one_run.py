@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import scipy  # loads its parts where they are used, some of which take long
@@ -66,7 +65,15 @@ class OneRun(Method):
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the budget of one step up to which promises are rejected; 0 if none is."""
-        return _lower(self, *guesses(counts))
+        right, (low, high) = guesses(counts), (0.0, self.claim.budget)
+        if not self.refuted(low, *right):
+            return low
+        while self.refuted(high, *right):
+            low, high = high, 2 * high
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.refuted(middle, *right) else (low, middle)
+        return low
 
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
         """Return the counts of as many canaries, of whom as many as the rule could guess are guessed, and rightly."""
@@ -79,7 +86,14 @@ class OneRun(Method):
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of one step that as many guesses call a violation with power 0.8."""
         _, guessed, number = guesses(counts)
-        return _detectable(self, guessed, number)
+        claim, people, needed = self.claim, self.distance, self.needed(guessed, number)
+        family = claim if claim.epsilon_delta else PureDP(0.0)
+        epsilon = detectable_epsilon(family, people, needed, guessed, number)
+        if claim.epsilon_delta or math.isinf(epsilon):
+            return epsilon
+        # Normal laws whose clearest parts, as large as those guessed, are told apart with these odds.
+        right, share = float(special.expit(epsilon * people)), guessed / number
+        return claim.at_shift(float(special.ndtri(share * right) - special.ndtri(share * (1 - right))) / people).budget
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return how often one run with so many canaries refutes the promise."""
@@ -90,7 +104,7 @@ class OneRun(Method):
                 promise = self.claim.group(self.distance)
                 return game_power(promise, right_guesses(pair, 1.0), counting, 1.0, self.confidence)
             guessed, right = max(1, round(guessed_share * canaries)), _clearest_right(pair, guessed_share)
-            powers.append(float(scipy.stats.binom.sf(_needed(self, guessed, canaries) - 1, guessed, right)))
+            powers.append(float(scipy.stats.binom.sf(self.needed(guessed, canaries) - 1, guessed, right)))
         return np.array(powers)
 
     def sawtooth(self, truth: Claim) -> float:
@@ -105,45 +119,15 @@ class OneRun(Method):
         epsilon, delta = promise.epsilon_delta
         return delta < 1 and one_run_p_value(correct, guessed, epsilon, delta=delta, canaries=number) < error
 
+    def needed(self, guessed: int, number: int) -> int:
+        """Return the fewest right guesses that refute the promise, one more than all if none do."""
+        return fewest(lambda correct: self.refuted(self.claim.budget, correct, guessed, number), guessed, 0)
+
     def check(self, counts: Counts, basis: Basis) -> None:
         """Refuse counts that no rule with this basis can have."""
         _, guessed, number = guesses(counts)
         if basis["most"] not in (guessed, number):
             raise ValueError(f"most must be the guesses or the canaries, got {basis['most']!r}")
-
-
-# Audits of one mechanism ask about the same few numbers of guesses again and again.
-
-
-@lru_cache(maxsize=4096)
-def _lower(method: OneRun, correct: int, guessed: int, number: int) -> float:
-    low, high = 0.0, method.claim.budget
-    if not method.refuted(low, correct, guessed, number):
-        return low
-    while method.refuted(high, correct, guessed, number):
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if method.refuted(middle, correct, guessed, number) else (low, middle)
-    return low
-
-
-@lru_cache(maxsize=4096)
-def _needed(method: OneRun, guessed: int, number: int) -> int:
-    """Return the fewest right guesses that refute the promise, one more than all if none do."""
-    return fewest(lambda correct: method.refuted(method.claim.budget, correct, guessed, number), guessed, 0)
-
-
-@lru_cache(maxsize=4096)
-def _detectable(method: OneRun, guessed: int, number: int) -> float:
-    claim, people = method.claim, method.distance
-    family = claim if claim.epsilon_delta else PureDP(0.0)
-    epsilon = detectable_epsilon(family, people, _needed(method, guessed, number), guessed, number)
-    if claim.epsilon_delta or math.isinf(epsilon):
-        return epsilon
-    # Normal laws whose clearest parts, as large as those guessed, are told apart with these odds.
-    right, share = float(special.expit(epsilon * people)), guessed / number
-    return claim.at_shift(float(special.ndtri(share * right) - special.ndtri(share * (1 - right))) / people).budget
 
 
 def _clearest_right(truth: Claim, share: float) -> float:

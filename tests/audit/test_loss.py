@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from algorithms.bugs.budget import HalfNoiseGDPC
-from algorithms.flaxman import ADPC, GDPC, RDPC
+from algorithms.flaxman import GDPC, RDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.hierarchy import Hierarchy
 from audit.attacks import Attack
@@ -166,17 +166,6 @@ def test_an_honest_audit_ends_where_a_small_violation_would_have_been_seen(mecha
 # Verdicts
 
 
-@pytest.mark.parametrize("audits", in_full(2, 4))
-@pytest.mark.parametrize("mechanism", [GDPC(1.0), ADPC(1.0), RDPC(1.0, Hierarchy.regular(2, 1), "all")])
-def test_sound_mechanisms_are_never_accused(mechanism, audits):
-    """At confidence 1 - 1e-6, on either pair: false alarm 8e-6 of four audits each."""
-    for pair in (PAIR, NeighborPair.move_people(COUNTS, 0, 1)):
-        claim = mechanism.claim.under(pair.relation)
-        for seed in range(audits):
-            result = measure_loss(mechanism, pair, claim, size=20_000, confidence=SURE, rng=seed)
-            assert result.verdict == "not refuted"
-
-
 @pytest.mark.parametrize("audits", in_full(3, 10))
 def test_moving_a_person_costs_twice_what_adding_one_does(audits):
     pair = NeighborPair.move_people(COUNTS, 0, 1)
@@ -295,30 +284,6 @@ def test_entries_that_the_pair_leaves_alone_are_looked_at(mechanism):
     assert result.verdict == "violated"
 
 
-@pytest.mark.parametrize(
-    ("pair", "mechanism"),
-    [
-        (
-            NeighborPair.add_record(np.array([[1, 40], [0, 31], [1, 77]]), [1, 25]),
-            lambda data, size, rng: data[:, 0].sum() + rng.laplace(0, 1, size),
-        ),
-        (
-            NeighborPair.declared({"adults": 3}, {"adults": 4}, "add_remove"),
-            lambda data, size, rng: np.round(data["adults"] + rng.laplace(0, 1, size), 6),
-        ),
-        (
-            NeighborPair.declared(["a", "b"], ["a", "b", "a"], "add_remove"),
-            lambda data, size, rng: [(round(data.count("a") + rng.laplace(0, 1), 6), 0.0) for _ in range(size)],
-        ),
-    ],
-    ids=["records", "a dictionary", "a list of text"],
-)
-def test_data_of_many_kinds(pair, mechanism):
-    result = measure_loss(mechanism, pair, PureDP(1), size=20_000, rng=1)
-    assert 0.75 < result.measured.epsilon < 1.0
-    assert result.adjacency == ("verified" if isinstance(pair.x, np.ndarray) else "declared")
-
-
 def often_nan(data, size, rng):
     """NaN in one of fifty runs on `x`, in twenty of them on `y`."""
     outputs = laplace(data, size, rng)
@@ -364,16 +329,6 @@ def test_words_are_outputs(how):
     assert "undecided" not in result.event
     assert 0.8 < result.measured.epsilon < math.log(2.5)
     assert result.verdict == "not refuted"
-
-
-def test_tables_of_words_are_outputs():
-    def released(data, size, rng):
-        return np.column_stack([OPINIONS(0, size, rng), OPINIONS(data, size, rng)])
-
-    result = measure_loss(released, COIN, PureDP(0.5), size=20_000, confidence=SURE, rng=1)
-    assert "output[1]" in result.event
-    assert "'yes'" in result.event
-    assert 0.5 < result.measured.epsilon < math.log(2.5)
 
 
 def test_a_likelihood_of_words_is_not_asked_about_their_numbers():
@@ -564,7 +519,6 @@ def failing(data, size, rng):
     [
         ({"mechanism": 3}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
         ({"pair": (1, 2)}, TypeError, "pair must be a NeighborPair, got tuple"),
-        ({"pair": NeighborPair.move_people(COUNTS, 0, 1)}, ValueError, "the pair is replace_one and the claim add_rem"),
         ({"stop": "late"}, ValueError, 'stop must be "fixed" or "early", got \'late\''),
         ({"attack": "likelihood_ratio"}, ValueError, "an attack must find something to look at: likelihood ratio of"),
         ({"attack": "paths"}, ValueError, "an attack must find something to look at: paths of outputs of shape"),
@@ -575,7 +529,6 @@ def failing(data, size, rng):
         ({"n_jobs": 1.5}, ValueError, r"n_jobs must be a whole number other than 0, got 1\.5"),
         ({"size": 8, "selection": 0.99}, ValueError, "size must leave runs to count, got 8 with 8"),
         ({"selection": math.nan}, ValueError, r"selection must be in \(0, 1\), got nan"),
-        ({"rng": "seed"}, TypeError, "rng must be None, an integer, a Generator or a SeedSequence, got 'seed'"),
         ({"event": Event.at_least(2, 1)}, ValueError, r"output\[2\] must be inside outputs, got outputs of shape \(2,"),
         ({"mechanism": lambda data, size, rng: data / data}, ValueError, "one output a run: asked for 1 run, got 2"),
         ({"mechanism": lambda data, size, rng: [b"", object()][:size]}, TypeError, "outputs must be numbers, words"),
@@ -626,10 +579,7 @@ RUNS = np.arange(50.0)
         ([], np.zeros(40), {}, ValueError, "there must be outputs on both databases, got 0 and 40"),
         ([print] * 40, np.zeros(40), {}, TypeError, "outputs must be numbers, words, None"),
         (np.arange(5.0), np.arange(1000.0), {}, ValueError, "at least 8 runs must choose an event, got 3 of 10"),
-        (RUNS, RUNS + 1, {"distance": 0}, ValueError, "distance must be at least 1, got 0"),
-        (RUNS, RUNS + 1, {"relation": "swap"}, ValueError, "relation must be .*'swap'"),
         (RUNS, RUNS + 1, {"relation": "replace_one"}, ValueError, "the pair is replace_one"),
-        (RUNS, RUNS + 1, {"unit": "dog"}, ValueError, "unit must be one of .*'dog'"),
         (RUNS, RUNS + 1, {"selection": 0}, ValueError, r"selection must be in \(0, 1\), got 0"),
         (RUNS, RUNS + 1, {"selection": 0.99}, ValueError, "selection must leave runs to count, got 0.99 of 50 on a"),
     ],
