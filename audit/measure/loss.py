@@ -16,9 +16,8 @@ from audit.attacks import Attack
 from audit.attacks.protocol import with_columns
 from audit.claims import Claim, Relation
 from audit.events import Event
-from audit.measure.again import check_again
 from audit.measure.choice import Choice, choose_event, compare_calls, count, count_all, registered
-from audit.measure.evaluation import check_question, evaluate, support_witness
+from audit.measure.evaluation import check_again, check_question, evaluate, support_witness
 from audit.measure.stages import count_in_stages
 from audit.mechanism import Mechanism, check_mechanism
 from audit.methods.method import Method, method_for

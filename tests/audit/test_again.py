@@ -14,7 +14,7 @@ import pytest
 from audit.claims import GaussianDP, PureDP
 from audit.cli.inputs.mechanisms import own_mechanism
 from audit.events import Event
-from audit.measure import again
+from audit.measure import evaluation
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.measure.search import search_loss
 from audit.neighbors import NeighborPair
@@ -138,7 +138,7 @@ def test_a_mechanism_that_an_earlier_audit_has_set_is_no_other_for_it():
     mechanism = beside(in_order(iter(range(9))))
     with refused_like(ValueError, KEPT):
         audit(mechanism)
-    assert audit(mechanism).notes == (again.UNKNOWN,)
+    assert audit(mechanism).notes == (evaluation.UNKNOWN,)
 
 
 def test_where_no_new_process_can_tell_a_note_says_so(imported):
@@ -146,15 +146,15 @@ def test_where_no_new_process_can_tell_a_note_says_so(imported):
     imported.scale = 1.0
     for mechanism in (Unsendable(), imported.set_up):
         result = audit(mechanism)
-        assert (result.verdict, result.notes) == ("violated", (again.UNKNOWN,))
+        assert (result.verdict, result.notes) == ("violated", (evaluation.UNKNOWN,))
     x, y = (Unsendable()(data, 200, np.random.default_rng(3)) for data in (PAIR.x, PAIR.y))
     given = measure_loss_from_outputs(x, y, ONE, relation="add_remove", rng=2)
-    assert (given.verdict, given.notes) == ("violated", (again.GIVEN,))
+    assert (given.verdict, given.notes) == ("violated", (evaluation.GIVEN,))
 
 
 def test_a_new_process_that_takes_too_long_is_ended(monkeypatch):
-    monkeypatch.setattr(again, "SECONDS", -60)
-    assert audit(beside(lambda data: int(data.sum()))).notes == (again.UNKNOWN,)
+    monkeypatch.setattr(evaluation, "SECONDS", -60)
+    assert audit(beside(lambda data: int(data.sum()))).notes == (evaluation.UNKNOWN,)
 
 
 def test_a_real_leak_is_refused_no_oftener_than_at_the_level():
@@ -165,5 +165,5 @@ def test_a_real_leak_is_refused_no_oftener_than_at_the_level():
         law = np.array([[right - wrong, 1 - right, wrong], [wrong, 1 - right, right - wrong]])
         for _ in range(20):
             here, there = (np.array([rng.multinomial(runs, side) for side in law]) for runs in (400, 50))
-            refused += again._differs(here, there, 0.05)
+            refused += evaluation._differs(here, there, 0.05)
     assert refused < 42

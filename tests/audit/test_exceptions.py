@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from audit.claims import ZCDP, GaussianDP, PureDP
+from audit.claims import PureDP
 from audit.events import cell
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
@@ -74,12 +74,6 @@ def test_rates_of_failing_keep_their_ratio(block, monkeypatch):
     # 150 and 408 are expected: the log-ratio has standard error sqrt(1 / 150 + 1 / 408) = 0.096 and passes 1.5 with
     # probability 1e-7. It would be 2 and 1.7 if failed batches were free to succeed when they run again.
     assert math.log(failed[1] / failed[0]) < 1.5
-
-
-@pytest.mark.parametrize("claim", [ZCDP(0.5), GaussianDP(1.0)])
-def test_failures_are_evidence_for_every_promise(claim):
-    result = measure_loss(failing(only("y", 0.4)), THREE, claim, attack="entries", size=20_000, rng=3)
-    assert result.verdict == "violated"
 
 
 @pytest.mark.parametrize("attack", ["auto", pytest.param("trained", marks=pytest.mark.slow)])

@@ -116,29 +116,6 @@ def test_of_all_counts_of_bins_the_best_of_the_best_event_reach_it():
     assert len(set(found)) == len(found)  # other orders, and the other database, show less
 
 
-@pytest.mark.parametrize(
-    ("method", "claim", "known"),
-    [
-        (Game, PureDP(1), math.log(0.05 ** (1 / 600) / (1 - 0.05 ** (1 / 600)))),
-        (Game, ApproxDP(1, 0.01), None),
-        (AnytimeGame, PureDP(1), None),
-        (Rectangle, PureDP(1), math.log(0.0125 ** (1 / 300) / (1 - 0.0125 ** (1 / 300)))),
-        (Rectangle, ApproxDP(1, 0.1), math.log((0.0125 ** (1 / 300) - 0.1) / (1 - 0.0125 ** (1 / 300)))),
-        (Gaussian, GaussianDP(1), None),
-        (Renyi, ZCDP(0.5), None),
-    ],
-)
-def test_runs_that_are_never_confused_reach_it(method, claim, known):
-    how = method(claim, 1, 0.95)
-    counts, basis = named((300, 0), (0, 300)), how.basis(BOTH)
-    assert how.lower(counts, basis) == pytest.approx(how.ceiling(counts, basis), rel=1e-9)
-    assert how.ceiling(counts, basis) > 2.5
-    if known is not None:
-        assert how.ceiling(counts, basis) == pytest.approx(known, rel=1e-9)
-    if method is not Renyi:
-        assert how.lower(named((299, 1), (0, 300)), basis) < how.ceiling(counts, basis)
-
-
 # Groups, looks, nothing
 
 

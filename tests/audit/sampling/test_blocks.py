@@ -155,20 +155,6 @@ def test_exceptions_of_one_batch_are_independent(monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_run_that_raises_has_an_output_of_its_own(n_jobs, small_blocks):
-    def vectors(size, rng):
-        return rng.integers(0, 9, (size, 2, 3))
-
-    mechanism = in_threads(raising(0.3, vectors))
-    kept = np.concatenate(drawn(mechanism, size=200, reduce=whole, n_jobs=n_jobs, shape=(2, 3)))
-    failed = (kept == RAISED).all(axis=(1, 2))
-    assert 0 < failed.sum() < 200
-    assert np.isin(kept[~failed], np.arange(9)).all()
-    always = np.concatenate(drawn(in_threads(raising(1.0)), size=20, reduce=whole, n_jobs=n_jobs, shape=(3,)))
-    np.testing.assert_array_equal(always, np.full((20, 3), RAISED))
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_blocks):
     raised = BrokenError("no such area", 17)
 

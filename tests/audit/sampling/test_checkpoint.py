@@ -57,22 +57,6 @@ def test_blocks_that_are_kept_are_not_run_again(tmp_path):
     assert 0 < sum(sizes) <= 42 + 2 * 100  # only the look at the mechanism, and one block of either database
 
 
-def test_words_and_exceptions_are_kept_too(tmp_path):
-    def words(data, size, rng):
-        return np.where(rng.random((size, 1)) < 0.3 + 0.3 * (data[0] > 120), "yes", "né")
-
-    def raising(data, size, rng):
-        if (rng.random(size) < 0.001 * (data[0] > 120)).any():
-            raise RuntimeError("no")
-        return data + rng.laplace(size=(size, data.size))
-
-    for mechanism in (words, raising):
-        mechanism.runs_per_block = 200
-        alone = asked(mechanism)
-        assert same(asked(mechanism, store=tmp_path), alone)
-        assert same(asked(mechanism, store=tmp_path), alone)
-
-
 @pytest.mark.reliability(9)
 def test_a_flipped_bit_and_a_lost_end_of_a_block_are_seen_wherever_they_are(tmp_path, record_property):
     store, stream = BlockStore.of(tmp_path, "a", "b"), np.random.SeedSequence(1, spawn_key=(2, 3))
