@@ -176,13 +176,6 @@ def test_a_search_without_power_says_so():
     assert found.verdict == "no power"
 
 
-def test_options_are_those_of_an_audit():
-    found = search_loss(geometric, PAIRS[:3], PureDP(1.0), keep=1, size=60_000, event=STEP, stop="early", rng=1)
-    assert found.worst.bound == "anytime-valid guessing game"
-    assert found.screening + found.worst.size < 60_000
-    assert found.screening <= 18_000
-
-
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

@@ -14,7 +14,7 @@ from audit.sampling.blocks import WAVE, draw
 from audit.sampling.calls import Caller
 from audit.values import RAISED
 from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, in_threads, noting, same_noise
-from tests.helpers import BrokenError, noisy, raising, whole
+from tests.helpers import noisy, raising, whole
 
 KIND = Kind(DATA.shape)
 
@@ -152,22 +152,6 @@ def test_exceptions_of_one_batch_are_independent(monkeypatch):
     # And all places are alike: 3 degrees of freedom, above 21.1 with probability 1e-4.
     places = failed.sum(axis=0)
     assert ((places - 8000 * rate / 4) ** 2 / (2000 * rate * (1 - rate))).sum() < 21.1
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_batch_that_cannot_be_run_is_an_error_from_any_worker(n_jobs, small_blocks):
-    raised = BrokenError("no such area", 17)
-
-    @in_threads
-    def mechanism(data, size, rng):
-        if size == 2:  # the last block
-            raise raised
-        return noisy(data, size, rng)
-
-    with pytest.raises(BrokenError) as caught:
-        drawn(mechanism, n_jobs=n_jobs)
-    assert caught.value.args == ("no such area", 17)
-    assert_same(drawn(n_jobs=n_jobs), drawn())  # what comes after is unharmed
 
 
 def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):

@@ -105,11 +105,6 @@ def test_a_mechanism_that_always_raises_is_in_error():
     assert left == [1]
 
 
-def test_another_number_of_outputs_is_refused_at_once():
-    with refused_like(ValueError, "^a mechanism must return one output a run: asked for 1 run, got 2; per_run makes"):
-        probed(lambda data, size, rng: rng.random(2))
-
-
 @pytest.mark.parametrize(("size", "each"), [(40, 2), (1000, 6), (SIZE, 16), (10**9, 16)])
 def test_probes_are_a_tenth_of_the_runs_at_most(size, each):
     sizes = []

@@ -71,14 +71,6 @@ def test_silence_for_short_work_off_a_terminal_and_on_request(options, visible, 
     assert written.getvalue() == ""
 
 
-def test_short_work_says_nothing_where_nobody_watches(capfd, monkeypatch):
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    work()
-    assert capfd.readouterr() == ("", "")
-
-
 def test_long_work_says_how_far_it_is_where_there_is_no_terminal(monkeypatch):
     stream = io.StringIO()
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
