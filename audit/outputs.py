@@ -63,13 +63,10 @@ def kind_of(batches: Iterable[Any]) -> Kind:
 
 
 def resolve_types(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
-    """Return a kind with the types of batches, and the exception, that were noted in a few calls on either database.
-
-    Raises ValueError if no type was noted on both: what is said of a whole call cannot be told of its runs.
-    """
+    """Return a kind with the types of batches, and the exception, that were noted in a few calls on either database."""
     sides = list(noted)
     types = [{name for what, name in side if what == "type"} for side in sides]
-    if all(types) and not set.intersection(*types):
+    if all(types) and not set.intersection(*types):  # what is said of a whole call cannot be told of its runs
         got = " and ".join(", ".join(sorted(side)) for side in types)
         raise ValueError(f"outputs must have the same type on both databases, got {got}")
     classes = [name for what, name in set.union(*sides) if what == "raised"]
@@ -78,15 +75,12 @@ def resolve_types(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
 
 
 def _spelling(batch: Any) -> str:
-    """Return whether a batch is all numbers, or all words that say numbers, as a reader of files may have left them.
-
-    A single run does not tell: it may be either by chance.
-    """
+    """Return whether a batch is all numbers, or all words that say numbers, as a reader of files may have left them."""
     try:
         array = np.asarray(batch)
     except Exception:  # rows of varying length, or an object that is not made for numpy
         return ""
-    if array.ndim == 0 or len(array) == 1:
+    if array.ndim == 0 or len(array) == 1:  # a single run may be either by chance
         return ""
     if array.dtype.kind in "biuf":
         return "numbers"

@@ -141,17 +141,14 @@ def registered(event: Event, runs: Runs) -> Choice:
 def choose_event(
     runs: Runs, method: Method, attack: Attack, choosing: int, counting: int, *, extra: bool = False
 ) -> Choice:
-    """Spend the selection runs: find candidate statistics, then choose the events that promise most.
-
-    If `extra`, attacks that learn may take a third of the counting runs. If a selection run returns something else than
-    the expected numbers, the audit reads all outputs as text and chooses again.
-    """
+    """Spend the selection runs: find candidate statistics, then choose the events that promise most."""
     extra_allowed = int(EXTRA * counting) if extra and counting >= ENOUGH else 0
     exploration = candidate_statistics(runs, attack, choosing, extra_allowed=extra_allowed)
     statistics, reading = exploration.statistics, exploration.reading
     sizes = exploration.runs.rest(choosing + exploration.extra_used, exploration.spent)
     with_strange = [*statistics, Statistic("more than numbers", unlike_numbers)]
     scored = scores(exploration.runs, sizes, with_strange, Phase.SELECT)
+    # A selection run that is something else than the expected numbers: all outputs are read as text.
     if reading is None and not isinstance(runs, GivenRuns) and any(side[:, -1].any() for side in scored):
         return choose_event(runs.in_writing(), method, attack, choosing, counting, extra=extra)
     x, y = (side[:, :-1] for side in scored)

@@ -84,10 +84,7 @@ def evaluate(
     support: dict[str, Any] | None = None,
     **facts: Any,
 ) -> AuditResult:
-    """Turn counts into bounds and compare the largest with the promise; `facts` are the other fields of the result.
-
-    `begun` is the start of the audit, by `time.perf_counter`; `support` is the witness of an unbounded loss.
-    """
+    """Turn counts into bounds and compare the largest with the promise; `facts` are the other fields of the result."""
     claim, known = method.claim, [(one.counts, one.basis) for one in chosen.events]
     bounds = [method.lower(*one) for one in known]
     events: list[dict[str, Any]] = [
@@ -136,8 +133,7 @@ def evaluate(
 def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> tuple[float, int]:
     """Return the minimum detectable loss of several events together, and the place of the event that has it.
 
-    An event far below the promise is used only if no other has power. The loss is infinite if nearly all runs are
-    unlike those of selection.
+    An event far below the promise is used only if no other has power.
     """
     events_with_power, losses = [], [(math.inf, 0)]
     for place, (counts, basis) in enumerate(known):
@@ -151,11 +147,7 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
 
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
-    """Return N: a value of only one database that comes once in N runs is detected with power 0.8.
-
-    Enough selection runs must meet it to choose it, and enough counting runs to prove it. Infinity means that none is
-    frequent enough, or that the events were registered.
-    """
+    """Return N: a value of only one database that comes once in N runs is detected with power 0.8; else infinity."""
     # Each search has one such event. The one with most of the error probability stands for all, whatever their order.
     searched = [one for one in known if "hits" in one[1]]
     main = max(searched, key=lambda one: (one[1].get("share", 1.0), one[1]["hits"]), default=None)

@@ -51,10 +51,7 @@ WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """How a family of promises is measured.
-
-    A family needs `choose`, `lower` and `detectable`; with `power` and `planned` it can be planned, too.
-    """
+    """How a family of promises is measured; with `power` and `planned` it can be planned, too."""
 
     claim: Claim  # the promise for one step
     distance: int  # steps between the two databases
@@ -111,11 +108,7 @@ class Method(ABC):
         return confidence if inflation == 1 else max(confidence, 1 - max(LEAST_ERROR, (1 - confidence) ** inflation))
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often a mechanism is called violated that loses `truth` in one step, shape (m,).
-
-        So many runs choose the event (none: the best one is registered) and so many count it, over both databases; it
-        is seen in a `share` of them. A family without plans refuses.
-        """
+        """Return how often a loss of `truth` is called a violation, shape (m,); the event is in a `share` of runs."""
         raise ValueError(NO_PLANS.format(type(self.claim).__name__))
 
     def assumed(self, share: float) -> str:
@@ -184,10 +177,7 @@ def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[M
 def method_for(
     claim: Claim, distance: int, confidence: float, *, early: bool = False, fewest: int | None = None
 ) -> Method:
-    """Return how a promise is measured: by the method of its family, or of the nearest one that it is derived from.
-
-    `fewest` is, where outputs are given, how many count on the database that has fewer.
-    """
+    """Return how a promise is measured, of given outputs by the number of those on the database that has `fewest`."""
     role: Role = "early" if early else "few" if fewest is not None and fewest < FEW else "fixed"
     for family in type(claim).__mro__:
         methods = FOR_FAMILY.get(family, {})

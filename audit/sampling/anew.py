@@ -62,10 +62,7 @@ def import_anew(mechanism: Mechanism, name: str) -> None:
 
 
 def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
-    """Return a mechanism pickled before it has seen any data; of one that was audited before, as it was then.
-
-    Nothing is returned of one that cannot be pickled.
-    """
+    """Return a mechanism pickled as it is and was before its first audit here; nothing if it cannot be pickled."""
     if (first := FIRST.get()) is not None:
         return (first,) if first else ()
     with suppress(TypeError):

@@ -28,11 +28,7 @@ BLOCK = Kind("a block")  # a torn one has no mark but its name, in a folder whos
 
 @dataclass(frozen=True)
 class BlockStore:
-    """Cache of finished blocks, one file each.
-
-    A block is a function of the audit, its stream and its number, and a file appears whole or not at all: several
-    processes may write the same store.
-    """
+    """Cache of finished blocks, one file each, which appears whole or not at all: several processes may write it."""
 
     folder: Path  # of one audit: its name is that of mechanism, databases, question and seed
     repeats: bool = True  # whether the same seed gives the same outputs again

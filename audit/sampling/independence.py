@@ -85,11 +85,7 @@ class Spread:
 def check_calls(
     name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT
 ) -> None:
-    """Refuse a mechanism whose runs depend on each other.
-
-    `sides` are scores, or guesses as int8, of successive runs on either database, and `calls` the sizes of the calls
-    that made them. Calls that differ are refused where chance makes them so with probability below `error`.
-    """
+    """Refuse a mechanism whose runs depend on each other, by scores, or guesses as int8, of runs in calls of sizes."""
     sides = [_kinds(side) for side in sides]
     if fault := _uneven(sides, calls, error):
         raise ValueError(
@@ -188,10 +184,7 @@ def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], er
 
 
 def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDArray[np.intp]:
-    """Return how many runs of each part of a call are of each kind, and of it or a later one: shape (2, parts, kinds).
-
-    The last kind is what the others leave, and is left out.
-    """
+    """Return how many runs of each part of a call are of each kind but the last, and of it or later ones."""
     most = int(kinds.max(initial=0)) + 1
     ends = np.cumsum(calls)
     starts = ((ends - calls)[:, None] + calls[:, None] * np.arange(each) // each).ravel()

@@ -23,11 +23,7 @@ EVERY = 60.0  # seconds between lines, at least
 def progress_bar(
     what: str, total: int, *, visible: bool | None = True, unit: str = "runs"
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is called with the number of finished steps.
-
-    On a terminal there is a bar after five seconds, elsewhere a line a minute on standard error, when a step ends. None
-    means a bar only, and none in worker processes.
-    """
+    """Yield a function of finished steps: a bar on a terminal, else lines; None: a bar, but in no worker process."""
     output, begun = console(stderr=True), time.monotonic()
     if visible is None:
         visible = output.is_terminal and multiprocessing.current_process().name == "MainProcess"

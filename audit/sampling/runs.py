@@ -75,10 +75,7 @@ class _ReadRuns:
 
 @dataclass(frozen=True)
 class MechanismRuns(_ReadRuns):
-    """Runs of a mechanism on both databases of a pair, every phase with streams of its own.
-
-    An audit hands this on in the place of the mechanism: nothing else calls it.
-    """
+    """Runs of a mechanism, every phase with streams of its own: what an audit hands on in the mechanism's place."""
 
     mechanism: Mechanism
     n_jobs: int = 1

@@ -22,10 +22,7 @@ class Phase(enum.IntEnum):
 
 
 def seed_sequence(rng: Seed) -> np.random.SeedSequence:
-    """Return the root of all random streams of one audit: its entropy is one number, which reproduces the audit.
-
-    A generator is advanced, so that a second audit with it is another one.
-    """
+    """Return the root of all random streams of an audit: one number, which reproduces it. A generator is advanced."""
     if isinstance(rng, np.random.SeedSequence):
         if isinstance(rng.entropy, int) and not rng.spawn_key and rng.pool_size == POOL:
             return rng
