@@ -95,12 +95,6 @@ def per_run(
     ------
     TypeError
         If neither or both of the two are given, or the given one cannot be called.
-
-    Examples
-    --------
-    >>> count = per_run(lambda data, rng: data.sum() + rng.laplace())
-    >>> len(count(np.array([3, 4]), 5, np.random.default_rng(0)))
-    5
     """
     target = function if factory is None else factory
     if (function is None) == (factory is None) or not callable(target):

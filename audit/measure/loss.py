@@ -225,11 +225,9 @@ def measure_loss_from_outputs(
     ----------
     outputs_x, outputs_y : array_like, shape (runs, *output)
         Independent outputs on each database, one per run and in the order of the runs, as `measure_loss` takes them.
-    claim : PureDP, ApproxDP, ZCDP or GaussianDP
-        What the mechanism promises, under `relation`.
     relation, distance, unit, confidential, label
         As in `NeighborPair`.
-    attack, event, selection, confidence, rng
+    claim, attack, event, selection, confidence, rng
         As in `measure_loss`; the generator shuffles and thins.
     columns : sequence of str
         Names of the columns of an output, for events. Default: those of data frames and structured arrays.
@@ -238,30 +236,21 @@ def measure_loss_from_outputs(
     -------
     AuditResult
         With the verdict and the guarantee of `measure_loss`, for independent runs; its adjacency is ``"declared"``.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> rng = np.random.default_rng(3)
-    >>> x, y = rng.laplace(0, 1, 5000).round(6), rng.laplace(1, 1, 5000).round(6)  # the last bits of floats tell
-    >>> measure_loss_from_outputs(x, y, PureDP(1.0), relation="add_remove", rng=4).verdict
-    'not refuted'
     """
     begun = time.perf_counter()
     batches, kind = _read(outputs_x, outputs_y, columns)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     pair = replace(pair, confidential=confidential)
     attack = check_question(claim, relation, attack, event, confidence)
-    root = seed_sequence(rng)
-    runs = GivenRuns.shuffled(pair, root, kind, batches)
+    runs = GivenRuns.shuffled(pair, seed_sequence(rng), kind, batches)
     method = method_for(claim, distance, confidence)
     chosen = registered(event, runs) if event is not None else _chosen(runs, method, attack, selection)
     method = method_for(claim, distance, confidence, fewest=min(runs.left))
-    sizes = method.given_sizes(runs.left, np.random.default_rng(stream(root, Phase.COINS)))
+    sizes = method.given_sizes(runs.left, np.random.default_rng(stream(runs.root, Phase.COINS)))
     check_file(batches, lambda name: with_columns(name, kind.columns))
     chosen = count_all(chosen, method, sizes, sum(map(len, batches)), chosen.selection)
     parameters = {"runs_x": len(batches[0]), "runs_y": len(batches[1]), "selection": selection}
-    return check_again(evaluate(begun, method, chosen, **_facts(pair, root, GIVEN_OUTPUTS, parameters)), chosen)
+    return check_again(evaluate(begun, method, chosen, **_facts(pair, runs.root, GIVEN_OUTPUTS, parameters)), chosen)
 
 
 def _read(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str]) -> tuple[list[NDArray[Any]], Kind]:

@@ -110,11 +110,6 @@ class RecordCanaries:
         Records that may be in the database too; equal records are different people.
     people : int
         Copies of each canary that are in or out together.
-
-    Examples
-    --------
-    >>> RecordCanaries(np.empty((0, 2)), [[1, 0], [1, 1]]).database(np.array([False, True]))
-    array([[1., 1.]])
     """
 
     records: ArrayLike
@@ -195,14 +190,6 @@ def measure_loss_one_run(
     ----------
     .. [1] Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.
     .. [2] Mahloujifar, Melis and Chaudhuri, "Auditing f-Differential Privacy in One Run", 2024.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
-    >>> result = measure_loss_one_run(noisy, Canaries([50] * 5000), PureDP(1.0), rng=1)
-    >>> result.verdict, result.size, 0.7 < result.measured.epsilon < 1.0
-    ('not refuted', 1, True)
     """
     begun = time.perf_counter()
     check_mechanism(mechanism)

@@ -116,16 +116,6 @@ def search_loss(
     -------
     SearchResult
         With a result for each measured pair. Guarantee: P(any measured > true loss of its pair) <= 1 - confidence.
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> from audit.neighbors import NeighborPair
-    >>> zeros_bare = lambda data, size, rng: np.where(data > 0, data + rng.laplace(size=(size, data.size)), 0.0)
-    >>> pairs = [NeighborPair.add_people([0, 5, 9], cell) for cell in range(3)]
-    >>> found = search_loss(zeros_bare, pairs, PureDP(1.0), keep=1, size=20_000, attack="entries", rng=1)
-    >>> found.verdict, found.worst.pair
-    ('violated', '1 person added to cell 0')
     """
     family = _family(pairs, claim, confidence, rng, options)
     keep, size = min(whole_number("keep", keep, least=1), len(family)), whole_number("size", size, least=1)
@@ -231,11 +221,6 @@ def neighbors_within(
     ------
     ValueError
         If there are more than 100,000 pairs, among others.
-
-    Examples
-    --------
-    >>> [(pair.x.tolist(), pair.y.tolist()) for pair in neighbors_within(["a", "b"], 1)]
-    [([0, 0], [1, 0]), ([0, 0], [0, 1])]
     """
     check_relation(relation)
     if form not in ("counts", "records"):

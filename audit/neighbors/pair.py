@@ -149,23 +149,11 @@ class NeighborPair:
     def add_row(
         cls, table: Any, row: Mapping[Any, Any], *, at: At = "last", unit: Unit = "person", label: str = ""
     ) -> NeighborPair:
-        """Add one row to a table, the data of one unit: a pair under ``"add_remove"``.
+        """Add one row to a table, the data of one unit: a pair under ``"add_remove"``; `at` as in `add_record`.
 
-        Parameters
-        ----------
-        table : DataFrame of pandas or polars, or list of dict
-            The database `x`, which is copied and compared: about 5 s for a million rows of ten columns.
-        row : mapping
-            A value for every column, of the column's type, or None, which becomes what the column has for a missing
-            value: a pandas column of whole numbers or truths that has none yet becomes one that can, on both sides.
-        at, unit, label
-            As in `add_record` and `NeighborPair`; use `add_group` where a unit has several rows.
-
-        Examples
-        --------
-        >>> pair = NeighborPair.add_row([{"age": 31, "area": "A"}], {"age": None, "area": "B"}, at="first")
-        >>> pair.y, pair.label
-        ([{'age': None, 'area': 'B'}, {'age': 31, 'area': 'A'}], '1 row added in front')
+        The table, of pandas or polars or a list of dicts, is copied and compared: about 5 s for a million rows of ten
+        columns. The row maps every column to a value of its type, or to None, which becomes what the column has for a
+        missing value: a pandas column of whole numbers or truths becomes one that can have it, on both sides.
         """
         return cls.add_group(table, [row], at=at, unit=unit, label=label)
 
@@ -184,13 +172,6 @@ class NeighborPair:
 
         The distance is the number of units that the rows belong to. The column `key` names the unit of each row, which
         is not in the table yet; without it each row is a unit of its own. See `add_row`.
-
-        Examples
-        --------
-        >>> visits = [{"patient": "a", "cost": 10.0}]
-        >>> pair = NeighborPair.add_group(visits, [{"patient": "b", "cost": 3.0}] * 5, key="patient")
-        >>> len(pair.y), pair.distance, pair.label
-        (6, 1, '5 rows of 1 patient added')
         """
         rows = list(rows)
         if not rows:
