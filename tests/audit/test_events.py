@@ -197,10 +197,6 @@ def test_infinities_that_speak_for_both_databases_speak_for_neither():
     assert weighted_sum(cells, [0, 0], [1, 1])(np.array([[LARGEST, LARGEST]])).tolist() == [LARGEST]
 
 
-def test_a_distance_guesses_from_both_tails():
-    assert Event(distance_from((), 0), ThresholdRule(-INF, 4)).guess(values(-5, 0, 3, 4)).tolist() == [1, 0, 0, 1]
-
-
 def test_a_registered_event_guesses_from_one_entry():
     outputs = np.array([[0, 3], [0, 5], [9, 7]])
     assert Event.at_least(1, 5).guess(outputs).tolist() == [0, 1, 1]

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import distance_of_records
-from audit.neighbors.tables import _same
 from tests.helpers import refused_like
 
 ROWS = [
@@ -207,14 +206,6 @@ def test_rows_of_dicts_have_the_order_of_the_first():
 def test_records_of_other_widths_are_at_no_distance():
     for wide, narrow in itertools.permutations((2, 3)):
         assert distance_of_records(np.zeros((2, wide)), np.zeros((2, narrow)), "add_remove") is None
-
-
-def test_a_value_is_the_same_or_not():
-    same, other = (
-        [(2, 2), (None, None), (math.nan, None), (0.1, np.float32(0.1))],
-        [(1, 2), (2, 1), (None, 1), ("b", "a")],
-    )
-    assert [_same(*pair) for pair in (*same, *other)] == [True] * 4 + [False] * 4
 
 
 def test_tables_of_other_columns_or_types_are_not_neighbors():
