@@ -31,7 +31,7 @@ __all__ = [
     "compare_calls",
     "count",
     "count_all",
-    "registered",
+    "registered_choice",
 ]
 
 EXTRA = 1 / 3  # share of the counting runs that attacks may spend where they still learn
@@ -132,7 +132,7 @@ class Choice:
         return notes
 
 
-def registered(event: Event, runs: Runs) -> Choice:
+def registered_choice(event: Event, runs: Runs) -> Choice:
     """Return the choice of an event that was fixed beforehand, with columns by their names."""
     statistic = replace(event.statistic, name=with_columns(event.statistic.name, runs.columns))
     return Choice((Selected(replace(event, statistic=statistic)),), runs.as_given())

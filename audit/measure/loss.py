@@ -16,7 +16,7 @@ from audit.attacks import Attack
 from audit.attacks.protocol import with_columns
 from audit.claims import Claim, Relation
 from audit.events import Event
-from audit.measure.choice import Choice, choose_event, compare_calls, count, count_all, registered
+from audit.measure.choice import Choice, choose_event, compare_calls, count, count_all, registered_choice
 from audit.measure.evaluation import check_again, check_question, evaluate, support_witness
 from audit.measure.stages import count_in_stages
 from audit.mechanism import Mechanism, check_mechanism
@@ -157,7 +157,9 @@ def measure_loss(
             runs = replace(runs, store=BlockStore.of(store, question, outputs, repeats=probes.seedable))
         with progress_bar(runs.name, size, visible=progress) as advance:
             runs = replace(runs, kind=probes.kind, advance=advance)
-            chosen = _counts(runs, method, attack, event, size, choosing, share=selection if stop == "early" else None)
+            chosen = _counted_choice(
+                runs, method, attack, event, size, choosing, share=selection if stop == "early" else None
+            )
             probes.check_steady()
         notes = compare_calls(chosen, visible=progress)
     notes = in_words(warnings) + notes
@@ -173,7 +175,7 @@ def measure_loss(
     return check_again(result, chosen)
 
 
-def _counts(
+def _counted_choice(
     runs: MechanismRuns,
     method: Method,
     attack: Attack,
@@ -188,7 +190,7 @@ def _counts(
 
     def choose(stage: int, choosing: int, counting: int) -> Choice:
         if event is not None:
-            return registered(event, runs)
+            return registered_choice(event, runs)
         fresh = runs if share is None else replace(runs, root=stream(runs.root, Phase.STAGE, stage))
         return choose_event(fresh, method, attack, choosing, counting, extra=share is None)
 
@@ -238,13 +240,13 @@ def measure_loss_from_outputs(
         With the verdict and the guarantee of `measure_loss`, for independent runs; its adjacency is ``"declared"``.
     """
     begun = time.perf_counter()
-    batches, kind = _read(outputs_x, outputs_y, columns)
+    batches, kind = _batches(outputs_x, outputs_y, columns)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     pair = replace(pair, confidential=confidential)
     attack = check_question(claim, relation, attack, event, confidence)
     runs = GivenRuns.shuffled(pair, seed_sequence(rng), kind, batches)
     method = method_for(claim, distance, confidence)
-    chosen = registered(event, runs) if event is not None else _chosen(runs, method, attack, selection)
+    chosen = registered_choice(event, runs) if event is not None else _choice(runs, method, attack, selection)
     method = method_for(claim, distance, confidence, fewest=min(runs.left))
     sizes = method.given_sizes(runs.left, np.random.default_rng(stream(runs.root, Phase.COINS)))
     check_file(batches, lambda name: with_columns(name, kind.columns))
@@ -253,7 +255,7 @@ def measure_loss_from_outputs(
     return check_again(evaluate(begun, method, chosen, **_facts(pair, runs.root, GIVEN_OUTPUTS, parameters)), chosen)
 
 
-def _read(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str]) -> tuple[list[NDArray[Any]], Kind]:
+def _batches(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str]) -> tuple[list[NDArray[Any]], Kind]:
     """Return given outputs on either database and what they are; refuse those that no independent runs give."""
     given = [listed(outputs) for outputs in (outputs_x, outputs_y)]
     kind = kind_of(given)
@@ -267,7 +269,7 @@ def _read(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str]) ->
     return batches, replace(kind, columns=titles(columns) or kind.columns)
 
 
-def _chosen(runs: GivenRuns, method: Method, attack: Attack, selection: float) -> Choice:
+def _choice(runs: GivenRuns, method: Method, attack: Attack, selection: float) -> Choice:
     """Return the events that a share of given outputs chooses."""
     fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
     choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
