@@ -179,7 +179,7 @@ def as_given(texts: NDArray[Any]) -> NDArray[Any]:
 
 def plain(value: Any) -> Any:
     """Return what JSON can hold of a value, or say that it cannot be read."""
-    if value is None or isinstance(value, str | bool):
+    if value is None or isinstance(value, str | bool | float):
         return value
     if isinstance(value, list | tuple):
         return list(map(plain, value))
@@ -189,8 +189,6 @@ def plain(value: Any) -> Any:
         if value.dtype.kind in "mM":  # times are words
             return value.astype(str).tolist()
         return plain(value.tolist())
-    if isinstance(value, float):
-        return value
     if isinstance(value, int):
         return value if is_exact(value) else f"{LONG}{value:#x}"  # a word, which keeps all of its digits
     if isinstance(value, Rational) or type(value).__name__ == "Decimal":

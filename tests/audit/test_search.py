@@ -168,14 +168,6 @@ def test_a_search_is_reproduced_by_its_seed():
     assert search(root) != search(root)
 
 
-def test_a_search_without_power_says_so():
-    def noisier(data, size, rng):
-        return data + rng.laplace(scale=20, size=(size, data.size))
-
-    found = search_loss(noisier, PAIRS[:2], PureDP(0.05), keep=2, size=400, event=STEP, rng=1)
-    assert found.verdict == "no power"
-
-
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
