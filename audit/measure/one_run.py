@@ -18,7 +18,7 @@ from audit.measure.evaluation import check_question, evaluate
 from audit.mechanism import Mechanism, check_mechanism, mechanism_name
 from audit.methods.one_run import OneRun
 from audit.neighbors import Unit
-from audit.neighbors.counts import check_counts
+from audit.neighbors.counts import check_counts, frozen
 from audit.outputs import check_number, kind_of, listed, read_outputs
 from audit.results import AuditResult
 from audit.results.provenance import provenance
@@ -72,9 +72,8 @@ class Canaries:
         different, times = np.unique(cells, return_counts=True)
         if times.max() > 1:
             raise ValueError(f"canaries must not overlap, got cell {different[times > 1][0]} more than once")
-        cells.flags.writeable = False
         object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "cells", frozen(cells))
         object.__setattr__(self, "people", whole_number("people", self.people, least=1))
 
     def __len__(self) -> int:
@@ -127,8 +126,7 @@ class RecordCanaries:
         if (records.dtype.kind == "U") != (canaries.dtype.kind == "U"):
             raise TypeError(f"records and canaries must be of one kind, got {records.dtype} and {canaries.dtype}")
         for name, rows in (("records", records), ("canaries", canaries)):
-            rows.flags.writeable = False
-            object.__setattr__(self, name, rows)
+            object.__setattr__(self, name, frozen(rows))
         object.__setattr__(self, "people", whole_number("people", self.people, least=1))
 
     def __len__(self) -> int:

@@ -10,11 +10,9 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -45,20 +43,10 @@ _seen: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms as they
 _imported: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms that new processes import, too
 
 
-@dataclass(frozen=True)
-class _Named:
-    """What is pickled as its place in a module."""
-
-    name: str
-
-    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
-        return resolve_name, (self.name,)
-
-
 def import_anew(mechanism: Mechanism, name: str) -> None:
     """Let new processes import a mechanism by module:object; what it drew at import is then drawn anew."""
     with suppress(TypeError):  # of which no list can be kept
-        _imported[mechanism] = packed(_Named(name))[1]
+        _imported[mechanism] = packed(partial(resolve_name, name))[1]
 
 
 def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
@@ -159,6 +147,8 @@ def answer(file: int) -> None:
 def _unpickled(mechanism: bytes) -> Any:
     """Return a mechanism whose modules are imported anew: what they draw at import is not what was sent."""
     found = pickle.loads(mechanism)
+    if isinstance(found, partial) and found.func is resolve_name:
+        found = found()
     left, known = [found], {id(getattr(module, "__dict__", None)) for module in list(sys.modules.values())}
     while left:
         one = left.pop()
