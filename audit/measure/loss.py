@@ -119,15 +119,6 @@ def measure_loss(
     ----------
     .. [1] Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.
     .. [2] Dwork and Roth, 2014, theorem 2.2 (group privacy).
-
-    Examples
-    --------
-    >>> from audit.claims import PureDP
-    >>> count = lambda data, size, rng: np.round(data + rng.laplace(size=(size, data.size)), 6)
-    >>> pair = NeighborPair.add_people([120, 75], cell=0)
-    >>> result = measure_loss(count, pair, PureDP(0.5), rng=2)
-    >>> result.verdict, 0.9 < result.measured.epsilon < 1.0
-    ('violated', True)
     """
     begun = time.perf_counter()
     check_mechanism(mechanism)
@@ -145,9 +136,9 @@ def measure_loss(
     options = (pair, claim, attack, event, size, selection, confidence, stop)
     question = "" if store is None else fingerprint(mechanism, source(mechanism), *options)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
-    support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
     explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
     runs = MechanismRuns(pair, root, Kind(None), mechanism, n_jobs, explored=explored, before=as_before(mechanism))
+    support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
     method, calls = method_for(claim, pair.distance, confidence, early=stop == "early"), runs.counting_calls
 
     with watch(pair.x, pair.y) as warnings:
