@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from audit.io.files import check_levels, creating, make_folder, sync
+from audit.io.files import check_levels, make_folder, sync, writing
 from audit.io.layout import BYTES, encoding_fault
 from audit.io.temporary import STAGED, find_leftovers, temporary_folder
 from audit.io.text import from_cell, in_cell, shown
@@ -44,7 +44,7 @@ RECORD = "release.json"  # every release has one
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
     """Open a text file that appears where nothing is when the block ends without an error."""
-    with creating(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+    with writing(path, None) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
         yield text
 
 

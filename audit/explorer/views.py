@@ -14,7 +14,7 @@ from audit.explorer.page import PAGE, build_page
 from audit.explorer.printed import printed, words_in
 from audit.explorer.sheet import Explored, Input, Sheet, State, Value
 from audit.installed import plugin
-from audit.io.files import check_replaceable, creating, make_folder, replacing
+from audit.io.files import check_replaceable, write_atomically
 from audit.io.terminal import console
 
 __all__ = ["check_files", "command", "explore", "print_tables", "write_page", "write_workbook"]
@@ -73,9 +73,7 @@ def write_page(explored: Explored, path: Path) -> None:
     check_files(html=path)
     sheets = plugin("systems").sheets()
     page = build_page(explored, [explored.sheet if sheet.name == explored.sheet.name else sheet for sheet in sheets])
-    make_folder(path.parent)
-    with replacing(path, kind=PAGE, private=explored.sheet.confidential) as file:
-        file.write(page.encode())
+    write_atomically(path, page, PAGE, private=explored.sheet.confidential)
 
 
 def write_workbook(explored: Explored, path: Path) -> None:
@@ -84,9 +82,7 @@ def write_workbook(explored: Explored, path: Path) -> None:
         raise ValueError(f"{explored.sheet.name} has no workbook: its page computes")
     check_files(xlsx=path)
     content = explored.sheet.workbook(explored, {**words_in("en"), **explored.sheet.words})
-    make_folder(path.parent)
-    with creating(path, private=explored.sheet.confidential) as file:
-        file.write(content)
+    write_atomically(path, content, None, private=explored.sheet.confidential)
 
 
 def print_tables(explored: Explored) -> None:

@@ -23,14 +23,13 @@ __all__ = [
     "check_levels",
     "check_replaceable",
     "check_writable",
-    "creating",
     "make_folder",
     "parsed_json",
     "read_bytes",
     "recorded",
-    "replacing",
     "sync",
     "write_atomically",
+    "writing",
 ]
 
 LARGEST = 64 * 2**20  # bytes of a file of JSON
@@ -74,50 +73,47 @@ def _check_kind(path: Path, kind: Kind | None) -> None:
 
 
 @contextmanager
-def replacing(path: Path, kind: Kind | None, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
+def writing(path: Path, kind: Kind | None, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
     """Open a file for bytes that appears, or replaces one of its kind, once the block has ended without an error.
 
-    A `private` file is for its owner alone; a `synced` one is on the disk before it has its name.
+    Without a kind it appears where nothing is: of several writers, one gets the name. A `private` file is for its owner
+    alone; a `synced` one is on the disk before it has its name.
     """
     _check_kind(path, kind)
+    make_folder(path.parent)
     with _written(path, private) as (file, part):
         yield file
         file.close()
         if synced:
             sync(part)
-        os.replace(part, path)
+        if kind is None:
+            _take_name(part, path)
+        else:
+            os.replace(part, path)
         if synced:
             sync(path.parent)
 
 
-@contextmanager
-def creating(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
-    """Open a file as `replacing` does, which appears where nothing is: of several writers, one gets the name."""
-    _check_kind(path, None)
-    with _written(path, private) as (file, part):
-        yield file
-        file.close()
-        sync(part)
+def _take_name(part: Path, path: Path) -> None:
+    """Give a file its name, which must be free."""
+    try:
+        path.hardlink_to(part)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: take the name first, then fill it
+        path.open("x").close()
         try:
-            path.hardlink_to(part)
-        except FileExistsError:
+            os.replace(part, path)
+        except BaseException:
+            path.unlink()
             raise
-        except OSError:  # a file system without links: take the name first, then fill it
-            path.open("x").close()
-            try:
-                os.replace(part, path)
-            except BaseException:
-                path.unlink()
-                raise
-        sync(path.parent)
 
 
 def write_atomically(
-    path: Path, content: str | bytes | Iterable[bytes], kind: Kind, *, private: bool = False, synced: bool = True
+    path: Path, content: str | bytes | Iterable[bytes], kind: Kind | None, *, private: bool = False, synced: bool = True
 ) -> None:
     """Write a file, whole or not at all, and its folders if need be: a reader sees the old one or the new one."""
-    make_folder(path.parent)
-    with replacing(path, kind, private=private, synced=synced) as file:
+    with writing(path, kind, private=private, synced=synced) as file:
         content = content.encode() if isinstance(content, str) else content
         file.writelines([content] if isinstance(content, bytes) else content)
 

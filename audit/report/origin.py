@@ -13,7 +13,7 @@ from audit.results import AuditResult
 from audit.results.formatting import percent
 from audit.results.provenance import PACKAGES
 
-__all__ = ["day_of", "origin", "public_origin", "reproduction"]
+__all__ = ["day_of", "full_origin", "origin", "public_origin", "reproduction"]
 
 MOST, LONGEST = 60, 1000  # entries of a provenance, letters of an entry
 VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
@@ -23,6 +23,13 @@ def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
     """Return values, such as a provenance, as rows of a table: names and values."""
     rows = [(visible(key, LONGEST), visible(_plain(value), LONGEST)) for key, value in islice(values.items(), MOST)]
     return [*rows, ("and more", f"{len(values) - MOST} entries")] if len(values) > MOST else rows
+
+
+def full_origin(result: AuditResult) -> list[tuple[str, str]]:
+    """Return where a result comes from, but for its command."""
+    seed = "taken out" if result.seed_entropy is None else str(result.seed_entropy)
+    provenance = {key: value for key, value in result.provenance.items() if key != "command"}
+    return [("seed", seed), ("seconds", f"{result.seconds:.3g}"), *origin(provenance)]
 
 
 def public_origin(result: AuditResult) -> list[tuple[str, str]]:

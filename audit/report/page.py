@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import resources
-from typing import Any, get_args
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -16,12 +16,11 @@ from audit.io.files import Kind
 from audit.methods.method import NAMED
 from audit.report.figures import END, loss_bar, loss_curve, privacy_profiles
 from audit.report.limits import LIMITS
-from audit.report.origin import day_of, origin, public_origin, reproduction
+from audit.report.origin import day_of, full_origin, origin, public_origin, reproduction
 from audit.report.words import (
     actions,
     assumptions,
     bugs_found,
-    condition,
     event_class,
     headline,
     meaning,
@@ -30,8 +29,9 @@ from audit.report.words import (
     visible,
     worst_first,
 )
-from audit.results import AuditResult, LossEstimate, ReplayRecord, Verdict, scale_of
+from audit.results import AuditResult, LossEstimate, ReplayRecord
 from audit.results.formatting import at_least, number_of, percent, row
+from audit.results.power import reach
 from audit.results.provenance import provenance
 
 __all__ = ["REPORT", "build_report", "report_parts"]
@@ -80,60 +80,40 @@ def report_parts(
     parameters, times, and the names of mechanisms that are not `published`. Audits named in `known_bugs` are expected
     to show a violation, and are counted separately. Audits go `through` a function that shows progress.
     """
-    if not audits and not estimates and not replays:
+    results: list[Any] = [result for some in (audits, replays, estimates) for _, result in some]
+    if not results:
         raise ValueError("a report must have at least one result, got none")
     ordered = sorted(worst_first(audits), key=lambda entry: entry[0] in known_bugs)
-    citations = _citations([result for _, result in ordered], bool(estimates))
     entries = [
-        _entry(k, name, result, name in known_bugs, citations, public, published)
-        for k, (name, result) in enumerate(through(ordered), 1)
+        _entry(number, name, result, name in known_bugs, public, published)
+        for number, (name, result) in enumerate(ordered, 1)
     ]
-    promises = [entry for entry in entries if not entry["known_bug"]]
+    sources = {key for _, result in audits for key in _sources(result)} | set(ESTIMATES if estimates else ())
+    citations = [*(key for key in REFERENCES if key in sources), *sorted(sources - REFERENCES.keys())]
     style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    groups = {
-        verdict: [entry for entry in promises if entry["result"].verdict == verdict] for verdict in get_args(Verdict)
-    }
-    confidential = not public and any(one.confidential for some in (audits, replays, estimates) for _, one in some)
-    origins = [result.provenance for _, result in audits] + [record.provenance for _, record in replays]
-    origins += [estimate.settings for _, estimate in estimates]
-    days = sorted({day_of(values) for values in origins} - {""})
+    confidential = not public and any(result.confidential for result in results)
+    days = sorted({day_of(getattr(one, "provenance", None) or getattr(one, "settings", {})) for one in results} - {""})
     stream = _environment.get_template("report.html.j2").stream(
         title=title or _title([one.mechanism for some in (audits, replays) for _, one in some], published, public),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-        headline=headline([(entry["name"], entry["result"]) for entry in promises]) if promises else "",
         head=[
             ("Question", question or QUESTION),
             *([("Author", author)] if author else []),
             ("Who may read it", READERS["public" if public else "confidential" if confidential else "open"]),
         ],
-        quotable=quotable([(entry["name"], entry["result"]) for entry in promises]) if promises else "",
         bugs_found=bugs_found(audits, known_bugs),
         public=public,
         confidential=confidential,
-        signature=Markup(SIGNATURE),
         policy=POLICY.format(digest),
         style=Markup(style),
         entries=entries,
-        promises=promises,
-        bugs=[entry for entry in entries if entry["known_bug"]],
-        groups=groups,
-        accused=sum(1 - result.confidence for _, result in audits),
-        scales=sorted({scale_of(result.claim) for _, result in audits}),
-        drawn=DRAWN,
-        opened=len(entries) if len(entries) <= OPEN else min(OPEN, len(groups["violated"])),
-        theorems=[
-            (bound, NAMED[bound].theorem)
-            for bound in dict.fromkeys(entry["result"].bound for entry in entries)
-            if bound in NAMED
-        ],
-        end=END,
+        promised=[(entry["name"], entry["result"]) for entry in entries if not entry["known_bug"]],
+        through=through,
         estimates=[_estimate(k, name, estimate, public) for k, (name, estimate) in enumerate(estimates, 1)],
         replays=[_replay(k, name, record, public, published) for k, (name, record) in enumerate(replays, 1)],
-        estimates_cited=[citations[key] for key in ESTIMATES if key in citations],
-        limits=LIMITS,
-        references=[REFERENCES.get(key, key) for key in citations],
-        software=SOFTWARE,
+        cited=lambda keys: sorted(citations.index(key) + 1 for key in keys),
+        citations=citations,
         version=provenance()["software"]["plaudit"],
     )
     stream.enable_buffering(4096)
@@ -154,38 +134,12 @@ def _title(names: Sequence[str], published: Collection[str], public: bool) -> st
 
 
 def _entry(
-    number: int,
-    name: str,
-    result: AuditResult,
-    known_bug: bool,
-    citations: dict[str, int],
-    public: bool,
-    published: Collection[str],
+    number: int, name: str, result: AuditResult, known_bug: bool, public: bool, published: Collection[str]
 ) -> View:
     if public:
         name = f"Audit {number}" + (f": {result.mechanism}" if result.mechanism in published else "")
         result = result.redact()
-    return dict(
-        number=number,
-        name=name,
-        result=result,
-        known_bug=known_bug,
-        cells=row(result.summary(name)),
-        event_class=event_class(result),
-        meaning=meaning(result),
-        condition=condition(result),
-        actions=actions(result),
-        unseen=unseen(result),
-        others=[(one["event"], at_least(one["measured"])) for one in result.others if one["event"] != result.event],
-        assumptions=assumptions(result),
-        bound=result.bound if result.bound in NAMED or not public else "unknown",
-        cited=sorted(citations[key] for key in {*_sources(result), *result.claim.sources}),
-        bar=loss_bar(result),
-        profiles=privacy_profiles(result),
-        counts=([], []) if public else _counts(result),
-        origin=public_origin(result) if public else _full_origin(result),
-        reproduction=("", []) if public else reproduction(result),
-    )
+    return dict(number=number, name=name, result=result, known_bug=known_bug, cells=row(result.summary(name)))
 
 
 def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> View:
@@ -234,18 +188,11 @@ def _rough(value: float) -> str:
     return f"{value:.4g}" if value == value else "unknown"
 
 
-def _citations(audits: Sequence[AuditResult], estimates: bool) -> dict[str, int]:
-    used = {key for result in audits for key in (*result.claim.sources, *_sources(result))}
-    used |= set(ESTIMATES) if estimates else set()
-    ordered = [*(key for key in REFERENCES if key in used), *sorted(used - REFERENCES.keys())]
-    return {key: k for k, key in enumerate(ordered, 1)}
+def _sources(result: AuditResult) -> set[str]:
+    return {*result.claim.sources, *(NAMED[result.bound].sources if result.bound in NAMED else ())}
 
 
-def _sources(result: AuditResult) -> tuple[str, ...]:
-    return NAMED[result.bound].sources if result.bound in NAMED else ()
-
-
-def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:
+def _counts(result: AuditResult) -> list[list[str]]:
     kinds = {kind for side in result.counts.values() for kind in side}
     ordered = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))  # bins in their order
     first, rest = ordered[:KINDS], ordered[KINDS:]
@@ -253,13 +200,7 @@ def _counts(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     if rest:
         more = [sum(side.get(kind, 0) for kind in rest) for side in result.counts.values()]
         table.append([f"{len(rest)} more, together", *(f"{count:,}" for count in more)])
-    return ["counted", *(f"on {name}" for name in result.counts)], table
-
-
-def _full_origin(result: AuditResult) -> list[tuple[str, str]]:
-    provenance = {key: value for key, value in result.provenance.items() if key != "command"}
-    seed = "taken out" if result.seed_entropy is None else str(result.seed_entropy)
-    return [("seed", seed), ("seconds", f"{result.seconds:.3g}"), *origin(provenance)]
+    return table
 
 
 def _as_seen(value: Any) -> Any:
@@ -275,3 +216,19 @@ _environment = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_functions: tuple[Callable[..., Any], ...] = (
+    actions,
+    assumptions,
+    at_least,
+    event_class,
+    full_origin,
+    headline,
+    loss_bar,
+    meaning,
+    privacy_profiles,
+)
+_functions += (public_origin, quotable, reach, reproduction, unseen)
+_environment.globals |= {function.__name__: function for function in _functions}
+_environment.globals |= {"SIGNATURE": Markup(SIGNATURE), "DRAWN": DRAWN, "OPEN": OPEN, "END": END, "LIMITS": LIMITS}
+_environment.globals |= {"NAMED": NAMED, "ESTIMATES": ESTIMATES, "REFERENCES": REFERENCES, "SOFTWARE": SOFTWARE}
+_environment.globals |= {"counts": _counts, "sources": _sources}

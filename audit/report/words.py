@@ -10,12 +10,12 @@ from audit.methods.method import NAMED, Method
 from audit.report.figures import excess
 from audit.results import AuditResult, Verdict
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, row, texts
+from audit.results.power import largest_bound, reach
 
 __all__ = [
     "actions",
     "assumptions",
     "bugs_found",
-    "condition",
     "event_class",
     "headline",
     "meaning",
@@ -207,37 +207,16 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
     return f"{none}{few} {how} A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
 
 
-def condition(result: AuditResult) -> str:
-    """Return in a few words what the minimum detectable loss of an audit depends on."""
-    if result.far_below_claim:
-        return "the proved loss is far below the promise: a larger one may be elsewhere"
-    where = "the counted event" if result.redacted else result.detectable_event
-    if result.detectable == math.inf:
-        return f"no loss is detected 4 times in 5 in {where}"
-    return f"a loss of this size is detected 4 times in 5 if it lies in {where}; a loss elsewhere may be missed"
-
-
 def unseen(result: AuditResult) -> list[str]:
     """Return sentences on losses that this audit could not have detected, besides those that no audit could."""
-    cells, promised = texts(result.summary()), result.claim.budget
-    share = (
-        f" ({at_most(100 * result.detectable / promised)}% of the promise)"
-        if 0 < promised < math.inf and result.detectable < math.inf
-        else ""
-    )
-    power = (
-        "Any loss, however large: so few runs cannot show that it exceeds the promise."
-        if result.most
-        else "Any loss in the event that was counted, however large: the event was seen too rarely to tell."
-        if result.detectable == math.inf
-        else f"A loss below {cells['detectable']}{share}, and any loss in other events."
-    )
+    known = result.verdict == "violated" or result.far_below_claim or result.detectable == math.inf
+    sentences = () if result.verdict == "violated" else result.power or (reach(result),)
     return [
-        *([power] if result.verdict != "violated" and not result.far_below_claim else []),
-        *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in result.power),
+        *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences),
+        *([] if known else ["A smaller loss, and any loss in other events, may have been missed."]),
         "How large the loss is, or whether it has a limit: a lower bound never says."
         if result.ceiling == math.inf
-        else f"That a loss exceeds {cells['ceiling']}, the largest possible bound from so many runs.",
+        else f"That a loss exceeds {at_most(result.ceiling)}, the largest possible bound from so many runs.",
     ]
 
 
@@ -257,7 +236,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
     beyond = ((result.detectable / claim.budget) ** power - 1) / (2**power - 1)
     if result.design == "one_run":
         return f"more cells, or more {unit} in each of them"
-    if result.most and result.distance > 1:  # what the runs prove of all of them is shared among them
+    if result.distance > 1 and largest_bound(result):  # what the runs prove of all of them is shared among them
         fewer = math.ceil(result.distance * (result.ceiling / claim.budget) ** power) - 1
         return f"databases that differ in {fewer} {unit} at most, or more runs{how}" if fewer else f"more runs{how}"
     if beyond > FARTHEST:

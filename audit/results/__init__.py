@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from audit.results.audit_result import (
-    GIVEN_OUTPUTS,
-    ONE_RUN,
-    REDACTED,
-    AuditResult,
-    Design,
-    Verdict,
-    is_far,
-    verdict_of,
-)
+from audit.results.audit_result import GIVEN_OUTPUTS, ONE_RUN, REDACTED, AuditResult, Design, Verdict, verdict_of
 from audit.results.estimate import LossEstimate
 from audit.results.formatting import plain_number, scale_of
 from audit.results.plain import check_counts
+from audit.results.power import is_far
 from audit.results.replayed import ReplayRecord
 
 __all__ = [

@@ -3,46 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from audit.arguments import fraction
 from audit.claims import Claim, Relation
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import save_json
-from audit.results.formatting import at_most, line, plain_number, power, scale_of
+from audit.results.formatting import line, scale_of
 from audit.results.notebook import Reported, audit_html, frame
-from audit.results.plain import Basis, check_counts, check_other, number, read, typed
+from audit.results.plain import Basis, check_counts, check_other, number, plain, read, typed
+from audit.results.power import is_far, power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GIVEN_OUTPUTS", "ONE_RUN", "REDACTED", "AuditResult", "Design", "Verdict", "is_far", "verdict_of"]
+__all__ = ["GIVEN_OUTPUTS", "ONE_RUN", "REDACTED", "AuditResult", "Design", "Verdict", "verdict_of"]
 
 Verdict = Literal["violated", "not refuted", "no power"]
 Design = Literal["coins", "outputs", "one_run"]
 REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`, by which its method is known
-# In units of the excess of the minimum detectable loss over the promise: if the loss equalled the promise, a bound this
-# far below it would occur with probability 0.01.
-FAR = 1.6
-LITTLE = 0.1  # of the promise: a bound below it shows hardly anything, however few runs there are
 PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
-NUMBERS = ("confidence", "ceiling", "detectable", "seconds", "rare")
-LISTS = ("tried", "notes", "others")
-# By schemas 2 and 3, with what they are in older files.
-ADDED: dict[str, Any] = {
-    "basis": {},
-    "confidential": False,
-    "attack": "",
-    "tried": [],
-    "notes": [],
-    "others": [],
-    "rare": "inf",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,43 +175,14 @@ class AuditResult(Reported):
         return f"; unbounded by the exact law: {self.support['order']}, probability {self.support['probability']:.3g}"
 
     @property
-    def detectable_event(self) -> str:
-        """The event whose minimum detectable loss is announced, in words, and how many of the runs meet it.
-
-        Older files do not name it: then it is the event with the largest share of the error probability.
-        """
-        events = [
-            self.basis | {"counts": self.counts},
-            *(one["basis"] | {"counts": one["counts"]} for one in self.others),
-        ]
-        event = max(events, key=lambda one: (one.get("detects", False), float(one.get("share", 1.0))))
-        sides = event["counts"].values()
-        runs = sum(side.get("runs", 0) for side in sides)
-        hits = sum(number for side in sides for key, number in side.items() if key != "runs")
-        which = "the counted event" if event is events[0] else "another event that was counted"
-        return f"{which}, which {100 * hits / runs if runs else 0:.3g}% of the runs meet"
-
-    @property
     def far_below_claim(self) -> bool:
         """Whether the largest bound is far below the promise: then no minimum detectable loss is announced."""
         return self.verdict == "not refuted" and is_far(self.measured.budget, self.claim.budget, self.detectable)
 
     @property
-    def most(self) -> str:
-        """The largest bound that these runs could give, in words, if it cannot exceed the promise; else empty."""
-        if not self.ceiling <= self.claim.budget:
-            return ""
-        pair = self.ceiling * self.distance**self.claim.growth
-        group = f" ({at_most(pair)} / {self.distance**self.claim.growth:g})"
-        return at_most(self.ceiling) + (group if self.distance > 1 and not self.claim.forgiven else "")
-
-    @property
     def power(self) -> tuple[str, ...]:
         """What a pass could have hidden, in sentences; empty for a violation."""
-        if self.verdict == "violated" or self.redacted:
-            return ()
-        share = self.measured.budget / self.claim.budget if self.far_below_claim else None
-        return tuple(power(self.detectable, self.detectable_event, share, self.rare, self.most))
+        return () if self.verdict == "violated" or self.redacted else power(self)
 
     def redact(self) -> AuditResult:
         """Return claim, bound, verdict and sizes only: the rest can disclose true counts or names."""
@@ -274,17 +230,15 @@ class AuditResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for strict JSON: infinity is the string "inf"."""
-        values = asdict(self) | {"claim": self.claim.to_dict(), "measured": self.measured.to_dict()}
-        values |= {name: plain_number(values[name]) for name in NUMBERS}
-        return {"kind": "audit", **values, **{name: list(values[name]) for name in LISTS}}
+        return {"kind": "audit", **plain(self)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> AuditResult:
         """Rebuild a result from what `to_dict` returned; refuse wrong fields, and a verdict that does not follow."""
-        complete = {**ADDED, **values} if isinstance(values, dict) else values
-        result = cls(**read(cls, complete, "audit", claims=("claim", "measured"), numbers=NUMBERS, lists=LISTS))
+        result = cls(**read(cls, values, "audit", optional=True))
         typed(Basis, result.basis)
-        typed(_Provenance, result.provenance)
+        if not isinstance(result.provenance.get("parameters", {}), dict):
+            raise ValueError(f"parameters must be dict, got {result.provenance['parameters']!r:.80}")
         check_counts(result.counts)
         for other in result.others:
             check_other(other)
@@ -314,17 +268,6 @@ class AuditResult(Reported):
         What is there and is not the same result is never overwritten: that is an OSError.
         """
         save_json(Path(path), self.to_dict(), private=self.confidential)
-
-
-class _Provenance(TypedDict, total=False):
-    """What is read again of how an audit was made."""
-
-    parameters: dict[str, Any]
-
-
-def is_far(measured: float, promised: float, detectable: float) -> bool:
-    """Return whether a bound is so far below a promise that its event can hardly show such a loss; all are budgets."""
-    return detectable < math.inf and measured < max(promised - FAR * (detectable - promised), LITTLE * promised)
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +11,9 @@ from numpy.typing import NDArray
 
 from audit.arguments import fraction
 from audit.io.html import as_facts
-from audit.results.formatting import CONFIDENTIAL, number_of, percent, plain_number
+from audit.results.formatting import CONFIDENTIAL, number_of, percent
 from audit.results.notebook import Reported, frame
-from audit.results.plain import fields_of, number, typed
+from audit.results.plain import plain, read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,28 +130,13 @@ class LossEstimate(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""
-        values = {part.name: getattr(self, part.name) for part in fields(self)}
-        values |= {name: _plain_list(values[name]) for name in (*CURVE, "interval")}
-        values |= {"value": _plain_list([self.value])[0], "assumptions": list(self.assumptions)}
-        return {"kind": "estimate", **values, "settings": deepcopy(self.settings)}
+        return {"kind": "estimate", **plain(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LossEstimate:
         """Rebuild an estimate from what `to_dict` returned; refuse fields that are missing, unknown or wrong."""
-        values = fields_of(cls, data, "estimate", lists=(*CURVE, "interval", "assumptions"))
-        if len(values["interval"]) != 2:
-            raise ValueError(f"interval must have two ends, got {len(values['interval'])}")
-        try:
-            values |= {name: np.array([number(value, math.nan) for value in values[name]]) for name in CURVE}
-            values["interval"] = tuple(number(value, math.nan) for value in values["interval"])
-            values |= {"value": number(values["value"], math.nan), "confidence": number(values["confidence"])}
-        except ValueError as error:
-            raise ValueError(f"an estimate has a field of the wrong type: {error}") from None
-        if len(sizes := {values[name].size for name in CURVE}) != 1:
+        estimate = cls(**read(cls, data, "estimate", unknown=math.nan))
+        if len(sizes := {getattr(estimate, name).size for name in CURVE}) != 1:
             raise ValueError(f"{', '.join(CURVE)} must be of one length, got {sorted(sizes)}")
-        fraction("confidence", values["confidence"])
-        return cls(**typed(cls, values | {"assumptions": tuple(values["assumptions"])}))
-
-
-def _plain_list(values: Iterable[float]) -> list[float | str | None]:
-    return [None if math.isnan(value) else plain_number(float(value)) for value in values]
+        fraction("confidence", estimate.confidence)
+        return estimate

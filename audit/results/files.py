@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from audit.io.files import Kind, creating, make_folder, parsed_json, read_bytes, write_atomically
+from audit.io.files import Kind, parsed_json, read_bytes, write_atomically
 
 __all__ = ["SCHEMA", "findings", "kind_of", "read_json", "save_json", "write_json"]
 
@@ -36,13 +36,11 @@ def save_json(path: Path, values: dict[str, Any], *, private: bool = False, comm
     command can be the same.
     """
     content = _text(values).encode()
-    make_folder(path.parent)
     has_command = any("command" in (values.get(part) or {}) for part in ("provenance", "settings"))
     if (has_command or not commanded) and _is_repeat(path, json.loads(content)):
         write_json(path, values, private=private)
     else:
-        with creating(path, private=private) as file:
-            file.write(content)
+        write_atomically(path, content, None, private=private)
 
 
 def findings(values: dict[str, Any]) -> dict[str, Any]:

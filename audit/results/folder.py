@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from audit.results.audit_result import AuditResult, Verdict
 from audit.results.estimate import LossEstimate
 from audit.results.files import read_json, save_json
-from audit.results.numbers import check_numbers
+from audit.results.plain import check_numbers
 from audit.results.replayed import ReplayRecord
 
 __all__ = ["Results", "audits_of_session", "name_in_files", "read_audits", "read_results", "save_result"]

@@ -27,7 +27,6 @@ __all__ = [
     "number_of",
     "percent",
     "plain_number",
-    "power",
     "row",
     "scale_of",
     "texts",
@@ -163,32 +162,6 @@ def missing_power(summary: Mapping[str, Any]) -> str:
     if summary["detectable"] == math.inf:
         return "no loss is detectable"
     return f"detectable: {at_most(summary['detectable'] / summary['promised'], 2)} x the promise"
-
-
-def power(detectable: float, where: str, share: float | None, rare: float, most: str = "") -> list[str]:
-    """Return what a promise that was not refuted could have hidden, in sentences.
-
-    `where` names the event of the minimum detectable loss. `share` is the bound divided by the promise, where that is
-    small. `most` is the largest bound that the runs can prove, where they cannot refute the promise.
-    """
-    sentences = [f"a loss of {at_most(detectable)} would have been found, 4 times in 5, if it lies in {where}"]
-    if detectable == math.inf:
-        reason = (
-            f"these runs prove at most {most}, whatever they show" if most else "the counted event comes too seldom"
-        )
-        sentences = [f"no loss would have been found 4 times in 5: {reason}"]
-    elif share is not None:
-        sentences = [
-            f"nothing near the promise was found: the bound is {at_least(100 * share, 2)}% of it, and a loss elsewhere "
-            "than in the counted event may be larger, so no minimum detectable loss is announced"
-        ]
-    if math.isfinite(rare):
-        sentences.append(
-            "one value, word or failure that only one database gives, always the same and in the same place, would "
-            f"have been found, 4 times in 5, had it come once in {math.floor(rare):,} runs; values scattered among "
-            "others, new each time, of another type or in changing places may come oftener unseen"
-        )
-    return sentences
 
 
 def _losses(promised: float, measured: float, detectable: float) -> tuple[str, str, str]:

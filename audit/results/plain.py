@@ -1,54 +1,113 @@
-"""Values read from JSON, checked: fields by their types, counts that runs give, numbers that methods write."""
+"""Fields of results as JSON holds them, and read again: each by its type, numbers in the range of their name."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
-from dataclasses import fields
+from copy import deepcopy
+from dataclasses import MISSING, fields
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-from audit.claims import claim_from_dict
-from audit.results.numbers import check_numbers
+import numpy as np
 
-__all__ = ["Basis", "check_counts", "check_other", "fields_of", "number", "read", "typed"]
+from audit.arguments import LARGEST
+from audit.claims import Claim, claim_from_dict
+from audit.results.formatting import plain_number
+
+__all__ = ["Basis", "check_counts", "check_numbers", "check_other", "number", "plain", "read", "typed"]
 
 FINITE = sys.float_info.max
+MOST = LARGEST - 1
+Rule = tuple[type, float, float]  # whole or real, from, to
+RULES: dict[Rule, str] = {
+    (int, 0, MOST): "counts counts_x counts_y runs runs_x runs_y canaries hits rated regions look looks choosing most "
+    "draws areas units resamples entries entries_changed entry starts",
+    (int, 1, MOST): "size distance pairs components attempt call",
+    (int, 0, math.inf): "seed seed_entropy",
+    (float, 1, MOST): "inflation",
+    (float, 0, 1): "confidence share probability false_alarm false_detection",
+    (float, 0, MOST): "selection unseen expected shortfalls order lag change percentile multiplier",
+    (float, 0, math.inf): "ceiling detectable rare measured seconds epsilon delta rho mu l1_change l2_change",
+    (float, -MOST, MOST): "weights",
+}
+OF_NAME = {name: rule for rule, names in RULES.items() for name in names.split()}
+NAMED_BY_OTHERS = ("mechanism", "software")
 
 
-def fields_of(cls: type, values: Any, kind: str, *, lists: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the fields of a saved result, all of them and no others; `lists` are those that JSON holds as lists."""
+def plain(result: Any) -> dict[str, Any]:
+    """Return the fields of a result for strict JSON: infinity is the string "inf", NaN is None."""
+    return {part.name: _plain(getattr(result, part.name)) for part in fields(result)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Claim):
+        return value.to_dict()
+    if isinstance(value, float):
+        return None if math.isnan(value) else plain_number(float(value))
+    if isinstance(value, tuple | np.ndarray):
+        return [_plain(one) for one in value]
+    return deepcopy(value)
+
+
+def read(cls: type, values: Any, kind: str, *, unknown: float | None = None, optional: bool = False) -> dict[str, Any]:
+    """Return the fields of a saved result as its class takes them, all of them and no others.
+
+    `unknown` is what a number is that the file does not know. Where fields with a default are `optional`, files of
+    earlier schemas may lack them.
+    """
     if not isinstance(values, dict) or values.get("kind") != kind:
         raise ValueError(f"kind must be {kind!r}, got {values.get('kind') if isinstance(values, dict) else values!r}")
-    names = {f.name for f in fields(cls)}
-    if wrong := names ^ (values.keys() - {"kind"}):
+    hints, given = _hints(cls), {name: value for name, value in values.items() if name != "kind"}
+    added = {one.name for one in fields(cls) if (one.default, one.default_factory) != (MISSING, MISSING)}
+    if wrong := (hints.keys() ^ given.keys()) - (added - given.keys() if optional else set()):
         raise ValueError(f"{kind} fields are missing or unknown: {', '.join(sorted(wrong))}")
-    for name in lists:
-        if not isinstance(values[name], list):
-            raise ValueError(f"{name} must be a list, got {values[name]!r}")
-    check_numbers(values)
-    return {name: values[name] for name in names}
-
-
-def read(
-    cls: type, values: Any, kind: str, *, claims: Sequence[str], numbers: Sequence[str], lists: Sequence[str]
-) -> dict[str, Any]:
-    """Return the fields of a saved result as it takes them: claims, numbers that may be infinite, tuples for lists."""
-    result = fields_of(cls, values, kind, lists=lists)
+    for name, value in given.items():
+        if get_origin(hints[name]) in (tuple, np.ndarray) and not isinstance(value, list):
+            raise ValueError(f"{name} must be a list, got {value!r}")
+    check_numbers(given)
     try:
-        result |= {name: claim_from_dict(result[name]) for name in claims if result[name] is not None}
-        result |= {name: number(result[name]) for name in numbers} | {name: tuple(result[name]) for name in lists}
+        values = {name: _field(value, hints[name], unknown) for name, value in given.items()}
     except (TypeError, ValueError) as error:
-        article = "an" if kind[0] in "ae" else "a"
-        raise ValueError(f"{article} {kind} has a field of the wrong type: {error}") from None
-    return typed(cls, result)
+        raise ValueError(f"a field of the {kind} has the wrong type: {error}") from None
+    return typed(cls, values)
 
 
-def number(value: Any, none: float | None = None) -> float:
-    """Return a number from JSON as `plain_number` wrote it, and `none`, if given, for None."""
-    if value is None and none is not None:
-        return none
+def _field(value: Any, hint: Any, unknown: float | None) -> Any:
+    """Return a field as it was before `plain`, if its type is one that JSON lacks."""
+    kind, inside = get_origin(hint) or hint, get_args(hint)
+    if Claim in (hint, *inside) and value is not None:
+        return claim_from_dict(value)
+    if kind is float:
+        return number(value, unknown)
+    if kind is np.ndarray:
+        return np.array([number(one, unknown) for one in value], float)
+    return tuple(_field(one, inside[0], unknown) for one in value) if kind is tuple else value
+
+
+def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
+    """Refuse numbers out of the range of their field; in lists and dicts their own rule holds, or the outer."""
+    if value == "-inf":  # as a number is written: no result has one
+        value = -math.inf
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            if key not in NAMED_BY_OTHERS:
+                check_numbers(entry, key, OF_NAME.get(key, rule))
+    elif isinstance(value, list):
+        for entry in value:
+            check_numbers(entry, name, rule)
+    elif rule is not None and isinstance(value, int | float):
+        kind, least, most = rule
+        if isinstance(value, bool) or not isinstance(value, int | kind) or not least <= value <= most:
+            span = f"of {least} or more" if most == math.inf else f"from {least} to {most}"
+            raise ValueError(f"{name} must be a{' whole' * (kind is int)} number {span}, got {repr(value)[:80]}")
+
+
+def number(value: Any, unknown: float | None = None) -> float:
+    """Return a number from JSON as `plain_number` wrote it, and what is `unknown`, if given, for None."""
+    if value is None and unknown is not None:
+        return unknown
     if value in ("inf", "-inf"):
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > FINITE:
@@ -80,6 +139,8 @@ def _is_of(value: Any, hint: Any) -> bool:
         return False
     if kind is dict:
         return all(_is_of(entry, inside[1]) for entry in value.values())
+    if kind is tuple and inside[-1] is not ...:
+        return len(value) == len(inside) and all(map(_is_of, value, inside))
     return kind not in (list, tuple) or all(_is_of(entry, inside[0]) for entry in value)
 
 

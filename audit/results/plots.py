@@ -13,7 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from audit.io.files import Kind, make_folder, replacing
+from audit.io.files import Kind, write_atomically
 from audit.io.text import printable
 from audit.results.formatting import missing_power, percent, texts
 
@@ -112,12 +112,11 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
 def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
     """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers."""
     ending, drawn = path.suffix.lower(), io.BytesIO()
-    make_folder(path.parent)
     with house_style():
         figure.savefig(drawn, format=ending[1:], metadata=METADATA.get(ending), dpi=150)
     data = drawn.getvalue()
-    with replacing(path, FIGURES.get(ending), private=private) as file:
-        file.write(data.replace(b"</style>", _dark_rules() + b"</style>", 1) if ending == ".svg" else data)
+    data = data.replace(b"</style>", _dark_rules() + b"</style>", 1) if ending == ".svg" else data
+    write_atomically(path, data, FIGURES.get(ending), private=private)
 
 
 def _dark_rules() -> bytes:

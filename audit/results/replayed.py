@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from audit.claims import Claim, Relation
 from audit.io.html import as_facts
 from audit.io.text import printable
 from audit.results.audit_result import Verdict
-from audit.results.formatting import NEIGHBORS, WARNING, number_of, plain_number
-from audit.results.plain import read
+from audit.results.formatting import NEIGHBORS, WARNING, number_of
+from audit.results.plain import plain, read
 
 __all__ = ["ReplayRecord"]
-
-LISTS = ("queries", "violations", "notes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +87,14 @@ class ReplayRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
-        values = asdict(self) | {name: deepcopy(list(getattr(self, name))) for name in LISTS}
-        claim = None if self.claim is None else self.claim.to_dict()
-        seconds = plain_number(self.seconds)
-        return {"kind": "replay", **values, "claim": claim, "seconds": seconds, "verdict": self.verdict}
+        return {"kind": "replay", **plain(self), "verdict": self.verdict}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ReplayRecord:
         """Rebuild a record from what `to_dict` returned; refuse wrong fields, and a verdict that does not follow."""
         verdict = values.get("verdict") if isinstance(values, dict) else None
         rest = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
-        fields = read(ReplayRecord, rest, "replay", claims=("claim",), numbers=("seconds",), lists=LISTS)
-        record = ReplayRecord(**fields)
+        record = ReplayRecord(**read(ReplayRecord, rest, "replay"))
         if any(violation.keys() != {"kind", "sentence"} for violation in record.violations):
             raise ValueError("a violation must have kind and sentence")
         if verdict != record.verdict:

@@ -11,13 +11,16 @@ from audit.results import AuditResult
 from audit.results.formatting import row
 from audit.review.verify import TOLERANCE
 
-__all__ = ["Change", "Comparison", "Counted", "compare_results"]
+__all__ = ["Change", "Counted", "compare_results", "totals"]
 
-Row = dict[str, str]  # an audit as readers see it
-
+Kind = Literal["regressions", "weaknesses", "notes"]
 # Identical and changed: runs of the same seed and settings. Bounds only: other runs, whose bounds differ by chance too.
 Counted = Literal["identical", "changed", "bounds only", "missing", "new"]
 
+ASIDE: dict[Counted, str] = {
+    "changed": "the same seed gave other runs: parameters, code, software or platform are not what they were",
+    "bounds only": "these are other runs: only the bounds stand side by side",
+}
 DETECTED = "the known bug is detected now: its test expects the violation"
 POWER_LOST = 1.1  # times the minimum detectable loss of before, relative to the promise
 SETTINGS = ("seed_entropy", "claim", "pair", "relation", "unit", "distance", "confidence", "size")
@@ -36,42 +39,21 @@ class Change:
     notes: tuple[str, ...] = ()  # what else is other than before; each with old and new values
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What became of all audits, in the order of their names."""
-
-    changes: tuple[Change, ...]
-
-    @property
-    def compared(self) -> int:
-        """Number of audits that are there both before and after."""
-        return sum(change.old is not None and change.new is not None for change in self.changes)
-
-    @property
-    def repeated(self) -> int:
-        """Number of those audits with the same seed and settings."""
-        return sum(change.counts in ("identical", "changed") for change in self.changes)
-
-    @property
-    def regressed(self) -> bool:
-        """Whether anything got worse."""
-        return any(change.regressions for change in self.changes)
-
-    @property
-    def weakened(self) -> bool:
-        """Whether any audit has less power than before, or none."""
-        return any(change.weaknesses for change in self.changes)
-
-    @property
-    def confidential(self) -> bool:
-        """Whether any of the databases are confidential."""
-        return any(one is not None and one.confidential for change in self.changes for one in (change.old, change.new))
+def totals(changes: Sequence[Change]) -> dict[str, bool | int]:
+    """Return whether anything is confidential, got worse or lost power, and how many audits are there twice."""
+    return {
+        "confidential": any(one is not None and one.confidential for c in changes for one in (c.old, c.new)),
+        "compared": sum(change.old is not None and change.new is not None for change in changes),
+        "repeated": sum(change.counts in ("identical", "changed") for change in changes),  # with one seed and settings
+        "regressed": any(change.regressions for change in changes),
+        "weakened": any(change.weaknesses for change in changes),
+    }
 
 
 def compare_results(
     old: Sequence[tuple[str, AuditResult]], new: Sequence[tuple[str, AuditResult]], *, known_bugs: Collection[str] = ()
-) -> Comparison:
-    """Compare audits by name; each set must have each name once.
+) -> tuple[Change, ...]:
+    """Compare audits by name, in the order of names; each set must have each name once.
 
     The same seed and settings give the same runs, so any difference between them comes from parameters, code, software
     or platform. That is a note: other runs have a smaller or larger bound by chance, too.
@@ -81,16 +63,12 @@ def compare_results(
     its minimum detectable loss is more than 10% larger than before, relative to the promise. It is not worse if a known
     bug is newly detected.
     """
-    before, after = _named(old), _named(new)
+    before, after = dict(old), dict(new)
+    for audits, named in ((old, before), (new, after)):
+        if len(named) < len(audits):
+            raise ValueError(f"names must differ, got {len(audits)} audits with {len(named)} names")
     names = sorted(before.keys() | after.keys())
-    return Comparison(tuple(_change(name, before.get(name), after.get(name), name in known_bugs) for name in names))
-
-
-def _named(results: Sequence[tuple[str, AuditResult]]) -> dict[str, AuditResult]:
-    named = dict(results)
-    if len(named) < len(results):
-        raise ValueError(f"names must differ, got {len(results)} audits with {len(named)} names")
-    return named
+    return tuple(_change(name, before.get(name), after.get(name), name in known_bugs) for name in names)
 
 
 def _change(name: str, old: AuditResult | None, new: AuditResult | None, known_bug: bool) -> Change:
@@ -101,22 +79,17 @@ def _change(name: str, old: AuditResult | None, new: AuditResult | None, known_b
         powerless = ("a new audit, and it has no power",) if new.verdict == "no power" else ()
         expected = (DETECTED,) if new.verdict == "violated" and known_bug else ()
         return Change(name, None, new, "new", regressions=violated, weaknesses=powerless, notes=expected)
-    rows = row(old.summary()), row(new.summary())
-    notes, regressions = list(_notes(old, new, *rows)), list(_regressions(old, new, *rows))
-    newly_violated = new.verdict == "violated" and old.verdict != "violated"
-    worse = notes if newly_violated and known_bug else regressions
-    if newly_violated:
-        worse.insert(0, DETECTED if known_bug else _violated(old, *rows))
+    differences: dict[Kind, list[str]] = {"regressions": [], "weaknesses": [], "notes": []}
+    for kind, sentence in _differences(old, new, known_bug):
+        differences[kind].append(sentence)
     counts: Counted = "bounds only"
     if _same_settings(old, new) and _same_answer(old, new):
         counts = "identical"
     elif _same_settings(old, new) and _from_seed(new):
         counts = "changed"
-        notes.append("the same seed gave other runs: parameters, code, software or platform are not what they were")
-    else:
-        notes.append("these are other runs: only the bounds stand side by side")
-    weaknesses = tuple(_weaknesses(old, new, *rows))
-    return Change(name, old, new, counts, tuple(regressions), weaknesses, tuple(notes))
+    if counts in ASIDE:
+        differences["notes"].append(ASIDE[counts])
+    return Change(name, old, new, counts, **{kind: tuple(sentences) for kind, sentences in differences.items()})
 
 
 def _same_settings(old: AuditResult, new: AuditResult) -> bool:
@@ -138,48 +111,46 @@ def _same_answer(old: AuditResult, new: AuditResult) -> bool:
     return same and math.isclose(old.measured.budget, new.measured.budget, rel_tol=TOLERANCE)
 
 
-def _violated(old: AuditResult, before: Row, after: Row) -> str:
-    promise, witness = after["promised"], f"; {after['witness']}" if after["witness"] else ""
-    was = f"{before['measured']}, {old.verdict}"
-    return f"the verdict became violated: lower bound {after['measured']} of a promised {promise}, was {was}{witness}"
-
-
-def _regressions(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Iterator[str]:
+def _differences(old: AuditResult, new: AuditResult, known_bug: bool) -> Iterator[tuple[Kind, str]]:
+    """Yield what is other than before: what got worse, where power was lost, and what a reader should know."""
+    before, after = row(old.summary()), row(new.summary())
+    if new.verdict != old.verdict:
+        witness = f"; {after['witness']}" if after["witness"] else ""
+        bounds = f"lower bound {after['measured']} of a promised {after['promised']}, was {before['measured']}"
+        if new.verdict == "violated":
+            violated = f"the verdict became violated: {bounds}, {old.verdict}{witness}"
+            yield ("notes", DETECTED) if known_bug else ("regressions", violated)
+        elif new.verdict == "no power":
+            yield "weaknesses", f"no power: not even twice the promise can be detected ({old.verdict} -> no power)"
     promises = f"{before['promised']} ({old.claim.relation}) -> {after['promised']} ({new.claim.relation})"
-    order = new.claim.weaker_than(old.claim)
-    if order is None:
-        yield f"the promise is of another kind, and may be weaker: {promises}"
-    elif order:
-        yield f"the promise got weaker: {promises}"
+    weaker = new.claim.weaker_than(old.claim)
+    if weaker is None:
+        yield "regressions", f"the promise is of another kind, and may be weaker: {promises}"
+    elif weaker:
+        yield "regressions", f"the promise got weaker: {promises}"
+    elif new.claim != old.claim:
+        yield "notes", f"the promise got stronger: {before['promised']} -> {after['promised']}"
     if old.unit != new.unit:
-        yield f"the promise is for another unit, and may be weaker: one {old.unit} -> one {new.unit}"
-    if (old.adjacency, new.adjacency) == ("verified", "declared"):
-        yield "the distance of the databases was verified, and is now declared: verified -> declared"
-
-
-def _weaknesses(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Iterator[str]:
-    if new.verdict == "no power" != old.verdict:
-        yield f"no power: not even twice the promise can be detected ({old.verdict} -> no power)"
+        yield "regressions", f"the promise is for another unit, and may be weaker: one {old.unit} -> one {new.unit}"
     if type(old.claim) is type(new.claim) and _reach(new) > POWER_LOST * _reach(old):
         losses = " -> ".join(f"{cells['detectable']} ({cells['promised']})" for cells in (before, after))
-        yield f"the minimum detectable loss grew, relative to the promise: {losses}"
+        yield "weaknesses", f"the minimum detectable loss grew, relative to the promise: {losses}"
+    if new.verdict == "not refuted" != old.verdict:
+        yield "notes", f"the verdict became not refuted, was {old.verdict}"
+    for title in ("mechanism", "confidence", "pair", "witness"):
+        if before[title] != after[title]:
+            yield "notes", f"{title}: {before[title] or 'none'} -> {after[title] or 'none'}"
+    if old.distance != new.distance:
+        yield "notes", f"steps between the databases: {old.distance} -> {new.distance}"
+    if old.adjacency != new.adjacency:
+        was, change = "the distance of the databases", f"{old.adjacency} -> {new.adjacency}"
+        declared = f"{was} was verified, and is now declared: {change}"
+        yield (
+            ("notes", f"{was} is now verified: {change}") if old.adjacency == "declared" else ("regressions", declared)
+        )
+    if old.confidential != new.confidential:
+        yield "notes", f"the databases are {'now confidential' if new.confidential else 'confidential no longer'}"
 
 
 def _reach(result: AuditResult) -> float:
     return result.detectable / result.claim.budget if result.claim.budget > 0 else math.inf
-
-
-def _notes(old: AuditResult, new: AuditResult, before: Row, after: Row) -> Iterator[str]:
-    if new.claim != old.claim and new.claim.weaker_than(old.claim) is False:
-        yield f"the promise got stronger: {before['promised']} -> {after['promised']}"
-    if new.verdict != old.verdict and new.verdict == "not refuted":
-        yield f"the verdict became not refuted, was {old.verdict}"
-    for title in ("mechanism", "confidence", "pair", "witness"):
-        if before[title] != after[title]:
-            yield f"{title}: {before[title] or 'none'} -> {after[title] or 'none'}"
-    if old.distance != new.distance:
-        yield f"steps between the databases: {old.distance} -> {new.distance}"
-    if (old.adjacency, new.adjacency) == ("declared", "verified"):
-        yield "the distance of the databases is now verified: declared -> verified"
-    if old.confidential != new.confidential:
-        yield "the databases are now confidential" if new.confidential else "the databases are confidential no longer"

@@ -16,7 +16,7 @@ import numpy as np
 from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 
-from audit.io.files import Kind, check_writable, creating, write_atomically
+from audit.io.files import Kind, check_writable, write_atomically, writing
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
@@ -85,7 +85,10 @@ def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedS
     if rng is not None:
         return seed_sequence(rng)
     path = place / "seed"
-    with suppress(FileExistsError), creating(path, private=True) as file:  # of several that begin at once, one is first
+    with (
+        suppress(FileExistsError),
+        writing(path, None, private=True) as file,
+    ):  # of several that begin at once, one is first
         file.write(f"{entropy_of(seed_sequence(None)):d}\n".encode())
     text = path.read_text()
     if not text.strip().isdecimal():

@@ -15,7 +15,7 @@ from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
-    from audit.review.compare import Comparison
+    from audit.review.compare import Change
 
 __all__: list[str] = []
 
@@ -27,7 +27,7 @@ def compare(
     as_json: Annotated[bool, "--json", "Print the comparison as JSON."] = False,
 ) -> int:
     """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""
-    from audit.review.compare import compare_results
+    from audit.review.compare import compare_results, totals
 
     for path in (old, new):
         if not path.exists():
@@ -36,25 +36,26 @@ def compare(
     audits = before.audits
     if old.is_file() and new.is_file():  # of two files with an audit each the name is that of the second
         audits = [(new.stem if name == old.stem else name, audit) for name, audit in audits]
-    comparison = compare_results(audits, after.audits, known_bugs=after.known_bugs)
+    changes = compare_results(audits, after.audits, known_bugs=after.known_bugs)
+    total = totals(changes)
     if as_json:
-        print(json.dumps(_plain(comparison), indent=1, allow_nan=False))
+        print(json.dumps(_plain(changes, total), indent=1, allow_nan=False))
     else:
-        _show(comparison)
-    return exit_code(["violated"] * comparison.regressed + ["no power"] * comparison.weakened)
+        _show(changes, total)
+    return exit_code(["violated"] * total["regressed"] + ["no power"] * total["weakened"])
 
 
-def _show(comparison: Comparison) -> None:
+def _show(changes: tuple[Change, ...], total: dict[str, bool | int]) -> None:
     from audit.io.terminal import console
     from audit.report.tables import comparison_table
     from audit.results.formatting import WARNING, number_of, percent
 
-    terminal, changes = console(), comparison.changes
+    terminal = console()
 
     def say(words: str, style: str = "") -> None:
         terminal.print(printable(words), style=style, soft_wrap=True)
 
-    if comparison.confidential:
+    if total["confidential"]:
         say(WARNING)
     for heading, style, kind in (("REGRESSION", "bold red", "regressions"), ("LESS POWER", "yellow", "weaknesses")):
         for change in changes:
@@ -73,13 +74,13 @@ def _show(comparison: Comparison) -> None:
             say(f"{change.name}: {words}")
     levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
     say(
-        f"Compared: {number_of(comparison.compared, 'audit')}, of which {comparison.repeated} with the same seed and "
+        f"Compared: {number_of(total['compared'], 'audit')}, of which {total['repeated']} with the same seed and "
         "settings. Only verdicts are compared: bounds of other runs differ by chance, too. A verdict "
         f"holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
     )
 
 
-def _plain(comparison: Comparison) -> dict[str, Any]:
+def _plain(changes: tuple[Change, ...], total: dict[str, bool | int]) -> dict[str, Any]:
     from audit.results import plain_number
 
     def summary(audit: AuditResult | None) -> dict[str, Any] | None:
@@ -95,7 +96,6 @@ def _plain(comparison: Comparison) -> dict[str, Any]:
             "old": summary(change.old),
             "new": summary(change.new),
         }
-        for change in comparison.changes
+        for change in changes
     }
-    totals = ("confidential", "compared", "repeated", "regressed", "weakened")
-    return {**{name: getattr(comparison, name) for name in totals}, "audits": audits}
+    return {**total, "audits": audits}

@@ -11,13 +11,12 @@ import shutil
 import stat
 import tempfile
 import threading
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from audit.io import files
-from audit.io.files import Kind, check_writable, creating, parsed_json, read_bytes, replacing, write_atomically
+from audit.io.files import Kind, check_writable, parsed_json, read_bytes, write_atomically, writing
 from audit.io.temporary import part_of
 
 MINE = Kind("of mine", b"text")
@@ -109,12 +108,12 @@ def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):
 # Names and permissions
 
 
-@pytest.mark.parametrize("way", [partial(replacing, kind=MINE), creating])
+@pytest.mark.parametrize("kind", [MINE, None])
 @pytest.mark.parametrize(("private", "permissions"), [(False, 0o640), (True, 0o600)])
-def test_a_private_file_is_private_from_its_first_byte(tmp_path, way, private, permissions):
+def test_a_private_file_is_private_from_its_first_byte(tmp_path, kind, private, permissions):
     former = os.umask(0o027)
     try:
-        with way(tmp_path / "a", private=private) as file:
+        with writing(tmp_path / "a", kind, private=private) as file:
             (part,) = tmp_path.iterdir()
             assert mode(part) == permissions
             assert re.fullmatch(
@@ -136,8 +135,8 @@ def test_a_link_is_neither_replaced_nor_followed(tmp_path, monkeypatch):
     victim, link = tmp_path / "victim", tmp_path / "link"
     victim.write_text("text of mine")
     link.symlink_to(victim)
-    for way in (creating, partial(replacing, kind=MINE)):
-        with pytest.raises(FileExistsError), way(link) as file:
+    for kind in (MINE, None):
+        with pytest.raises(FileExistsError), writing(link, kind) as file:
             file.write(b"text")
     assert (victim.read_text(), link.is_symlink()) == ("text of mine", True)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)  # as if it had been foreseen
@@ -168,7 +167,7 @@ def test_of_several_writers_one_gets_a_name(tmp_path):
     def write(number):
         gate.wait()
         try:
-            with creating(tmp_path / "a") as file:
+            with writing(tmp_path / "a", None) as file:
                 file.write(b"%d" % number)
         except FileExistsError:
             lost.append(number)
@@ -206,13 +205,13 @@ def test_where_no_links_are_a_name_is_taken_and_filled(tmp_path, monkeypatch, fa
             raise Full
 
         monkeypatch.setattr(os, "replace", full)
-        with pytest.raises(Full), creating(tmp_path / "a") as file:
+        with pytest.raises(Full), writing(tmp_path / "a", None) as file:
             file.write(b"text")
         assert os.listdir(tmp_path) == []
         return
-    with creating(tmp_path / "a") as file:
+    with writing(tmp_path / "a", None) as file:
         file.write(b"text")
-    with pytest.raises(FileExistsError), creating(tmp_path / "a") as file:
+    with pytest.raises(FileExistsError), writing(tmp_path / "a", None) as file:
         file.write(b"other")
     assert (os.listdir(tmp_path), (tmp_path / "a").read_text()) == (["a"], "text")
 

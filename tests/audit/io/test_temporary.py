@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.io.files import Kind, creating, write_atomically
+from audit.io.files import Kind, write_atomically, writing
 from audit.io.temporary import SPILLED, STAGED, _began, _machine, cleaned, find_leftovers, left_elsewhere, pop_leftovers
 
 NOBODY = 2**22 + 1  # the number of no process: Linux has smaller ones
@@ -77,11 +77,11 @@ def test_what_was_left_is_removed_and_nothing_else(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from audit.io.files import Kind, replacing
+from audit.io.files import Kind, writing
 from audit.io.temporary import SPILLED, STAGED, temporary_folder
 here = Path(sys.argv[1])
 folders = temporary_folder(STAGED, here), temporary_folder(SPILLED, here)
-with replacing(here / "a", Kind("a")) as file, folders[0] as one, folders[1] as other:
+with writing(here / "a", Kind("a")) as file, folders[0] as one, folders[1] as other:
     for path in (one, other):
         (path / "rows").write_bytes(bytes(1000))
     file.write(bytes(1500))
@@ -109,9 +109,9 @@ def test_what_a_living_process_has_stays_until_it_is_killed(tmp_path):
 
 
 def test_a_result_that_has_its_name_is_not_lost_with_the_other_name(tmp_path, monkeypatch):
-    """A run that is killed between the two steps of `creating`."""
+    """A run that is killed between the two steps of `writing`."""
     monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: None)
-    with creating(tmp_path / "a") as file:
+    with writing(tmp_path / "a", None) as file:
         file.write(b"text")
     monkeypatch.undo()
     (part,) = [path for path in tmp_path.iterdir() if path.name != "a"]

@@ -136,7 +136,7 @@ def test_no_name_is_broken(name, width):
     text = rendered(table, width)
     assert name in text
     assert max(map(len, text.splitlines())) <= width
-    changes = compare_results([(name, audited())], [(name, audited(measured=PureDP(0.75)))]).changes
+    changes = compare_results([(name, audited())], [(name, audited(measured=PureDP(0.75)))])
     text = rendered(comparison_table(changes), width)
     assert name in text
     assert "0.8750" in text

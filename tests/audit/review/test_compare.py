@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from audit.claims import ApproxDP, GaussianDP, PureDP
-from audit.review.compare import compare_results
+from audit.review.compare import compare_results, totals
 from tests.helpers import audited
 
 WITNESS = {"order": "possible on x only", "probability": 0.25}
@@ -21,7 +21,7 @@ ASIDE = "these are other runs: only the bounds stand side by side"
 
 def one(before, after):
     """Compare one audit with another."""
-    (change,) = compare_results([("a", before)], [("a", after)]).changes
+    (change,) = compare_results([("a", before)], [("a", after)])
     return change
 
 
@@ -169,8 +169,8 @@ def test_audits_that_come_and_go():
         ("bad", audited(measured=PureDP(2), verdict="violated")),
         ("blind", audited(detectable=9.0, verdict="no power")),
     ]
-    comparison = compare_results(old, new)
-    outcomes = {change.name: (change.counts, change.regressions, change.weaknesses) for change in comparison.changes}
+    changes = compare_results(old, new)
+    outcomes = {change.name: (change.counts, change.regressions, change.weaknesses) for change in changes}
     assert outcomes == {
         "bad": ("new", ("a new audit, and its promise is violated",), ()),
         "blind": ("new", (), ("a new audit, and it has no power",)),
@@ -179,7 +179,7 @@ def test_audits_that_come_and_go():
         "stays": ("identical", (), ()),
     }
     assert list(outcomes) == sorted(outcomes)
-    assert (comparison.compared, comparison.repeated) == (1, 1)
+    assert [totals(changes)[name] for name in ("compared", "repeated")] == [1, 1]
 
 
 def test_redacted_audits_are_compared_by_what_remains():
@@ -196,4 +196,4 @@ def test_redacted_audits_are_compared_by_what_remains():
 def test_what_cannot_be_asked():
     with pytest.raises(ValueError, match="names must differ, got 2 audits with 1 names"):
         compare_results([("a", audited()), ("a", audited())], [])
-    assert compare_results([], []).changes == ()
+    assert compare_results([], []) == ()

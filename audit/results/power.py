@@ -1,0 +1,71 @@
+"""What an audit would have found and may have missed, in sentences: the one source of all views."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from audit.results.formatting import at_least, at_most
+
+__all__ = ["is_far", "largest_bound", "power", "reach"]
+
+# In units of the excess of the minimum detectable loss over the promise: if the loss equalled the promise, a bound this
+# far below it would occur with probability 0.01.
+FAR = 1.6
+LITTLE = 0.1  # of the promise: a bound below it shows hardly anything, however few runs there are
+
+
+def is_far(measured: float, promised: float, detectable: float) -> bool:
+    """Return whether a bound is so far below a promise that its event can hardly show such a loss; all are budgets."""
+    return detectable < math.inf and measured < max(promised - FAR * (detectable - promised), LITTLE * promised)
+
+
+def power(result: Any) -> tuple[str, ...]:
+    """Return what a promise that an audit did not refute could have hidden."""
+    sentences = [reach(result)]
+    if math.isfinite(result.rare):
+        sentences.append(
+            "one value, word or failure that only one database gives, always the same and in the same place, would "
+            f"have been found, 4 times in 5, had it come once in {math.floor(result.rare):,} runs; values scattered "
+            "among others, new each time, of another type or in changing places may come oftener unseen"
+        )
+    return tuple(sentences)
+
+
+def reach(result: Any) -> str:
+    """Return which loss an audit would have found, and where."""
+    if result.detectable == math.inf:
+        most = largest_bound(result)
+        why = f"these runs prove at most {most}, whatever they show" if most else "the counted event comes too seldom"
+        return f"no loss would have been found 4 times in 5: {why}"
+    if result.far_below_claim:
+        share = at_least(100 * (result.measured.budget / result.claim.budget), 2)
+        return (
+            f"nothing near the promise was found: the bound is {share}% of it, and a loss elsewhere than in the "
+            "counted event may be larger, so no minimum detectable loss is announced"
+        )
+    where = "the counted event" if result.redacted else _detectable_event(result)
+    return f"a loss of {at_most(result.detectable)} would have been found, 4 times in 5, if it lies in {where}"
+
+
+def _detectable_event(result: Any) -> str:
+    """Return the event whose minimum detectable loss is announced, and how many of the runs meet it.
+
+    Older files do not name it: then it is the event with the largest share of the error probability.
+    """
+    events = [(result.basis, result.counts), *((one["basis"], one["counts"]) for one in result.others)]
+    event = max(events, key=lambda one: (one[0].get("detects", False), float(one[0].get("share", 1.0))))
+    sides = event[1].values()
+    runs = sum(side.get("runs", 0) for side in sides)
+    hits = sum(number for side in sides for key, number in side.items() if key != "runs")
+    which = "the counted event" if event is events[0] else "another event that was counted"
+    return f"{which}, which {100 * hits / runs if runs else 0:.3g}% of the runs meet"
+
+
+def largest_bound(result: Any) -> str:
+    """Return the largest bound that the runs of an audit could give, if it cannot exceed the promise; else nothing."""
+    if not result.ceiling <= result.claim.budget:
+        return ""
+    steps = result.distance**result.claim.growth
+    shared = result.distance > 1 and not result.claim.forgiven
+    return at_most(result.ceiling) + (f" ({at_most(result.ceiling * steps)} / {steps:g})" if shared else "")
