@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.values import MARK, NAMES, ODD_NAN, check_exact, is_exact, value_of
+from audit.values import EXACT, MARK, NAMES, ODD_NAN, check_exact, is_exact, value_of
 
 __all__ = [
     "as_given",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 SIMPLE, NUMBERS = frozenset({float, str, bool, type(None)}), frozenset({int, float, bool})  # what JSON holds as it is
-PLAIN, JSON_TYPES = SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
+TEXT, PLAIN, JSON_TYPES = frozenset({str}), SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
 DEEP = "an output must not contain itself, or be nested more deeply than JSON can be"
 FORM = "\t"  # in a written output, before types
 LONG = "whole number "  # before the digits of one that no float holds
@@ -65,14 +65,9 @@ def classes_of(output: Any) -> tuple[Any, ...]:
     """Return the classes of an output and of its entries; of an array, what it holds; of a table, its names as well."""
     if is_frame(output):
         axes: list[Any] = [getattr(output, name, ()) for name in ("columns", "index")]
-        names = [  # a range is told by its ends
-            (
-                type(axis),
-                (axis.start, axis.stop, axis.step) if hasattr(axis, "step") else tuple(axis),
-                tuple(getattr(axis, "names", ())),
-            )
-            for axis in axes
-        ]
+        # A range is told by its ends.
+        ends = [(one.start, one.stop, one.step) if hasattr(one, "step") else tuple(one) for one in axes]
+        names = [(type(axis), end, tuple(getattr(axis, "names", ()))) for axis, end in zip(axes, ends, strict=True)]
         return (type(output), *output.dtypes, *names)
     if isinstance(output, list | tuple):
         return (type(output), *map(type, output))
@@ -138,8 +133,8 @@ def written(output: Any) -> str:
 
 def _again(text: str) -> Any:
     """Return what was written, with keys as they were: tuples and sets, too."""
-    digits = LONG_WORD.sub(lambda match: str(int(match[1], 16)), text)
-    return json.loads(digits, object_pairs_hook=lambda pairs: {_key_again(key): value for key, value in pairs})
+    numbers = LONG_WORD.sub(lambda match: str(int(match[1], 16)), text)
+    return json.loads(numbers, object_pairs_hook=lambda pairs: {_key_again(key): value for key, value in pairs})
 
 
 @functools.lru_cache(maxsize=2**10)
@@ -167,10 +162,9 @@ def as_given(texts: NDArray[Any]) -> NDArray[Any]:
     }
     if len(width) == 1 and None not in width:  # rows: a run that raised did so in every column
         (columns,) = width
-        rows = [[output] * (columns or 0) if isinstance(output, str) else output for output in outputs]
-        table = np.empty((len(rows), columns or 0), object)
-        for number, row in enumerate(rows):
-            table[number] = row
+        table = np.empty((len(outputs), columns or 0), object)
+        for number, output in enumerate(outputs):
+            table[number] = output
         return table
     array = np.empty(len(outputs), object)
     array[:] = outputs
@@ -179,16 +173,22 @@ def as_given(texts: NDArray[Any]) -> NDArray[Any]:
 
 def plain(value: Any) -> Any:
     """Return what JSON can hold of a value, or say that it cannot be read."""
-    if value is None or isinstance(value, str | bool | float):
+    if type(value) in SIMPLE:  # most values, and the longest way below
         return value
-    if isinstance(value, list | tuple):
-        return list(map(plain, value))
+    if type(value) is dict and TEXT.issuperset(map(type, value)):
+        return dict(zip(_quoted(tuple(value)), _plain_parts(value.values()), strict=True))
+    if type(value) in (list, tuple):
+        return _plain_parts(value)
+    if value is None or isinstance(value, str | bool):
+        return value
     if type(value).__name__ == "NAType":  # what pandas writes where there is no value
         return None
     if isinstance(value, np.generic | np.ndarray):
         if value.dtype.kind in "mM":  # times are words
             return value.astype(str).tolist()
         return plain(value.tolist())
+    if isinstance(value, float):
+        return value
     if isinstance(value, int):
         return value if is_exact(value) else f"{LONG}{value:#x}"  # a word, which keeps all of its digits
     if isinstance(value, Rational) or type(value).__name__ == "Decimal":
@@ -203,6 +203,8 @@ def plain(value: Any) -> Any:
         return _keyed(value.keys(), value.values())
     if isinstance(value, Set) and not isinstance(value, KeysView | ItemsView):  # which a mechanism may change later
         return dict(sorted(_keyed(value, [1] * len(value)).items()))  # a set has no order
+    if isinstance(value, list | tuple):
+        return _plain_parts(value)
     counted = type(getattr(value, "index", None)).__name__ == "RangeIndex"  # rows of pandas that have no names
     if is_frame(value):
         frame = value.reset_index(allow_duplicates=True) if hasattr(value, "iloc") and not counted else value
@@ -225,7 +227,19 @@ def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
     texts = list(map(_key, keys))
     if len(set(texts)) < len(texts):
         raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
-    return dict(zip(texts, map(plain, values), strict=True))
+    return dict(zip(texts, _plain_parts(values), strict=True))
+
+
+def _plain_parts(values: Iterable[Any]) -> list[Any]:
+    return [
+        one if type(one) in SIMPLE or (type(one) is int and -EXACT <= one <= EXACT) else plain(one) for one in values
+    ]
+
+
+@functools.lru_cache(maxsize=2**10)
+def _quoted(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return keys as text; outputs have the same ones again and again."""
+    return tuple(map(json.dumps, keys))
 
 
 def _key(key: Any) -> str:

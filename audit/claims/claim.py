@@ -168,7 +168,7 @@ class Claim(ABC):
         return f"{numbers} ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
 
     def _repr_html_(self) -> str:
-        from audit.io.html import as_facts  # for notebooks alone
+        from audit.io.html import as_html  # for notebooks alone
 
         right = f"at most {math.ceil(1e4 * self.guessed_right) / 100:g} times in 100, from even odds"
         facts = [
@@ -176,7 +176,7 @@ class Claim(ABC):
             ("neighbors", {"add_remove": "one added or removed", "replace_one": "one replaced"}[self.relation]),
             ("which of two neighbors it was is guessed right", right),
         ]
-        return as_facts(f"{type(self).__name__}: {self}", facts)
+        return as_html(f"{type(self).__name__}: {self}", facts)
 
     def with_parameters(self, changes: dict[str, Any]) -> Self:
         """Return the claim with other numbers, or under another relation."""

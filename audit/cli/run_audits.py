@@ -164,7 +164,6 @@ def _figure_note(folder: Path, saved: int) -> str:
 
 def _draw(folder: Path) -> tuple[int, list[str]]:
     """Draw the audits of a folder, again if files are added meanwhile; return their number, and the other files."""
-    from audit.results import scale_of
     from audit.results.folder import read_results
     from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 
@@ -183,7 +182,7 @@ def _draw(folder: Path) -> tuple[int, list[str]]:
             summaries = [
                 audit.summary(name if len(name) <= LONGEST else f"...{name[-LONGEST:]}") for name, audit in first
             ]
-            plot_audits(summaries, ax, scale=scale_of(first[0][1].claim))
+            plot_audits(summaries, ax, scale=first[0][1].claim.scale)
             if len(first) < len(audits):
                 ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
         secret = any(audit.confidential for _, audit in audits)
@@ -199,7 +198,6 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
     from audit.io.terminal import console
     from audit.report.tables import audit_table
     from audit.report.words import headline, meaning, worst_first
-    from audit.results import scale_of
     from audit.results.formatting import percent
 
     audits, terminal = [audit for _, audit in results], console()
@@ -227,7 +225,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
             for command in commands:
                 terminal.print(f"    {printable(command)}", soft_wrap=True)  # to be copied
     terminal.print()
-    scales = ", ".join(sorted({scale_of(audit.claim) for audit in audits}))
+    scales = ", ".join(sorted({audit.claim.scale for audit in audits}))
     levels = ", ".join(sorted({percent(audit.confidence) for audit in audits}))
     terminal.print(
         f"Losses are {scales}, for one step between neighboring databases. Lower bounds hold with {levels} confidence. "

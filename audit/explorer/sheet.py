@@ -54,37 +54,33 @@ class Input:
 
     def check(self, value: Any) -> Value:
         """Return a value that the input may have; another kind, or one out of range, is a ValueError."""
-        if value is None and self.optional:
-            return None
+        parts = value.split(" ") if isinstance(value, str) else []
         if self.kind == "flag":
             fits = isinstance(value, bool)
         elif self.kind == "choice":
             fits = value in self.choices
         elif self.kind == "codes":
-            codes = value.split(" ") if isinstance(value, str) else []
-            fits = bool(codes) and len({*codes} & {*self.choices}) == len(codes)
+            fits = bool(parts) and len({*parts} & {*self.choices}) == len(parts)
         elif self.kind == "numbers":
-            numbers = value.split(" ") if isinstance(value, str) else []
-            fits = 0 < len(numbers) <= MOST_NUMBERS and all(re.fullmatch("[1-9][0-9]{0,8}", one) for one in numbers)
+            fits = 0 < len(parts) <= MOST_NUMBERS and all(re.fullmatch("[1-9][0-9]{0,8}", part) for part in parts)
         else:
             kinds = int if self.kind == "integer" else (int, float)
             fits = isinstance(value, kinds) and not isinstance(value, bool) and self.least <= value <= self.most
-        if not fits:
+        if not fits and not (self.optional and value is None):
             raise ValueError(f"{self.key} must be {self.rule}, got {value!r:.60}")
         return value  # type: ignore[no-any-return]
 
     @property
     def rule(self) -> str:
         """What its value must be, in words."""
-        if self.kind == "flag":
-            return "true or false"
-        if self.kind == "choice":
-            return f"one of {', '.join(self.choices)}"
-        if self.kind == "codes":
-            return f"of the codes {' '.join(self.choices)}, each once"
-        if self.kind == "numbers":
-            return f"up to {MOST_NUMBERS} whole numbers from 1 to 999999999, with blanks between"
-        return f"a {'whole ' * (self.kind == 'integer')}number from {self.least:g} to {self.most:g}"
+        return {
+            "flag": "true or false",
+            "choice": f"one of {', '.join(self.choices)}",
+            "codes": f"of the codes {' '.join(self.choices)}, each once",
+            "numbers": f"up to {MOST_NUMBERS} whole numbers from 1 to 999999999, with blanks between",
+            "integer": f"a whole number from {self.least:g} to {self.most:g}",
+            "number": f"a number from {self.least:g} to {self.most:g}",
+        }[self.kind]
 
 
 @dataclass(frozen=True, kw_only=True)

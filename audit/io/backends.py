@@ -33,11 +33,7 @@ Address = Annotated[
 
 @contextmanager
 def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
-    """Use a backend for all runs in the context; without a name the mechanism decides.
-
-    Without an `address`, a cluster of so many workers (-1: as many as cores) is started on this machine and stopped at
-    the end.
-    """
+    """Use a backend for all runs in the context; without an `address`, a cluster of this machine with so many jobs."""
     import joblib
 
     if name and name not in BACKENDS:

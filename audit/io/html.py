@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from audit.io.text import printable
 
-__all__ = ["as_facts", "as_table"]
+__all__ = ["as_html"]
 
 COLORS = {"violated": "#D55E00", "not refuted": "#0072B2", "no power": "#8C8C8C"}  # as in figures
 LEFT = "text-align:left;vertical-align:top"
 
 
-def as_facts(title: str, facts: Iterable[tuple[str, str]], *, verdict: str = "", notes: Iterable[str] = ()) -> str:
-    """Return a title with a verdict in its color, facts with their names, and notes below them, as HTML.
-
-    All words are hostile text; a fact that is empty is left out.
-    """
-    rows = "".join(_row((name, words), heads=1) for name, words in facts if words)
-    return _titled(title, f"<tbody>{rows}</tbody>", verdict, notes)
-
-
-def as_table(
-    title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, verdict: str = "", notes: Iterable[str] = ()
+def as_html(
+    title: str, rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), verdict: str = "", notes: Iterable[str] = ()
 ) -> str:
-    """Return a title, a table with a head, and notes below it, as HTML; see `as_facts`."""
-    body = "".join(_row(row) for row in rows)
-    return _titled(title, f"<thead>{_row(head, heads=None)}</thead><tbody>{body}</tbody>", verdict, notes)
+    """Return a title with a verdict in its color, a table, and notes below it, as HTML; all words are hostile text.
 
-
-def _titled(title: str, rows: str, verdict: str, notes: Iterable[str]) -> str:
+    Without a head, rows are facts with their names, and those that are empty are left out.
+    """
     mark = f' <span style="color:{COLORS[verdict]}"><strong>{verdict}</strong></span>' if verdict else ""
+    top = f"<thead>{_row(head, heads=len(head))}</thead>" if head else ""
+    body = "".join(_row(row, heads=0 if head else 1) for row in rows if head or row[1])
     lines = "".join(f"<div>{_text(words)}</div>" for words in notes)
-    return f"<div><strong>{_text(title)}</strong>{mark}<table>{rows}</table>{lines}</div>"
+    return f"<div><strong>{_text(title)}</strong>{mark}<table>{top}<tbody>{body}</tbody></table>{lines}</div>"
 
 
-def _row(texts: Iterable[str], heads: int | None = 0) -> str:
-    cells = []
-    for place, text in enumerate(texts):
-        kind = "th" if heads is None or place < heads else "td"
-        cells.append(f'<{kind} style="{LEFT}">{_text(text)}</{kind}>')
+def _row(texts: Sequence[str], heads: int) -> str:
+    kinds = ["th"] * heads + ["td"] * (len(texts) - heads)
+    cells = (f'<{kind} style="{LEFT}">{_text(text)}</{kind}>' for kind, text in zip(kinds, texts, strict=True))
     return f"<tr>{''.join(cells)}</tr>"
 
 

@@ -31,7 +31,6 @@ SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of tempora
 OWNER = "(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]{1,10})-(?P<began>[0-9]{1,20})-[0-9a-f]{16}"
 FILE, FOLDER = re.compile(rf"\.{OWNER}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)}){OWNER}")
 SPARE = 6  # file descriptors: to remove a folder takes two, and one more for each folder below
-UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 _found: dict[Path, list[str]] = {}  # what was found in folders, in words
 
@@ -72,7 +71,7 @@ def find_leftovers(folder: Path) -> None:
     if (real := os.path.realpath(folder)) not in (str(folder), os.path.realpath(tempfile.gettempdir())):
         words.append(f"{folder} leads through a link: what is written there is in {real}")
     if sizes := [size for path in _leftovers(folder) for size in _sizes(path)]:
-        many = f"{len(sizes)} file{'s' * (len(sizes) != 1)}, {in_bytes(sum(sizes))}"
+        many = f"{len(sizes)} file{'s' * (len(sizes) != 1)}, {_kilobytes(sizes)}"
         clean = f"`plaudit doctor --clean {shlex.quote(str(folder))}` removes what may be personal data"
         words.append(f"left by a run that was killed: {many}; {clean}")
     _found[folder] = words
@@ -89,7 +88,7 @@ def cleaned(folder: Path) -> Iterator[tuple[Path, str]]:
     """Remove what killed runs of this user have left in a folder and below; yield each path and its size in words."""
     for place, _, _ in os.walk(folder):  # which follows no links
         for path in _leftovers(Path(place)):
-            size = in_bytes(sum(_sizes(path)))
+            size = _kilobytes(_sizes(path))
             with suppress(FileNotFoundError):  # somebody else has just removed it
                 (shutil.rmtree if FOLDER.fullmatch(path.name) else Path.unlink)(path)
             yield path, size
@@ -101,14 +100,8 @@ def left_elsewhere(folder: Path) -> Iterator[Path]:
         yield from _leftovers(Path(place), here=False)
 
 
-def in_bytes(size: float) -> str:
-    """Return a number of bytes in words.
-
-    >>> in_bytes(1), in_bytes(2500), in_bytes(3e9)
-    ('1 byte', '2.5 kB', '3 GB')
-    """
-    power = min(len(UNITS) - 1, (len(str(int(size))) - 1) // 3)
-    return "1 byte" if size == 1 else f"{size / 1000**power:.3g} {UNITS[power]}"
+def _kilobytes(sizes: list[int]) -> str:
+    return f"{sum(sizes) / 1000:,.1f} kB"
 
 
 def _owner() -> str:

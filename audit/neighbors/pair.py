@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from audit.arguments import whole_number
 from audit.claims import Relation, check_relation
-from audit.io.html import as_facts
+from audit.io.html import as_html
 from audit.neighbors.counts import At, check_counts, check_records, filled, inside, place_of, where
 from audit.neighbors.tables import as_given, check_table, compared, distance_of_tables, joined, replaced, units_of
 
@@ -74,7 +74,7 @@ class NeighborPair:
             ("databases", f"{type(self.x).__name__} {getattr(self.x, 'shape', '')}"),
         ]
         notes = self.confidential * ["CONFIDENTIAL: the databases are."]
-        return as_facts(self.label or "Neighboring databases", facts, notes=notes)
+        return as_html(self.label or "Neighboring databases", facts, notes=notes)
 
     def __post_init__(self) -> None:
         check_relation(self.relation)

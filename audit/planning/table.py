@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from audit.claims import Claim
-from audit.io.html import as_table
+from audit.io.html import as_html
 from audit.methods.method import method_for
 from audit.planning.plan import Design
 from audit.planning.sizes import OutOfReachError, plan_power, plan_size, plan_violation
@@ -70,7 +70,7 @@ class PlanTable:
         rows = [(f"{row[name]:.4g}", f"{row['violation']:.6g}", self._answer(row)) for row in self.rows]
         question = f"with power {self.power:g}" if self.runs is None else f"with {self.runs:,} {self.what}"
         title = f"To detect a violation of {self.claim} {question}, at {percent(self.audit['confidence'])} confidence"
-        return as_table(title, (f"true {name}", "times the promise", last), rows, notes=[self.assumes])
+        return as_html(title, rows, head=(f"true {name}", "times the promise", last), notes=[self.assumes])
 
     def _answer(self, row: dict[str, Any]) -> str:
         if self.runs is not None:

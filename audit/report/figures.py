@@ -32,14 +32,11 @@ END = 2.5  # promises: where the axis of losses ends
 
 @dataclass(frozen=True)
 class Bar:
-    """One audit on the axis of losses, in percent of its length; beyond the end `detectable` is empty.
-
-    Without power, `needed` is there instead.
-    """
+    """One audit on the axis of losses, in percent of its length."""
 
     measured: str
-    detectable: str
-    needed: str
+    detectable: str  # empty beyond the end
+    needed: str  # instead, without power
     beyond: bool  # whether the bar goes on beyond the end
     words: str
 

@@ -29,17 +29,15 @@ def to_lines(audits: Named) -> str:
 def to_markdown(audits: Named) -> str:
     """Return a table in the Markdown of GitHub, with what others wrote in code spans."""
     rule = ["---:" if key in RIGHT else ":---" for key in COLUMNS]
-    rows = [[_in_code(words) if key in HOSTILE else words for key, words in cells.items()] for cells in _rows(audits)]
+    cells_of = (row(audit.summary(name)) for name, audit in audits)
+    rows = [[_in_code(words) if key in HOSTILE else words for key, words in cells.items()] for cells in cells_of]
     lines = [f"| {' | '.join(entries)} |" for entries in (COLUMNS.values(), rule, *rows)]
     warning = [f"**{WARNING}**\n"] if any(audit.confidential for _, audit in audits) else []
     return _lines([*warning, *lines])
 
 
 def to_csv(audits: Named) -> str:
-    r"""Return comma-separated values as RFC 4180 has them, with a header; lines end in ``"\r\n"``.
-
-    Words are quoted, and an apostrophe precedes what a spreadsheet would compute (see `audit.io.text.in_cell`).
-    """
+    """Return comma-separated values as RFC 4180 has them, with words in quotes and no formulas."""
     lines = []
     for name, audit in audits:
         summary = audit.summary(name)
@@ -69,10 +67,7 @@ def to_annotations(results: Results, known_bugs: Collection[str] = ()) -> str:
 
 
 def to_github(results: Results, known_bugs: Collection[str] = ()) -> str:
-    """Return the summary of a GitHub job: a heading, a table of the audits, and a line for each replay.
-
-    The heading counts audits of promises; known bugs have a sentence of their own.
-    """
+    """Return the summary of a GitHub job: a heading that counts promises, a table of audits, a line for each replay."""
     verdicts = [result.verdict for name, result in results if name not in known_bugs]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
     audits = [(name, result) for name, result in results if isinstance(result, AuditResult)]
@@ -88,10 +83,6 @@ FORMS: dict[str, Callable[[Named], str]] = {"markdown": to_markdown, "csv": to_c
 
 def _escaped(words: str, more: dict[str, str]) -> str:
     return "".join(({"%": "%25"} | more).get(letter, letter) for letter in words)
-
-
-def _rows(audits: Named) -> list[dict[str, str]]:
-    return [row(audit.summary(name)) for name, audit in audits]
 
 
 def _lines(lines: list[str]) -> str:

@@ -16,6 +16,11 @@ from audit.results.provenance import PACKAGES
 __all__ = ["day_of", "full_origin", "origin", "public_origin", "reproduction"]
 
 MOST, LONGEST = 60, 1000  # entries of a provenance, letters of an entry
+CALLS = {
+    "coins": ("measure_loss", "mechanism, pair"),
+    "outputs": ("measure_loss_from_outputs", "outputs_x, outputs_y"),
+    "one_run": ("measure_loss_one_run", "mechanism, canaries"),
+}
 VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
 
 
@@ -62,45 +67,35 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
     command = result.provenance.get("command")
     if isinstance(command, str):
         return "In a shell. The command is from the result file: read it before you run it.", [visible(command)]
-    parameters = result.parameters
-    family = type(result.claim).__name__
-    sure, seed = f"confidence={result.confidence!r}", f"rng={result.seed_entropy!r}"
-    if result.design == "one_run":
-        share = parameters.get("share")
-        share = share if isinstance(share, int | float) else None
-        name, first, rest = "measure_loss_one_run", "mechanism, canaries", [f"share={share!r}"]
-    elif result.design == "outputs":
-        name, first = "measure_loss_from_outputs", "outputs_x, outputs_y"
-        rest = [f"relation={result.relation!r}", f"distance={result.distance}", f"unit={result.unit!r}"]
-        rest += _choice(result, parameters)
-    else:
-        name, first = "measure_loss", "mechanism, pair"
-        size = parameters.get("size")
-        size = size if isinstance(size, int) else result.size
-        stop = ['stop="early"'] if parameters.get("stop") == "early" else []
-        rest = [f"size={size}", *_choice(result, parameters), *stop]
+    parameters, design = result.parameters, result.design
+    numbers = {name: value for name, value in parameters.items() if isinstance(value, int | float)}
+    of_design: dict[str, dict[str, Any]] = {
+        "coins": {"size": numbers.get("size", result.size)}
+        | ({"stop": "early"} if parameters.get("stop") == "early" else {}),
+        "outputs": {"relation": result.relation, "distance": result.distance, "unit": result.unit},
+        "one_run": {},
+    }
+    options = of_design[design]
+    event = ["event=event"] if result.selection == 0 and design != "one_run" else []
+    share = "share" if design == "one_run" else "selection"
+    options |= {share: numbers[share]} if share in numbers and not event else {}
+    options |= {"confidence": result.confidence, "rng": result.seed_entropy}
+    arguments = [*event, *(f"{name}={value!r}" for name, value in options.items())]
     lines = [
-        f"from audit import {family}, {name}",
+        f"from audit import {type(result.claim).__name__}, {CALLS[design][0]}",
         "",
         f"# mechanism: {visible(result.mechanism, LONGEST)}",
         f"# databases: {visible(result.pair, LONGEST)}",
-        *([f"# event: {visible(result.event, LONGEST)}"] if "event=event" in rest else []),
-        f"result = {name}(",
-        f"    {first}, {result.claim!r},",
-        f"    {', '.join([*rest, sure, seed])},",
+        *([f"# event: {visible(result.event, LONGEST)}"] if event else []),
+        f"result = {CALLS[design][0]}(",
+        f"    {CALLS[design][1]}, {result.claim!r},",
+        f"    {', '.join(arguments)},",
         ")",
     ]
     words = f"In Python, with the same mechanism, databases and software, at {percent(result.confidence)} confidence:"
     if parameters.get("seedable") is False:
         words = f"Its randomness is not from the seed: other runs, other counts. {words}"
     return words, lines
-
-
-def _choice(result: AuditResult, parameters: dict[str, Any]) -> list[str]:
-    share = parameters.get("selection")
-    if result.selection == 0:
-        return ["event=event"]
-    return [f"selection={share!r}"] if isinstance(share, int | float) else []
 
 
 def _plain(value: Any) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fitted", "audit_table", "comparison_table", "replay_table"]
 
+LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
 FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
 HEADINGS = COLUMNS | {
@@ -72,14 +73,16 @@ def audit_table(audits: Named) -> Fitted:
     """Return one row for each audit; events have too many words for a table."""
     number: dict[str, Any] = {"no_wrap": True, "justify": "right"}
     levels = {percent(audit.confidence) for _, audit in audits}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("algorithm", no_wrap=True)
-    table.add_column("promised", **number)
-    table.add_column(HEADINGS["neighbors"])
-    table.add_column(HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **number)
-    table.add_column(HEADINGS["detectable"], **number)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("seconds", **number)
+    table = Table(
+        Column("algorithm", no_wrap=True),
+        Column("promised", **number),
+        HEADINGS["neighbors"],
+        Column(HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **number),
+        Column(HEADINGS["detectable"], **number),
+        Column("verdict", no_wrap=True),
+        Column("seconds", **number),
+        **LOOK,
+    )
     for name, audit in audits:
         cells = row(audit.summary(name))
         table.add_row(
@@ -97,9 +100,7 @@ def audit_table(audits: Named) -> Fitted:
 def replay_table(result: Replay) -> Fitted:
     """Return one row for each query of a replay."""
     head, *queries = result.rows()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in head:
-        table.add_column(name, no_wrap=name != "noise")
+    table = Table(*(Column(name, no_wrap=name != "noise") for name in head), **LOOK)
     for query in queries:
         table.add_row(*map(Text, query))
     return Fitted(table)
@@ -107,12 +108,9 @@ def replay_table(result: Replay) -> Fitted:
 
 def comparison_table(changes: Sequence[Change]) -> Fitted:
     """Return one row for each audit that is there before or after, with old and new values where they differ."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     columns = ["promised", "neighbors", "measured", "detectable", "verdict"]
-    table.add_column("audit", no_wrap=True)
-    table.add_column("counts", no_wrap=True)
-    for key in columns:
-        table.add_column(HEADINGS[key], no_wrap=key != "neighbors")
+    heads = ["audit", "counts", *(HEADINGS[key] for key in columns)]
+    table = Table(*(Column(head, no_wrap=head != HEADINGS["neighbors"]) for head in heads), **LOOK)
     for change in changes:
         rows = [row(result.summary()) for result in (change.old, change.new) if result is not None]
         confidential = any(cells["confidential"] for cells in rows)

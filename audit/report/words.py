@@ -173,38 +173,23 @@ def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection
 
 def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
     """Return a paragraph on audits, the clearest violation first, that can be quoted; names are as they are given."""
-    results = [result for _, result in audits]
-    verdicts = [result.verdict for result in results]
-    broken, idle = verdicts.count("violated"), verdicts.count("no power")
-    every = number_of(len(audits), "audit")
-    levels = sorted({result.confidence for result in results})
-    sure = percent(levels[0]) if len(levels) == 1 else f"{percent(levels[0])} to {percent(levels[-1])}"
-    steps = " or ".join(sorted({_step(result) for result in results}))
-    how = (
+    name, first = audits[0]
+    violated, alone = first.verdict == "violated", len(audits) == 1
+    sentences = [headline(audits)]
+    if violated and not alone:
+        sentences.append(f"The clearest violation is that of {name}.")
+    if violated or alone:  # the largest of several bounds has no such confidence
+        sentences += meaning(first)
+    levels = dict.fromkeys(map(percent, sorted(result.confidence for _, result in audits)))
+    steps = " or ".join(sorted({_step(result) for _, result in audits}))
+    sentences.append(
         f"An audit runs an algorithm many times on two databases that differ by {steps}, and measures how well its "
-        f"releases tell the two apart. A violation is stated at {sure} confidence."
+        f"releases tell the two apart. A violation is stated at {' to '.join([*levels][:1] + [*levels][1:][-1:])} "
+        "confidence."
     )
-    if broken:
-        name, worst = audits[0]
-        some = f"{broken} of {every} {_show(broken)} that a promise of privacy is broken."
-        one = f"The clearest violation is that of {name}. {' '.join(meaning(worst))}"
-        kept = len(audits) - broken - idle
-        theirs = "its promise, which is no proof of it" if kept == 1 else "their promises, which is no proof of them"
-        rest = f" {kept} did not refute {theirs}." if kept else ""
-        rest += f" {idle} had too few runs to tell." if idle else ""
-        return f"{some} {one} {how}{rest}"
-    none = f"None of {every} refuted a promise of privacy."  # the largest of several bounds has no such confidence
-    if len(audits) == 1 and idle:
-        promised = row(results[0].summary())["promised"]
-        return f"The audit had too few runs to say anything about the promise of {promised}. {how}"
-    if len(audits) == 1:
-        cells = row(results[0].summary())
-        none = (
-            f"The audit did not refute the promise of {cells['promised']}. With {sure} confidence the loss is at least "
-            f"{cells['measured']}, by {event_class(results[0])}."
-        )
-    few = f" {idle} of them had too few runs to refute one." if idle else ""
-    return f"{none}{few} {how} A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
+    if not (violated and alone):
+        sentences.append("A promise that is not refuted is not proved: smaller or rarer losses stay hidden.")
+    return " ".join(sentences)
 
 
 def unseen(result: AuditResult) -> list[str]:

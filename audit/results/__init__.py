@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from audit.results.audit_result import GIVEN_OUTPUTS, ONE_RUN, REDACTED, AuditResult, Design, Verdict, verdict_of
 from audit.results.estimate import LossEstimate
-from audit.results.formatting import plain_number, scale_of
+from audit.results.formatting import plain_number
 from audit.results.plain import check_counts
 from audit.results.power import is_far
 from audit.results.replayed import ReplayRecord
@@ -21,6 +21,5 @@ __all__ = [
     "check_counts",
     "is_far",
     "plain_number",
-    "scale_of",
     "verdict_of",
 ]

@@ -12,7 +12,7 @@ from audit.claims import Claim, Relation
 from audit.io.text import printable
 from audit.neighbors import Adjacency, Unit
 from audit.results.files import save_json
-from audit.results.formatting import line, scale_of
+from audit.results.formatting import line
 from audit.results.notebook import Reported, audit_html, frame
 from audit.results.plain import Basis, check_counts, check_other, number, plain, read, typed
 from audit.results.power import is_far, power
@@ -216,7 +216,7 @@ class AuditResult(Reported):
         from audit.results.plots import house_style, plot_audits  # matplotlib is slow to import
 
         with house_style():
-            return plot_audits([self.summary()], ax, scale=scale_of(self.claim))
+            return plot_audits([self.summary()], ax, scale=self.claim.scale)
 
     def _reported(self) -> tuple[str, dict[str, list[tuple[str, Any]]]]:
         return f"Privacy audit of {self.mechanism}", {"audits": [(self.mechanism, self)]}

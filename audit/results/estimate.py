@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.arguments import fraction
-from audit.io.html import as_facts
+from audit.io.html import as_html
 from audit.results.formatting import CONFIDENTIAL, number_of, percent
 from audit.results.notebook import Reported, frame
 from audit.results.plain import plain, read
@@ -126,7 +126,7 @@ class LossEstimate(Reported):
         ]
         secret = [f"{CONFIDENTIAL}: this estimate is of confidential data."] if self.confidential else []
         notes = [*secret, *self.notes, "It means a loss if:", *(f"- {words}" for words in self.assumptions)]
-        return as_facts("Estimate, no bound and never a verdict", facts, notes=notes)
+        return as_html("Estimate, no bound and never a verdict", facts, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""

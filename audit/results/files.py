@@ -22,18 +22,14 @@ def kind_of(kind: str) -> Kind:
 
 
 def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
-    """Write plain values as JSON with schema version and SHA-256, in one step; a `private` file is for its owner alone.
-
-    A reader sees the old file, which must be of the same kind, or the new one, never a part. Infinity is "inf".
-    """
+    """Write plain values as JSON with schema version and SHA-256, where nothing is or a file of the same kind."""
     write_atomically(path, _text(values), kind_of(values.get("kind", "")), private=private)
 
 
 def save_json(path: Path, values: dict[str, Any], *, private: bool = False, commanded: bool = False) -> None:
     """Write a result where nothing is, or in place of the same result; any other is a FileExistsError.
 
-    It is the same if the same command, or none, found the same with the same seed. If `commanded`, only results of a
-    command can be the same.
+    It is the same if the same command found the same with the same seed, or no command and not `commanded`.
     """
     content = _text(values).encode()
     has_command = any("command" in (values.get(part) or {}) for part in ("provenance", "settings"))

@@ -23,15 +23,12 @@ EXPECTED = ("not refuted", "violated")  # of a promise, and of a known bug
 
 
 class Results(NamedTuple):
-    """Saved audits, estimates (which have no verdict) and replays (which have no counts), with their names.
-
-    The tests of the audits named in `known_bugs` expect a violation.
-    """
+    """Saved results with their names."""
 
     audits: list[tuple[str, AuditResult]]
     estimates: list[tuple[str, LossEstimate]]
     replays: list[tuple[str, ReplayRecord]]
-    known_bugs: set[str]
+    known_bugs: set[str]  # names of audits whose tests expect a violation
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -47,10 +44,7 @@ def name_in_files(name: str) -> str:
 
 
 def save_result(result: Saved, folder: Path, name: str) -> Path:
-    """Write a result into a folder under its name, or the next that is free: name-2, and so on; return the file.
-
-    It replaces only the same result: that of the same command and seed, with the same findings.
-    """
+    """Write a result into a folder under its name, or the next that is free, name-2; return the file."""
     plain, number = name_in_files(name), 1
     while True:
         path = folder / f"{plain}{'' if number == 1 else f'-{number}'}.json"
@@ -72,24 +66,18 @@ def read_results(
 ) -> Results:
     """Read saved results with their names: those of folders and of test sessions, and those of single files.
 
-    The audits of a test session are named by the test and the call in it; of several with one name the second is called
-    (2). A file that is named twice is read once. Without a result of a `needed` kind it is a ValueError. Files go
-    `through` a function that shows progress.
+    Of several with one name the second is called (2); a file that is named twice is read once. Without a result of a
+    `needed` kind it is a ValueError. Files go `through` a function that shows progress.
     """
-    results = Results([], [], [], set())
-    names: set[str] = set()
+    lists: dict[type[Saved], list[Any]] = {AuditResult: [], LossEstimate: [], ReplayRecord: []}
+    names, known_bugs = set[str](), set[str]()
     for file in through({file.resolve(): file for path in paths for file in _files(path)}.values()):
         for name, result, known_bug in _read(file):
             own = next(own for k in count(1) if (own := name if k == 1 else f"{name} ({k})") not in names)
             names.add(own)
-            if known_bug:
-                results.known_bugs.add(own)
-            if isinstance(result, AuditResult):
-                results.audits.append((own, result))
-            elif isinstance(result, LossEstimate):
-                results.estimates.append((own, result))
-            else:
-                results.replays.append((own, result))
+            known_bugs |= {own} if known_bug else set()
+            lists[type(result)].append((own, result))
+    results = Results(lists[AuditResult], lists[LossEstimate], lists[ReplayRecord], known_bugs)
     kinds = [kind for kind in ("audits", "estimates", "replays") if getattr(results, kind)]
     if needed and not set(needed) & set(kinds):
         got = f"{' and '.join(kinds)} only" if kinds else "none"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from audit.claims import Claim, Relation
+from audit.claims import Relation
 from audit.io.text import printable
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "percent",
     "plain_number",
     "row",
-    "scale_of",
     "texts",
 ]
 
@@ -57,16 +56,6 @@ COLUMNS = {
     "seed": "seed",
     "confidential": "confidential",
 }
-
-
-def scale_of(claim: Claim) -> str:
-    """Return the parameter and unit of losses, for axes and legends.
-
-    >>> from audit.claims import PureDP
-    >>> scale_of(PureDP(1.0))
-    'epsilon in nats'
-    """
-    return claim.scale
 
 
 def number_of(number: int, what: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from audit.installed import plugin
 from audit.io.files import write_atomically
-from audit.io.html import as_facts, as_table
+from audit.io.html import as_html
 from audit.results.formatting import COLUMNS, WARNING, row
 
 __all__ = ["Reported", "audit_html", "audits_html", "frame"]
@@ -27,7 +27,7 @@ def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
     caution = [] if cells["verdict"] == "violated" else [CAUTION]
     headings = {**COLUMNS, "neighbors": "neighbors"}
     facts = [(headings[key], cells[key]) for key in SHOWN]
-    return as_facts(cells["name"], facts, verdict=cells["verdict"], notes=[*secret, *notes, *caution])
+    return as_html(cells["name"], facts, verdict=cells["verdict"], notes=[*secret, *notes, *caution])
 
 
 def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str) -> str:
@@ -35,7 +35,8 @@ def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str
     cells = [row(summary) for summary in summaries]
     secret = [WARNING] if any(summary["confidential"] for summary in summaries) else []
     rows = [[one[key] for key in OF_SEVERAL] for one in cells]
-    return as_table(title, [COLUMNS[key] for key in OF_SEVERAL], rows, verdict=verdict, notes=[*secret, CAUTION])
+    head = [COLUMNS[key] for key in OF_SEVERAL]
+    return as_html(title, rows, head=head, verdict=verdict, notes=[*secret, CAUTION])
 
 
 def frame(columns: Any) -> Any:

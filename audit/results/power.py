@@ -49,10 +49,7 @@ def reach(result: Any) -> str:
 
 
 def _detectable_event(result: Any) -> str:
-    """Return the event whose minimum detectable loss is announced, and how many of the runs meet it.
-
-    Older files do not name it: then it is the event with the largest share of the error probability.
-    """
+    """Return the event whose minimum detectable loss is announced; in older files it has the largest share of error."""
     events = [(result.basis, result.counts), *((one["basis"], one["counts"]) for one in result.others)]
     event = max(events, key=lambda one: (one[0].get("detects", False), float(one[0].get("share", 1.0))))
     sides = event[1].values()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from audit.claims import Claim, Relation
-from audit.io.html import as_facts
+from audit.io.html import as_html
 from audit.io.text import printable
 from audit.results.audit_result import Verdict
 from audit.results.formatting import NEIGHBORS, WARNING, number_of
@@ -17,36 +17,18 @@ __all__ = ["ReplayRecord"]
 
 @dataclass(frozen=True, eq=False)
 class ReplayRecord:
-    """What a pair of runs with the same answers showed, in plain values.
-
-    Attributes
-    ----------
-    claim : Claim or None
-        The promise for the pair; None if there is none.
-    queries : tuple of dict
-        All draws in order, each with its law, its change and the loss of that change.
-    violations : tuple of dict of str
-        What is proved: ``kind`` and ``sentence``.
-    notes : tuple of str
-        What could not be evaluated, and why.
-    evaluated, known : bool
-        Whether anything could be evaluated, and whether all answers come from these queries.
-    size, seed : int
-        Number of pairs of runs, and the seed that reproduces them.
-    confidential : bool
-        Whether the databases are confidential, and so is this record.
-    """
+    """What a pair of runs with the same answers showed, in plain values."""
 
     mechanism: str
     pair: str
     relation: Relation
-    claim: Claim | None
-    queries: tuple[dict[str, Any], ...]
-    violations: tuple[dict[str, str], ...]
-    notes: tuple[str, ...]
-    evaluated: bool
-    known: bool
-    size: int
+    claim: Claim | None  # the promise for the pair
+    queries: tuple[dict[str, Any], ...]  # all draws in order, each with its law, its change and the loss of that change
+    violations: tuple[dict[str, str], ...]  # what is proved: kind and sentence
+    notes: tuple[str, ...]  # what could not be evaluated, and why
+    evaluated: bool  # whether anything could be
+    known: bool  # whether all answers come from these queries
+    size: int  # pairs of runs
     seed: int
     seconds: float
     confidential: bool
@@ -83,7 +65,7 @@ class ReplayRecord:
         ]
         secret = [WARNING] if self.confidential else []
         notes = [*secret, *self.notes, "A pass is no proof: other answers may lead elsewhere."]
-        return as_facts(self.mechanism, facts, verdict=self.verdict, notes=notes)
+        return as_html(self.mechanism, facts, verdict=self.verdict, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""

@@ -16,10 +16,7 @@ TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
 
 
 def verify_result(result: AuditResult) -> AuditResult:
-    """Recompute an audit from its counts alone, refuse it if its numbers differ, and return it with the new ones.
-
-    A witness of an unbounded loss comes from the exact law and stays as it is.
-    """
+    """Recompute an audit from its counts, refuse it if its numbers differ; a witness is the exact law's, and stays."""
     again = recomputed(result)
     pairs = {
         "measured": (result.measured.budget, again.measured.budget),

@@ -104,7 +104,7 @@ def test_what_a_living_process_has_stays_until_it_is_killed(tmp_path):
     write_atomically(tmp_path / "c", "text", Kind("a"))
     words, way = "left by a run that was killed: 3 files, 3.5 kB", f"`plaudit doctor --clean {tmp_path}`"
     assert pop_leftovers() == [f"{words}; {way} removes what may be personal data"]
-    assert sorted(size for _, size in cleaned(tmp_path)) == ["1 kB", "1 kB", "1.5 kB"]
+    assert sorted(size for _, size in cleaned(tmp_path)) == ["1.0 kB", "1.0 kB", "1.5 kB"]
     assert sorted(os.listdir(tmp_path)) == ["b", "c"]
 
 

@@ -21,7 +21,7 @@ from audit.estimates.curves import CURVES
 from audit.estimates.residuals import residual_loss
 from audit.methods.method import NAMED
 from audit.report.page import KINDS, METHODS
-from audit.report.words import UNSEEN, quotable, visible
+from audit.report.words import UNSEEN, meaning, quotable, visible
 from audit.results import ONE_RUN, REDACTED, AuditResult
 from audit.results.formatting import row
 from tests.audit.report.hostile import (
@@ -354,29 +354,19 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
         "measures how well its releases tell the two apart. A violation is stated at"
     )
     end = "A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
-    assert quotable([("a", audited())]) == (
-        "The audit did not refute the promise of epsilon 1. With 95% confidence the loss is at least 0.8750, by a rule "
-        f"that guesses the database. {how} 95% confidence. {end}"
-    )
+    one = quotable([("a", audited())])
+    assert one == " ".join(["No violation found.", *meaning(audited()), f"{how} 95% confidence. {end}"])
     assert quotable([("a", audited()), ("b", IDLE)]) == (
-        f"None of 2 audits refuted a promise of privacy. 1 of them had too few runs to refute one. {how} 95% "
-        f"confidence. {end}"
+        f"No violation found, but 1 of 2 audits had too few runs. {how} 95% confidence. {end}"
     )
     words = quotable([("b", broken), ("a", audited())])
-    assert words.startswith(
-        "1 of 2 audits shows that a promise of privacy is broken. The clearest violation is that of b. "
-    )
+    assert words.startswith("1 of 2 audits shows a broken promise of privacy. The clearest violation is that of b. ")
     assert "and is right at most 73.11 times in 100." in words
     assert "for certain outputs the guess is right at least 81.75 times in 100." in words
-    assert words.endswith(f"{how} 95% to 99.9% confidence. 1 did not refute its promise, which is no proof of it.")
-    kept = [("a", audited()), ("c", audited()), ("d", IDLE)]
-    both = "2 did not refute their promises, which is no proof of them. 1 had too few runs to tell."
-    assert quotable([("b", broken), *kept]).endswith(both)
-    assert quotable(kept[-1:]) == (
-        f"The audit had too few runs to say anything about the promise of epsilon 1. {how} 95% confidence."
-    )
+    assert words.endswith(f"{how} 95% to 99.9% confidence. {end}")
+    assert quotable([("a", IDLE)]).startswith("No power: there were too few runs. The promise: ")
     alone = quotable([("b", broken)])
-    assert alone.startswith("1 of 1 audit shows")
+    assert alone.startswith("The promise of privacy is broken. The promise: ")
     assert alone.endswith("99.9% confidence.")
     assert f"<blockquote>{words}</blockquote>" in page_of([("a", audited()), ("b", broken)])
     assert "<blockquote>" not in page_of([], [("e", estimated())])

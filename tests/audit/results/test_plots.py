@@ -19,7 +19,6 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.results import scale_of
 from audit.results.plots import (
     BLACK,
     BLUE,
@@ -47,7 +46,7 @@ THREE = [
 
 
 def shown(*results, ax=None):
-    return plot_audits([result.summary() for result in results], ax, scale=scale_of(results[0].claim))
+    return plot_audits([result.summary() for result in results], ax, scale=results[0].claim.scale)
 
 
 def bars(ax):
