@@ -185,7 +185,7 @@ def _write_page(folder: Path) -> None:
 
 def limitations() -> str:
     """Return what reports say that an audit cannot tell, with links to the experiments."""
-    from audit.report.limits import LIMITS
+    from audit.report.page import LIMITS
 
     lines = [
         "# What an audit cannot tell",

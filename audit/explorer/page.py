@@ -1,24 +1,24 @@
-"""The page: all sheets in one HTML file that needs nothing but itself, opened at one of them."""
+"""The page: all sheets in one HTML file that needs nothing but itself; and their tables, for who has no script."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from importlib import metadata, resources
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from audit.explorer.printed import printed, words_in
-from audit.explorer.sheet import Explored, Input, Sheet, Table
+from audit.explorer.sheet import Explored, Input, Sheet, Shown, State, Table
 from audit.io.files import Kind
 
-__all__ = ["PAGE", "build_page"]
+__all__ = ["PAGE", "Printed", "build_page", "printed", "words_in"]
 
 SIGNATURE = '<meta name="generator" content="plaudit explore">'
 PAGE = Kind("a page of plaudit explore", b"<!doctype html>", SIGNATURE.encode())
@@ -121,6 +121,69 @@ def _sheet_html(sheet: Sheet, words: Mapping[str, str]) -> Markup:
         terms=terms,
     )
     return Markup(text)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A table: its title, what it is of, its head, its rows, and how many columns of them are names."""
+
+    title: str
+    caption: str
+    head: list[str]
+    rows: list[list[str]]
+    names: int
+
+
+def words_in(language: str) -> dict[str, str]:
+    """Return the words of the explorer in a language."""
+    return json.loads(_static(f"words.{language}.json"))  # type: ignore[no-any-return]
+
+
+def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Printed]:
+    """Yield the tables of a sheet at a whole state, and its totals; rows and columns without results are left out."""
+    results = sheet.compute(state)
+    cells: dict[str, Any] = {**state, **{key: value for key, value in results.items() if value is not None}}
+    for table in sheet.tables:
+        rows = {
+            row.place: [words[group.label], words[row.label]]
+            for group in table.groups
+            for row in group.rows
+            if any(results.get(f"{row.place}/{column.quantity}") is not None for column in table.columns)
+        }
+        head = [words[table.names], words[table.rows]]
+        for column in table.columns:
+            values = {place: cells.get(f"{place}/{column.quantity}") for place in rows}
+            if any(value is not None for value in values.values()):
+                head.append(words[column.label])
+                for place, value in values.items():
+                    rows[place].append(_text(value, column.shown, words))
+        if rows:
+            yield Printed(words[sheet.title], words[table.label], head, [*rows.values()], 2)
+    shown = [total for total in sheet.totals if total.key in cells]
+    delta = next((f"δ = {cells[key]:g}" for key in sheet.settings if key.endswith("/delta")), "δ")
+    totals = [[words[total.label].replace("δ", delta), _text(cells[total.key], total.shown, words)] for total in shown]
+    head = [words["page.compared"], words["page.value"]]
+    yield Printed(words[sheet.title], words.get(f"{sheet.title}.totals", words["page.totals"]), head, totals, 1)
+
+
+def _text(value: Any, shown: Shown, words: Mapping[str, str]) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return words["page.yes" if value else "page.no"]
+    if isinstance(value, str):
+        return words.get(value, value)
+    if shown == "guess":
+        if 0.999 < value < 1:
+            return words["page.guess.nearly"]
+        return words["page.guess"].replace("{number}", f"{math.ceil(1000 * value - 1e-9) / 10:.1f}")
+    if shown == "share":
+        return f"{value:.2%}"
+    if shown == "whole":
+        return f"{value:,.0f}"
+    if shown == "epsilon":
+        return f"{value:.3f}"
+    return f"{value:.6f}" if shown == "budget" and value >= 1e-6 else f"{value:.5g}"
 
 
 _environment = jinja2.Environment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -10,9 +11,8 @@ from typing import Annotated
 
 import typer
 
-from audit.explorer.page import PAGE, build_page
-from audit.explorer.printed import printed, words_in
-from audit.explorer.sheet import Explored, Input, Sheet, State, Value
+from audit.explorer.page import PAGE, build_page, printed, words_in
+from audit.explorer.sheet import Explored, Sheet, State, Value
 from audit.installed import plugin
 from audit.io.files import check_replaceable, write_atomically
 from audit.io.terminal import console
@@ -125,25 +125,13 @@ def command(sheet: Sheet) -> Callable[..., int]:
 
 
 def _setting(sheet: Sheet, text: str) -> tuple[str, Value]:
-    """Return the key and value of an input; its name is the end of its key that no other input has."""
+    """Return the key and value of an input; its name is an end of its key that no other input has."""
     name, _, value = text.partition("=")
-    matches = _ending_in(name, sheet)
+    matches = [setting for setting in sheet.inputs if f"/{setting.key}".endswith(f"/{name}")]
     if len(matches) != 1:
-        names = ", ".join(_name(setting.key, sheet) for setting in sheet.inputs)
-        raise ValueError(f"--set takes NAME=VALUE with one of the names {names}, got {text!r}")
-    kind = {"integer": int, "number": float}.get(matches[0].kind, str)
-    try:
-        parsed = kind(value)
-    except ValueError:
-        parsed = value  # which is refused
+        keys = ", ".join(setting.key for setting in sheet.inputs)
+        raise ValueError(f"--set takes NAME=VALUE, where NAME is the end of one of {keys}, got {text!r}")
+    parsed: Value = value
+    with suppress(ValueError):  # what is no number is refused
+        parsed = {"integer": int, "number": float}.get(matches[0].kind, str)(value)
     return matches[0].key, matches[0].check(parsed)
-
-
-def _name(key: str, sheet: Sheet) -> str:
-    parts = key.split("/")
-    ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
-    return next(end for end in ends if len(_ending_in(end, sheet)) == 1)
-
-
-def _ending_in(name: str, sheet: Sheet) -> list[Input]:
-    return [setting for setting in sheet.inputs if f"/{setting.key}".endswith(f"/{name}")]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from audit.report.words import visible
-from audit.results import AuditResult
+from audit.results import AuditResult, LossEstimate
 from audit.results.formatting import percent
 from audit.results.provenance import PACKAGES
 
@@ -47,12 +46,13 @@ def public_origin(result: AuditResult) -> list[tuple[str, str]]:
         for name, version in software.items()
         if isinstance(version, str) and VERSION.fullmatch(version)
     ]
-    rows = [("software", ", ".join(texts)), ("made on", day_of(result.provenance))]
+    rows = [("software", ", ".join(texts)), ("made on", day_of(result))]
     return [(name, text) for name, text in rows if text]
 
 
-def day_of(provenance: Mapping[str, Any]) -> str:
+def day_of(result: Any) -> str:
     """Return the day on which a result was made; nothing if it is not known."""
+    provenance = result.settings if isinstance(result, LossEstimate) else result.provenance
     try:
         return datetime.fromisoformat(str(provenance.get("created"))).date().isoformat()
     except ValueError:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -15,7 +16,6 @@ from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
 from audit.io.files import Kind
 from audit.methods.method import NAMED
 from audit.report.figures import END, loss_bar, loss_curve, privacy_profiles
-from audit.report.limits import LIMITS
 from audit.report.origin import day_of, full_origin, origin, public_origin, reproduction
 from audit.report.words import (
     actions,
@@ -34,7 +34,7 @@ from audit.results.formatting import at_least, number_of, percent, row
 from audit.results.power import reach
 from audit.results.provenance import provenance
 
-__all__ = ["REPORT", "build_report", "report_parts"]
+__all__ = ["LIMITS", "REPORT", "build_report", "report_parts"]
 
 SIGNATURE = '<meta name="generator" content="plaudit report">'
 REPORT = Kind("a report of plaudit", b"<!DOCTYPE html>", SIGNATURE.encode())
@@ -53,6 +53,18 @@ NAMED_IN_TITLE = 3
 STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
 
 
+class Limit(NamedTuple):
+    """What does not follow from an audit, why, what helps, and the experiment or test that shows it."""
+
+    what: str
+    why: str
+    helps: str
+    experiment: str = ""
+    test: str = ""
+
+
+_templates = resources.files("audit.report") / "templates"
+LIMITS = tuple(Limit(**limit) for limit in tomllib.loads((_templates / "limits.toml").read_text("utf-8"))["limit"])
 View = dict[str, Any]  # a result as the page shows it: what a public page withholds is empty
 
 
@@ -85,15 +97,15 @@ def report_parts(
         raise ValueError("a report must have at least one result, got none")
     ordered = sorted(worst_first(audits), key=lambda entry: entry[0] in known_bugs)
     entries = [
-        _entry(number, name, result, name in known_bugs, public, published)
+        _view("Audit", number, name, result, public, published) | {"known_bug": name in known_bugs}
         for number, (name, result) in enumerate(ordered, 1)
     ]
     sources = {key for _, result in audits for key in _sources(result)} | set(ESTIMATES if estimates else ())
     citations = [*(key for key in REFERENCES if key in sources), *sorted(sources - REFERENCES.keys())]
-    style = (resources.files("audit.report") / "templates" / "report.css").read_text("utf-8")
+    style = (_templates / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     confidential = not public and any(result.confidential for result in results)
-    days = sorted({day_of(getattr(one, "provenance", None) or getattr(one, "settings", {})) for one in results} - {""})
+    days = sorted({day_of(result) for result in results} - {""})
     stream = _environment.get_template("report.html.j2").stream(
         title=title or _title([one.mechanism for some in (audits, replays) for _, one in some], published, public),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
@@ -110,8 +122,8 @@ def report_parts(
         entries=entries,
         promised=[(entry["name"], entry["result"]) for entry in entries if not entry["known_bug"]],
         through=through,
-        estimates=[_estimate(k, name, estimate, public) for k, (name, estimate) in enumerate(estimates, 1)],
-        replays=[_replay(k, name, record, public, published) for k, (name, record) in enumerate(replays, 1)],
+        estimates=[_view("Estimate", k, *named, public, ()) for k, named in enumerate(estimates, 1)],
+        replays=[_view("Replay", k, *named, public, published) for k, named in enumerate(replays, 1)],
         cited=lambda keys: sorted(citations.index(key) + 1 for key in keys),
         citations=citations,
         version=provenance()["software"]["plaudit"],
@@ -133,55 +145,13 @@ def _title(names: Sequence[str], published: Collection[str], public: bool) -> st
     return f"Privacy audit of {', '.join(different) if named else number_of(len(different), 'algorithm')}"
 
 
-def _entry(
-    number: int, name: str, result: AuditResult, known_bug: bool, public: bool, published: Collection[str]
-) -> View:
+def _view(kind: str, number: int, name: str, result: Any, public: bool, published: Collection[str]) -> View:
+    """Return a result with its name, as a public page may show them."""
     if public:
-        name = f"Audit {number}" + (f": {result.mechanism}" if result.mechanism in published else "")
-        result = result.redact()
-    return dict(number=number, name=name, result=result, known_bug=known_bug, cells=row(result.summary(name)))
-
-
-def _estimate(number: int, name: str, estimate: LossEstimate, public: bool) -> View:
-    low, high = estimate.interval
-    return dict(
-        name=f"Estimate {number}" if public else name,
-        confidential=estimate.confidential and not public,
-        method=estimate.method if not public or estimate.method in METHODS else "",
-        statistic=estimate.statistic if not public or estimate.statistic in STATISTICS else "",
-        value=f"{_rough(estimate.value)}{' nats' if estimate.unit == 'nats' else ''}",
-        interval=f"{_rough(low)} to {_rough(high)}",
-        confidence=percent(estimate.confidence),
-        assumptions=() if public else estimate.assumptions,
-        size="" if public else f"{number_of(estimate.size, 'run')} of {number_of(estimate.areas, 'area')}",
-        curve=None if public else loss_curve(estimate),
-        axes=estimate.axes,
-        event="the errors of many counts, added up" if "components" in estimate.settings else "the error of one count",
-        neighbors=_neighbors(estimate, public),
-        settings=[] if public else origin(estimate.settings),
-    )
-
-
-def _replay(number: int, name: str, record: ReplayRecord, public: bool, published: Collection[str]) -> View:
-    promised = str(record.claim) if record.claim else "nothing"
-    names = [] if public else [("algorithm", record.mechanism), ("databases", record.pair)]
-    counted = [] if public else [("pairs of runs", f"{record.size:,}"), ("queries", f"{len(record.queries):,}")]
-    known = f": {record.mechanism}" if record.mechanism in published else ""
-    return dict(
-        name=f"Replay {number}{known}" if public else name,
-        verdict=record.verdict,
-        confidential=record.confidential and not public,
-        facts=[*names, ("promised", promised), *counted],
-        violations=[] if public else ["{kind}: {sentence}".format(**one) for one in record.violations],
-        notes=() if public else record.notes,
-    )
-
-
-def _neighbors(estimate: LossEstimate, public: bool) -> str:
-    """Return the neighbors of an estimate, if its settings do not name the pair or the report may not."""
-    if "pair" not in estimate.settings:
-        return "one person more or less in an area"
-    return "withheld" if public else ""
+        mechanism = getattr(result, "mechanism", None)
+        name = f"{kind} {number}" + (f": {mechanism}" if mechanism in published else "")
+        result = result.redact() if kind == "Audit" else result
+    return dict(number=number, name=name, result=result)
 
 
 def _rough(value: float) -> str:
@@ -227,8 +197,14 @@ _functions: tuple[Callable[..., Any], ...] = (
     meaning,
     privacy_profiles,
 )
-_functions += (public_origin, quotable, reach, reproduction, unseen)
+_functions += (loss_curve, number_of, origin, percent, public_origin, quotable, reach, reproduction, row, unseen)
 _environment.globals |= {function.__name__: function for function in _functions}
 _environment.globals |= {"SIGNATURE": Markup(SIGNATURE), "DRAWN": DRAWN, "OPEN": OPEN, "END": END, "LIMITS": LIMITS}
 _environment.globals |= {"NAMED": NAMED, "ESTIMATES": ESTIMATES, "REFERENCES": REFERENCES, "SOFTWARE": SOFTWARE}
-_environment.globals |= {"counts": _counts, "sources": _sources}
+_environment.globals |= {
+    "METHODS": METHODS,
+    "STATISTICS": STATISTICS,
+    "counts": _counts,
+    "rough": _rough,
+    "sources": _sources,
+}

@@ -16,8 +16,7 @@ import pytest
 from algorithms.phsafe.schema import RECODED, Codes, Digits, Whole
 from algorithms.systems import systems
 from audit.estimates.residuals import residual_loss
-from audit.report.limits import LIMITS
-from audit.report.page import build_report
+from audit.report.page import LIMITS, build_report
 from experiments import __main__
 from experiments.experiment import NAMES, find, load_numbers
 from experiments.systems import all_systems

@@ -136,7 +136,7 @@ def test_the_command_prints_the_sheet_at_settings(capsys):
     ("text", "message"),
     [
         ("cells=few", "counts/all/all/cells must be a whole number from 1 to 1e+06, got 'few'"),
-        ("budgets=1", "--set takes NAME=VALUE with one of the names "),
+        ("budgets=1", "--set takes NAME=VALUE, where NAME is the end of one of "),
     ],
 )
 def test_wrong_settings_are_refused(text, message):

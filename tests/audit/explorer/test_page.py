@@ -14,8 +14,7 @@ import pytest
 
 import audit
 from algorithms.systems import sheets
-from audit.explorer.page import LANGUAGES, SCRIPTS, build_page
-from audit.explorer.printed import words_in
+from audit.explorer.page import LANGUAGES, SCRIPTS, build_page, words_in
 from audit.explorer.sheet import Chart, Column, Explored, Row, Total
 from tests.audit.report.hostile import PAYLOADS, by_kind
 from tests.helpers import contents, plaudit, refused

@@ -16,7 +16,7 @@ import pytest
 from algorithms.counts import explorer as counts
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.explore import sheet as phsafe_sheet
-from tests.audit.explorer.settings import differing, random_state
+from tests.audit.explorer.settings import differing
 
 NODE = shutil.which("node")
 RUN = """
@@ -61,12 +61,6 @@ def compare(sheet, states):
         key: state for one, state in zip(outputs, states, strict=True) for key in differing(one, sheet.compute(state))
     }
     assert wrong == {}
-
-
-@pytest.mark.slow
-def test_numbers_of_counts():
-    sheet, rng = counts.sheet(), np.random.default_rng(1)
-    compare(sheet, [random_state(sheet, rng) for _ in range(1000)])
 
 
 def test_numbers_at_the_published_state():

@@ -10,7 +10,6 @@ import secrets
 import shutil
 import stat
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
@@ -159,29 +158,6 @@ def test_where_no_folder_can_be_synced_files_are(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", only_files)
     write_atomically(tmp_path / "new" / "a", "text", MINE)
     assert ((tmp_path / "new" / "a").read_text(), len(synced)) == ("text", 1)
-
-
-def test_of_several_writers_one_gets_a_name(tmp_path):
-    gate, won, lost = threading.Barrier(8), [], []
-
-    def write(number):
-        gate.wait()
-        try:
-            with writing(tmp_path / "a", None) as file:
-                file.write(b"%d" % number)
-        except FileExistsError:
-            lost.append(number)
-        else:
-            won.append(number)
-
-    writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert (len(won), len(lost)) == (1, 7)
-    assert (tmp_path / "a").read_text() == str(won[0])
-    assert os.listdir(tmp_path) == ["a"]
 
 
 def test_no_pipe_or_device_is_written_over(tmp_path):

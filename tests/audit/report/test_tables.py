@@ -121,12 +121,6 @@ def test_nothing_is_cut_off(width):
     assert [word for row in words for cell in row for word in cell.split() if word not in text] == []  # none is broken
 
 
-def test_the_narrowest_table_breaks_no_word():
-    table = audit_table(named(audited(unit="household", distance=40, adjacency="declared")))
-    text = next(text for width in range(60, 150) if "─" in (text := rendered(table, width)))
-    assert [word for cell in rows(table)[0][0] for word in cell.split() if word not in text] == []
-
-
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize(
     "name", ["gdpc", "bug-bottom-up-undeclared-totals", "tests/test_privacy.py::test_counts call 2"]

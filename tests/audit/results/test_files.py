@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.io import files as storage
 from audit.results.files import SCHEMA, read_json, write_json
 
 SMALL = {"kind": "audit", "loss": 0.25, "event": "é\n", "counts": [1, None, True]}
@@ -197,15 +196,6 @@ def test_another_schema_is_refused_even_with_its_checksum(tmp_path, schema):
     assert read_json(path) == {"kind": "audit"}  # negative control: the forger knows the way
     path.write_text(forged({"schema": schema, "kind": "audit"}), "utf-8")
     assert refusal(path) == f" must have schema 1 to 2, got {schema!r}"
-
-
-def test_a_file_larger_than_any_result_is_not_opened(saved, monkeypatch):
-    size = saved.stat().st_size
-    monkeypatch.setattr(storage, "LARGEST", size)
-    assert read_json(saved) == SMALL
-    monkeypatch.setattr(storage, "LARGEST", size - 1)
-    monkeypatch.setattr(Path, "open", None)
-    assert refusal(saved) == f" must be at most {size - 1} bytes, got {size}"
 
 
 def test_what_cannot_be_read_is_an_os_error(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.claims import PureDP
-from audit.results.files import read_json, save_json, write_json
+from audit.results.files import read_json, write_json
 from audit.results.folder import name_in_files, read_audits, read_results, save_result
 from tests.helpers import audited, estimated, refused_like, replayed
 
@@ -115,21 +115,6 @@ def test_writers_at_once_lose_nothing(tmp_path):
         paths = list(pool.map(lambda result: save_result(result, tmp_path, "a"), results))
     assert len(set(paths)) == len(names(tmp_path)) == 24
     assert sorted(read_json(path)["seed_entropy"] for path in paths) == list(range(24))
-
-
-@pytest.mark.usefixtures("file_system")
-@pytest.mark.parametrize("step", ["fsync", "replace", "link"])
-def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, step):
-    def fail(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, step, fail)
-    try:
-        save_json(tmp_path / "a.json", {"kind": "audit"})
-    except KeyboardInterrupt:
-        assert names(tmp_path) == []
-    else:
-        assert names(tmp_path) == ["a.json"]  # of a step that this file system does not take
 
 
 @given(st.text(max_size=400))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.claims import ApproxDP, PureDP
 from audit.results import verdict_of
 from audit.results.formatting import COLUMNS, at_least, at_most, nearest, percent, row, texts
 from tests.audit.results.strategies import FEW, audits
@@ -218,18 +218,3 @@ def test_a_promise_that_is_not_refuted_says_what_it_could_have_hidden(audit, sen
     assert list(result.power) == sentences
     assert ("; power: " + "; ".join(sentences) in str(result)) == bool(sentences)
     assert result.redact().power == ()
-
-
-@pytest.mark.parametrize(
-    ("claim", "words"),
-    [
-        (PureDP(1), "epsilon 1"),
-        (ZCDP(0.5), "rho 0.5"),
-        (GaussianDP(1 / 3), "mu 0.3333"),
-        (PureDP(4e4), "epsilon 40000"),
-    ],
-)
-def test_promises_of_every_family(claim, words):
-    result = audited(claim=claim, measured=claim.at(0.25))
-    assert row(result.summary())["promised"] == words
-    assert f"promised {words} (add/remove)" in str(result)

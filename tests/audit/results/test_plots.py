@@ -18,7 +18,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.claims import ZCDP, GaussianDP, PureDP
 from audit.results.plots import (
     BLACK,
     BLUE,
@@ -115,17 +115,6 @@ def test_infinite_and_empty_scales_are_drawn(changes, end, width, said):
     assert ax.get_xlim() == (0, pytest.approx(end))
     assert bars(ax)[0][1] == pytest.approx(width)
     assert ax.texts[0].get_text() == said
-
-
-@pytest.mark.parametrize(
-    ("claim", "scale"),
-    [(ApproxDP(1, 1e-6), "epsilon in nats"), (ZCDP(1), "rho in nats"), (GaussianDP(1), "mu in standard deviations")],
-)
-def test_any_one_promise_has_its_own_scale(claim, scale):
-    ax = drawn(shown(*[audited(claim=claim, measured=claim.at(0.875))] * 2))
-    assert (bars(ax), promises(ax), markers(ax)) == ([(0, 0.875), (1, 0.875)], [1.0, 1.0], [])
-    assert f"between neighbors, {scale} (" in ax.get_xlabel()
-    assert ax.texts[0].get_text() == "0.8750: not refuted"
 
 
 def test_promises_of_several_kinds_are_drawn_in_units_of_each():
@@ -304,23 +293,6 @@ def test_folders_are_made_and_a_figure_replaces_our_figures_alone(tmp_path):
         Figure().savefig(path)
         with pytest.raises(FileExistsError, match="is there, and is not a figure of plaudit"):
             save_figure(Figure(), path)
-
-
-def test_a_failed_figure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "figure.svg"
-    save_figure(Figure(), path)
-    before = path.read_bytes()
-
-    def fail(self, file, **options):
-        file.write(b"half of a fig")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Figure, "savefig", fail)
-    for written in (path, tmp_path / "new.svg"):
-        with pytest.raises(KeyboardInterrupt):
-            save_figure(Figure(figsize=(3, 2)), written)
-    assert os.listdir(tmp_path) == ["figure.svg"]
-    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["figure", "figure.docx", ".svg"])
