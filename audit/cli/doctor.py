@@ -17,7 +17,7 @@ import typer
 
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import with_options
-from audit.io.temporary import cleaned, find_leftovers, left_elsewhere
+from audit.io.temporary import cleaned, find_leftovers, left_below
 from audit.io.text import printable
 
 __all__: list[str] = []
@@ -65,7 +65,7 @@ def _clean(folders: list[Path]) -> int:
         lines = (f"Removed {path}: {size}" for path, size in cleaned(folder))
         elsewhere = (
             f"{path} stays: it is of another machine or container, so remove it if no command is at work there"
-            for path in left_elsewhere(folder)
+            for path in left_below(folder, here=False)
         )
         nothing = f"{folder}: nothing was left by a run that was killed"
         for line in chain([next(lines, nothing)], lines, elsewhere):

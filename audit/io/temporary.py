@@ -21,7 +21,7 @@ __all__ = [
     "STAGED",
     "cleaned",
     "find_leftovers",
-    "left_elsewhere",
+    "left_below",
     "part_of",
     "pop_leftovers",
     "temporary_folder",
@@ -86,18 +86,17 @@ def pop_leftovers() -> list[str]:
 
 def cleaned(folder: Path) -> Iterator[tuple[Path, str]]:
     """Remove what killed runs of this user have left in a folder and below; yield each path and its size in words."""
+    for path in left_below(folder):
+        size = _kilobytes(_sizes(path))
+        with suppress(FileNotFoundError):  # somebody else has just removed it
+            (shutil.rmtree if FOLDER.fullmatch(path.name) else Path.unlink)(path)
+        yield path, size
+
+
+def left_below(folder: Path, *, here: bool = True) -> Iterator[Path]:
+    """Yield what killed runs have left in a folder and below, or what other machines have there, at work or not."""
     for place, _, _ in os.walk(folder):  # which follows no links
-        for path in _leftovers(Path(place)):
-            size = _kilobytes(_sizes(path))
-            with suppress(FileNotFoundError):  # somebody else has just removed it
-                (shutil.rmtree if FOLDER.fullmatch(path.name) else Path.unlink)(path)
-            yield path, size
-
-
-def left_elsewhere(folder: Path) -> Iterator[Path]:
-    """Yield the same of other machines, in a folder and below: nobody here can tell whether they are at work."""
-    for place, _, _ in os.walk(folder):
-        yield from _leftovers(Path(place), here=False)
+        yield from _leftovers(Path(place), here=here)
 
 
 def _kilobytes(sizes: list[int]) -> str:

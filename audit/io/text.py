@@ -27,20 +27,12 @@ OTHER, LONGEST = re.compile("[^ -~]"), 30  # than printable ASCII; letters that 
 
 
 def printable(words: str) -> str:
-    r"""Return words, hostile text, in one line, with a space for every run of what cannot be printed.
-
-    >>> printable("count\x1b[2J of\n all")
-    'count [2J of all'
-    """
+    """Return words, hostile text, in one line, with a space for every run of what cannot be printed."""
     return " ".join(_spaced(words).split())
 
 
 def shown(text: str) -> str:
-    r"""Return text of several lines with a space for every character that cannot be printed, but for ends of lines.
-
-    >>> shown("a\tb\x1b[2J\r\nc\rd\n")
-    'a b [2J\r\nc d\n'
-    """
+    """Return text of several lines with a space for every character that cannot be printed, but for ends of lines."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "".join(part if number % 2 else _spaced(part) for number, part in enumerate(LINE_ENDS.split(text)))
@@ -59,12 +51,8 @@ def quoted(words: str) -> str:
 def in_cell(words: str) -> str:
     """Return text as a CSV file for spreadsheets holds it: an apostrophe before whatever one would compute.
 
-    A spreadsheet computes what begins with a sign, ``=`` or ``@``, and some do so after a semicolon inside of quotes.
-    Each such part gets an apostrophe, and so does each that begins with one, so that `from_cell` gives back the text. A
-    text that is a number, such as a code of -1, stays as it is.
-
-    >>> in_cell("=cmd"), in_cell("-1"), in_cell("'tis"), in_cell("0-17; -x")
-    ("'=cmd", '-1', "''tis", "0-17;' -x")
+    Some compute what stands after a semicolon inside of quotes. Each part that begins with an apostrophe gets one, too,
+    so that `from_cell` gives back the text. A number, such as a code of -1, stays as it is.
     """
     if words.isalnum() or NUMBER.fullmatch(words):
         return words

@@ -59,7 +59,7 @@ def event_class(result: AuditResult) -> str:
 
 def meaning(result: AuditResult) -> list[str]:
     """Return an audit in sentences that need no mathematics: the promise, then whether it holds."""
-    claim, cells = result.claim, texts(result.summary())
+    claim, cells, sure = result.claim, texts(result.summary()), f"With {percent(result.confidence)} confidence"
     secret = (
         f"whether one {result.unit} is in the data"
         if result.relation == "add_remove"
@@ -72,13 +72,12 @@ def meaning(result: AuditResult) -> list[str]:
         f"one release, and is right at most {promised} times in 100{aside}."
     ]
     if result.verdict == "not refuted":
-        least = (
-            f"With {percent(result.confidence)} confidence the true {cells['parameter']} is {cells['measured']} or more"
-        )
-        sentences.append(f"{least if result.measured.budget else 'These runs prove no loss at all'}.")
-        sentences.append(
-            f"This does not refute the promised {cells['promised']}, and does not prove it: the true one may be larger."
-        )
+        least = f"{sure} the true {cells['parameter']} is {cells['measured']} or more."
+        sentences += [
+            least if result.measured.budget else "These runs prove no loss at all.",
+            f"This does not refute the promised {cells['promised']}, and does not prove it: "
+            "the true one may be larger.",
+        ]
     elif result.verdict == "no power":
         sentences.append(
             "There were too few runs to detect even twice the promised loss. These runs say nothing for the promise or "
@@ -92,14 +91,9 @@ def meaning(result: AuditResult) -> list[str]:
             "of the two databases. Whoever sees it is certain."
         )
     if not result.measured <= claim:
-        sentences.append(
-            f"With {percent(result.confidence)} confidence it is broken: "
-            + (
-                f"for certain outputs the guess is right at least {proved} times in 100{aside}."
-                if claim.epsilon_delta
-                else f"the strictest promise of its kind that the runs do not refute allows {proved} times in 100."
-            )
-        )
+        certain = f"for certain outputs the guess is right at least {proved} times in 100{aside}."
+        strictest = f"the strictest promise of its kind that the runs do not refute allows {proved} times in 100."
+        sentences.append(f"{sure} it is broken: {certain if claim.epsilon_delta else strictest}")
     return sentences
 
 
@@ -112,18 +106,15 @@ def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
     """Return the conclusion from audits of promises, at least one, in a sentence."""
     verdicts = [result.verdict for _, result in audits]
     broken, idle, every = verdicts.count("violated"), verdicts.count("no power"), number_of(len(audits), "audit")
-    if broken:
-        one = "The promise of privacy is broken."
-        return one if every == "1 audit" else f"{broken} of {every} {_show(broken)} a broken promise of privacy."
-    if every == "1 audit":
-        result = audits[0][1]
-        little = f", but this audit shows little: it proves {at_least(100 * excess(result), 2)}% of the promise"
-        return (
-            "No power: there were too few runs."
-            if idle
-            else f"No violation found{little if result.far_below_claim else ''}."
-        )
-    return f"No violation found, but {idle} of {every} had too few runs." if idle else f"No violation found in {every}."
+    if len(audits) > 1:
+        if broken:
+            return f"{broken} of {every} {'shows' if broken == 1 else 'show'} a broken promise of privacy."
+        return f"No violation found{f', but {idle} of {every} had too few runs' if idle else f' in {every}'}."
+    if broken or idle:
+        return "The promise of privacy is broken." if broken else "No power: there were too few runs."
+    result = audits[0][1]
+    little = f", but this audit shows little: it proves {at_least(100 * excess(result), 2)}% of the promise"
+    return f"No violation found{little if result.far_below_claim else ''}."
 
 
 def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]]:
@@ -208,9 +199,9 @@ def unseen(result: AuditResult) -> list[str]:
 def remedy(result: AuditResult, option: str = "") -> str:
     """Return how many runs, or people at once, would give power to an audit without it; empty for another audit.
 
-    `option` says how to ask for more runs. The minimum detectable loss has to come down to twice the promise. Its
-    excess over the promise shrinks as one over the square root of the runs, and as one over the people; rho goes with
-    the square of such a loss. A fifth more is advised: the next event may be rarer, and the delta of a group is larger.
+    `option` says how to ask for more runs. The excess of the minimum detectable loss, which has to come down to twice
+    the promise, shrinks as one over the root of the runs, and as one over the people; rho goes with the square of such
+    a loss. A fifth more is advised: the next event may be rarer, and the delta of a group is larger.
     """
     claim = result.claim
     if result.verdict != "no power" or not claim.budget:  # twice a promise of nothing is nothing
@@ -261,10 +252,6 @@ def assumptions(result: AuditResult) -> list[str]:
             else []
         ),
     ]
-
-
-def _show(number: int) -> str:
-    return "shows" if number == 1 else "show"
 
 
 def _step(result: AuditResult) -> str:

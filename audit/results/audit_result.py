@@ -44,11 +44,11 @@ class AuditResult(Reported):
         The promise, and the lower bound of the same family: the true loss is at least this, at `confidence`.
     verdict : {"violated", "not refuted", "no power"}
         ``"no power"`` if the runs could not have detected twice the promised loss.
-    event, searched : str
-        The rule that was counted, in words, and what the audit chose it from.
-    counts : dict
-        For ``"x"`` and ``"y"``: the counting ``runs`` on that database, and in how many the event guessed each
-        database, or how many are in each bin of a likelihood ratio.
+    event, attack, searched, tried : str, str, str, tuple of str
+        The rule that was counted, the attack that found it, what it was chosen from, and all attacks that had one.
+    counts, basis : dict
+        For ``"x"`` and ``"y"`` the counting ``runs``, and in how many the event guessed each database, or how many are
+        in each bin of a likelihood ratio; and what the bound needs besides.
     relation, unit : str
         What one step between neighbors is, and whose data change: a person's, a household's or a record's.
     distance, adjacency : int, {"verified", "declared"}
@@ -69,12 +69,8 @@ class AuditResult(Reported):
         The `rng` that reproduces the audit; None once redacted.
     provenance, seconds : dict, float
         Software, platform and parameters; wall time.
-    basis : dict
-        What a bound needs besides the counts: `audit.review.verify.verify_result` computes the bound again.
     confidential : bool
         Whether the databases are confidential: then so are event, counts and labels.
-    attack, tried : str, tuple of str
-        The attack that found the event (empty in files of earlier schemas), and all that found candidate statistics.
     notes : tuple of str
         What else a reader should know, such as warnings of the mechanism and how often they came.
     others : tuple of dict
@@ -118,10 +114,7 @@ class AuditResult(Reported):
         return line(self.summary(), self.searched, self.notes)
 
     def summary(self, name: str | None = None) -> dict[str, Any]:
-        """Return what tables and programs show of the audit, by default with its mechanism for a name.
-
-        Numbers are as they are; words are in one line. The seed is text: it may be too large for a column of numbers.
-        """
+        """Return what tables and programs show of the audit, by default with its mechanism for a name."""
         claim = self.claim
         return {
             "name": printable(self.mechanism if name is None else name),
@@ -263,10 +256,7 @@ class AuditResult(Reported):
         return result
 
     def to_json(self, path: str | Path) -> None:
-        """Write the result to a file, whole or not at all. Only its owner can read a confidential file.
-
-        What is there and is not the same result is never overwritten: that is an OSError.
-        """
+        """Write the result to a file, whole or not at all, over the same result only; a confidential one is private."""
         save_json(Path(path), self.to_dict(), private=self.confidential)
 
 

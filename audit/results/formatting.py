@@ -69,11 +69,7 @@ def plain_number(value: float) -> float | str:
 
 
 def at_least(value: float, digits: int = DIGITS) -> str:
-    """Return a lower bound in words: rounded down, so that it stays one.
-
-    >>> at_least(0.99996), at_least(1234.56), at_least(0.0)
-    ('0.9999', '1234', '0')
-    """
+    """Return a lower bound in words: rounded down, so that it stays one."""
     return _rounded(value, digits, ROUND_FLOOR)
 
 
@@ -83,11 +79,7 @@ def at_most(value: float, digits: int = DIGITS) -> str:
 
 
 def nearest(value: float, digits: int = DIGITS) -> str:
-    """Return a number that somebody chose, such as a promise: rounded to the nearest, without zeros at its end.
-
-    >>> nearest(1.0), nearest(1 / 3), nearest(1e-6)
-    ('1', '0.3333', '1e-06')
-    """
+    """Return a number that somebody chose, such as a promise: rounded to the nearest, without zeros at its end."""
     words, exponent, power = _rounded(value, digits, ROUND_HALF_EVEN).partition("e")
     return (words.rstrip("0").rstrip(".") if "." in words else words) + exponent + power
 

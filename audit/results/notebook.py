@@ -55,10 +55,7 @@ class Reported(ABC):
         """Return the title of the page, and its audits or estimates, each with its name."""
 
     def report(self, path: str | Path) -> None:
-        """Write the result as an HTML page, as ``plaudit report`` does; only its owner can read a confidential page.
-
-        It replaces only a report of plaudit.
-        """
+        """Write an HTML page, as ``plaudit report`` does, over such a page only; a confidential one is private."""
         path = Path(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"path must end in .html, got {str(path)!r}")

@@ -56,12 +56,7 @@ def compare_results(
     """Compare audits by name, in the order of names; each set must have each name once.
 
     The same seed and settings give the same runs, so any difference between them comes from parameters, code, software
-    or platform. That is a note: other runs have a smaller or larger bound by chance, too.
-
-    An audit is worse if its verdict became "violated" or it is new and violated, it is gone, its promise got weaker or
-    cannot be compared, or its adjacency is no longer computed. It has less power if its verdict is newly "no power", or
-    its minimum detectable loss is more than 10% larger than before, relative to the promise. It is not worse if a known
-    bug is newly detected.
+    or platform. That is a note, as other bounds of other runs are: they differ by chance, too.
     """
     before, after = dict(old), dict(new)
     for audits, named in ((old, before), (new, after)):

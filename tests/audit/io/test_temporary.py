@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audit.io.files import Kind, write_atomically, writing
-from audit.io.temporary import SPILLED, STAGED, _began, _machine, cleaned, find_leftovers, left_elsewhere, pop_leftovers
+from audit.io.temporary import SPILLED, STAGED, _began, _machine, cleaned, find_leftovers, left_below, pop_leftovers
 
 NOBODY = 2**22 + 1  # the number of no process: Linux has smaller ones
 HEX = f"{_machine()}-{NOBODY}-7-{'0a' * 8}"
@@ -71,7 +71,7 @@ def test_what_was_left_is_removed_and_nothing_else(tmp_path):
     assert set(tmp_path.rglob("*")) == before - gone
     assert all(path.exists() for path in others)
     assert list(cleaned(tmp_path)) == []
-    assert list(left_elsewhere(tmp_path)) == [inner / f".{HEX.replace(_machine(), '0' * 8)}.part"]
+    assert list(left_below(tmp_path, here=False)) == [inner / f".{HEX.replace(_machine(), '0' * 8)}.part"]
 
 
 KILLED = """
