@@ -33,17 +33,13 @@ __all__ = [
 ]
 
 LARGEST = 64 * 2**20  # bytes of a file of JSON
-MOST_VALUES = 2**21
-"""Of JSON: one takes a hundred bytes of memory, and two in the file."""
-DEEPEST = 100
-"""Levels of JSON, or of new folders, in each other; results have ten."""
+MOST_VALUES = 2**21  # of JSON: one takes a hundred bytes of memory, and two in the file
+DEEPEST = 100  # levels of JSON, or of new folders, in each other; results have ten
 TOO_DEEP = f"it is nested too deeply, on more than {DEEPEST} levels"
-DIGITS = 308
-"""Of a whole number in JSON: a float holds what has no more."""
-HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""Half of a surrogate pair, as JSON may name it; two that follow each other are a letter."""
+DIGITS = 308  # of a whole number in JSON: a float holds what has no more
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a surrogate pair; two that follow each other are a letter
+# Of folders that may not be read, or whose names a system cannot be told to write.
 UNSYNCED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
-"""Of folders that may not be read, or whose names a system cannot be told to write."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
@@ -192,10 +188,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
 
 
 def parsed_json(content: bytes) -> Any:
-    """Return the value of JSON in UTF-8, if it fits into memory and is not nested too deeply.
-
-    It may have 2,097,152 commas and brackets, and no name twice in an object: readers differ there.
-    """
+    """Return the value of JSON in UTF-8 that fits into memory and has no name twice: readers differ there."""
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
     try:

@@ -39,11 +39,7 @@ def shown(text: str) -> str:
 
 
 def quoted(words: str) -> str:
-    """Return words of a file as a message quotes them: in one short line of printable ASCII.
-
-    >>> quoted("caf\N{LATIN SMALL LETTER E WITH ACUTE}"), quoted("9" * 99)
-    ("'caf?'", "'999999999999999999999999999999...'")
-    """
+    """Return words of a file as a message quotes them: in one short line of printable ASCII."""
     known = OTHER.sub("?", words)
     return f"'{known[:LONGEST]}...'" if len(known) > LONGEST else f"'{known}'"
 

@@ -1,6 +1,5 @@
-"""Figures of a report as coordinates, with words for readers who cannot see them.
+"""Figures of a report as coordinates, with words for readers who cannot see them: matplotlib would take minutes.
 
-Templates draw them: a thousand drawings of matplotlib would take minutes and twice the size that a page may have.
 Places across and down are percentages of the drawing, or thousandths where they are points of a curve.
 """
 

@@ -261,10 +261,7 @@ class AuditResult(Reported):
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
-    """Return the verdict that follows from the numbers, all of one family and relation.
-
-    It is ``"no power"`` if the minimum detectable loss is more than twice the promise; `unbounded` is for a witness.
-    """
+    """Return the verdict that follows from the numbers, all of one family and relation."""
     if unbounded or not measured <= claim:
         return "violated"
     return "no power" if detectable > 2 * claim.budget else "not refuted"

@@ -1,8 +1,4 @@
-"""Numbers and words of one audit as every table, line and page shows them; the one place where numbers are rounded.
-
-Losses have four significant digits, and more where fewer would contradict the verdict. A lower bound is rounded down, a
-minimum detectable loss and a largest possible bound are rounded up: no digit says more than was shown.
-"""
+"""Numbers of one audit as every view shows them: rounded here alone, and so that no digit says more than was shown."""
 
 from __future__ import annotations
 

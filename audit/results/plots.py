@@ -192,10 +192,7 @@ def plot_estimate(estimate: Any, ax: Axes | None = None, *, color: str = ORANGE,
 def plot_plan(
     curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], ax: Axes | None = None, *, what: str = "runs"
 ) -> Axes:
-    """Draw how many runs (or canaries: `what`) detect how small a violation, on two logarithmic axes.
-
-    Each curve has a name, true losses divided by the promise, and runs; infinitely many runs are left out.
-    """
+    """Draw how many runs detect how small a violation; a curve is a name, losses in promises, and runs."""
     if not curves:
         raise ValueError("curves must hold at least one, got none")
     ax = ax if ax is not None else new_figure(5.0, 3.4)[1][0]

@@ -23,6 +23,7 @@ ASIDE: dict[Counted, str] = {
 }
 DETECTED = "the known bug is detected now: its test expects the violation"
 POWER_LOST = 1.1  # times the minimum detectable loss of before, relative to the promise
+ANSWER = ("event", "bound", "selection", "counts", "basis")
 SETTINGS = ("seed_entropy", "claim", "pair", "relation", "unit", "distance", "confidence", "size")
 
 
@@ -77,33 +78,24 @@ def _change(name: str, old: AuditResult | None, new: AuditResult | None, known_b
     differences: dict[Kind, list[str]] = {"regressions": [], "weaknesses": [], "notes": []}
     for kind, sentence in _differences(old, new, known_bug):
         differences[kind].append(sentence)
-    counts: Counted = "bounds only"
-    if _same_settings(old, new) and _same_answer(old, new):
-        counts = "identical"
-    elif _same_settings(old, new) and _from_seed(new):
-        counts = "changed"
-    if counts in ASIDE:
+    if (counts := _counted(old, new)) in ASIDE:
         differences["notes"].append(ASIDE[counts])
     return Change(name, old, new, counts, **{kind: tuple(sentences) for kind, sentences in differences.items()})
 
 
-def _same_settings(old: AuditResult, new: AuditResult) -> bool:
-    """Tell whether two audits have the same seed, and the same settings but for parameters of the mechanism."""
-    parameters = [{**one.parameters, "mechanism": None} for one in (old, new)]
-    same = parameters[0] == parameters[1] and all(getattr(old, one) == getattr(new, one) for one in SETTINGS)
-    return same and old.seed_entropy is not None
-
-
-def _from_seed(result: AuditResult) -> bool:
-    """Tell whether the seed decides the runs: not of outputs from elsewhere, nor of noise from the operating system."""
-    return result.design != "outputs" and result.parameters.get("seedable") is not False
-
-
-def _same_answer(old: AuditResult, new: AuditResult) -> bool:
-    """Tell whether the same event has the same counts, by the same theorem, and so the same bound."""
-    fields = ("event", "bound", "selection", "counts", "basis")
-    same = all(getattr(old, field) == getattr(new, field) for field in fields)
-    return same and math.isclose(old.measured.budget, new.measured.budget, rel_tol=TOLERANCE)
+def _counted(old: AuditResult, new: AuditResult) -> Counted:
+    """Tell whether the runs are the same: those of one seed and of the same settings, but for the mechanism's own."""
+    settings = [
+        [*(getattr(one, name) for name in SETTINGS), {**one.parameters, "mechanism": None}] for one in (old, new)
+    ]
+    if settings[0] != settings[1] or old.seed_entropy is None:
+        return "bounds only"
+    if all(getattr(old, name) == getattr(new, name) for name in ANSWER) and math.isclose(
+        old.measured.budget, new.measured.budget, rel_tol=TOLERANCE
+    ):
+        return "identical"
+    # The seed does not decide outputs from elsewhere, nor noise from the operating system.
+    return "changed" if new.design != "outputs" and new.parameters.get("seedable") is not False else "bounds only"
 
 
 def _differences(old: AuditResult, new: AuditResult, known_bug: bool) -> Iterator[tuple[Kind, str]]:

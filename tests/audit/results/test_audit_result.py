@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from audit.claims import ApproxDP, PureDP
 from audit.results import AuditResult, LossEstimate, verdict_of
-from audit.results.files import read_json
 from tests.audit.results.strategies import FAMILIES, FEW, JSON, audits, estimates
 from tests.helpers import audited, estimated, refused_like
 
@@ -133,13 +132,6 @@ def test_an_audit_survives_strict_json(result):
     again = AuditResult.from_dict(through_json(result.to_dict()))
     assert same(again, result)
     assert again.to_dict() == result.to_dict()
-
-
-def test_an_audit_survives_its_file(tmp_path):
-    result = audited(ceiling=math.inf, event="y if «output» >= 1e-9\n", seed_entropy=2**127)
-    result.to_json(str(tmp_path / "new" / "audit.json"))
-    assert same(AuditResult.from_dict(read_json(tmp_path / "new" / "audit.json")), result)
-    json.loads((tmp_path / "new" / "audit.json").read_text("utf-8"), parse_constant=refuse)
 
 
 @FEW

@@ -221,14 +221,6 @@ def test_a_curve_and_its_interval_are_the_numbers():
     assert "estimate" in ax.get_ylabel()
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-@pytest.mark.parametrize("only", [True, False])
-def test_what_is_not_finite_leaves_a_gap(value, only):
-    curve = np.array([value, value, value]) if only else np.array([0.5, value, 1.0])
-    (line,) = drawn(plot_estimate(estimated(loss=curve, low=curve - 1, high=curve + 1))).lines
-    np.testing.assert_array_equal(line.get_ydata(), curve)
-
-
 # The user's settings
 
 
