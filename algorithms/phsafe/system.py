@@ -28,7 +28,7 @@ from algorithms.registry import System, register
 from algorithms.release import options as given
 from algorithms.release.folder import whole_file
 from algorithms.schema import read_named
-from audit.explorer.sheet import Explored, check_files
+from audit.explorer.sheet import check_files, explored
 from audit.io.files import check_replaceable
 from audit.io.terminal import console
 from audit.neighbors import NeighborPair
@@ -191,8 +191,7 @@ def explore_phsafe(
         if all(files):
             with own_households(files, recode, derive=derive) as (engine, rows):
                 sizes = household_sizes(*rows, settings, engine=engine)
-        explored = Explored(sheet(sizes), state_of(settings))
-        explored.show(html=html, xlsx=xlsx, opened=opened)
+        explored(sheet(sizes), state_of(settings)).show(html=html, xlsx=xlsx, opened=opened)
     if save is not None:
         with whole_file(save) as file:
             json.dump(settings.to_dict(), file, indent=4)

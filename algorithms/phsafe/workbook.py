@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from algorithms.phsafe.tables import QUERIES
-from audit.explorer.sheet import Explored, Input, Table
+from audit.explorer.sheet import Input, Table
 
 __all__ = ["build_workbook", "formulas", "name_of"]
 
@@ -166,7 +166,7 @@ WIDTHS, LAST = (32, 42, *[16] * 12), 7  # of columns, in characters; the column 
 EPOCH = datetime(2024, 1, 1)  # the same settings give the same bytes
 
 
-def build_workbook(explored: Explored, words: Mapping[str, str]) -> bytes:
+def build_workbook(explored: Any, words: Mapping[str, str]) -> bytes:
     """Return the workbook: settings, totals and the table of levels, and a hidden worksheet of the steps."""
     import xlsxwriter  # of the extra `xlsx`
 
@@ -189,7 +189,7 @@ def build_workbook(explored: Explored, words: Mapping[str, str]) -> bytes:
 class _Page:
     """The worksheet that is read, line by line; `formulas` are those that have no cell yet."""
 
-    def __init__(self, book: Any, explored: Explored, words: Mapping[str, str]) -> None:
+    def __init__(self, book: Any, explored: Any, words: Mapping[str, str]) -> None:
         self.book, self.page = book, book.add_worksheet("PHSafe")
         self.explored, self.words, self.sheet = explored, words, explored.sheet
         self.values, self.results, self.formulas = explored.values, explored.results, formulas()

@@ -30,7 +30,7 @@ from algorithms.topdown.population import synthetic_1940
 from algorithms.topdown.presets import PRESETS, SETTINGS, Preset, settings_of
 from algorithms.topdown.release import Release, release
 from audit.claims import Relation
-from audit.explorer.sheet import Explored, Sheet, Value
+from audit.explorer.sheet import Sheet, Value, explored
 from audit.io.backends import Address, Backend, on_backend
 from audit.neighbors import NeighborPair
 
@@ -208,7 +208,7 @@ def explore_topdown(
         raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
     if spec is not None:
         own = sheet_of(settings_of(preset, spec), given.columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
-        Explored(own, _wanted(own, margin, share)).show(html=html, opened=opened)
+        explored(own, _wanted(own, margin, share)).show(html=html, opened=opened)
         return 0
     if areas:
         raise ValueError("--areas goes with --spec")
@@ -221,7 +221,7 @@ def explore_topdown(
         state |= {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": epsilon}
     if rho is not None:
         state |= {"topdown/all/all/privacy": "zcdp", "topdown/all/all/budget": rho}
-    Explored(shown, state | _wanted(shown, margin, share)).show(html=html, opened=opened)
+    explored(shown, state | _wanted(shown, margin, share)).show(html=html, opened=opened)
     return 0
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from audit.explorer.sheet import Explored, Input, Sheet, Shown, State, Table
+from audit.explorer.sheet import Input, Sheet, Shown, State, Table
 from audit.io.files import Kind
 
 __all__ = ["PAGE", "Printed", "build_page", "printed", "words_in"]
@@ -28,17 +28,17 @@ LANGUAGES = ("en", "de")
 ASIDE = re.compile(r"^ +(//.*\n)?|^(//.*)?\n| +// .*$", re.MULTILINE)  # of scripts: indentation, comments, empty lines
 
 
-def build_page(explored: Explored, sheets: Sequence[Sheet]) -> str:
+def build_page(opened: Sheet, state: State, sheets: Sequence[Sheet]) -> str:
     """Return the page of all sheets as HTML, opened at one and its state: the same for the same settings."""
-    words = {language: {**words_in(language), **explored.sheet.words} for language in LANGUAGES}
+    words = {language: {**words_in(language), **opened.words} for language in LANGUAGES}
     first = words[LANGUAGES[0]]
     style = _static("page.css")
     *shared, last = (_static(name) for name in SCRIPTS)
     own = [resources.files(sheet.script[0]).joinpath(sheet.script[1]).read_text("utf-8") for sheet in sheets]
     script = ASIDE.sub("", "\n".join(['"use strict";', *shared, *own, last]))
     book = {
-        "opened": explored.sheet.name,
-        "start": {key: value for key, value in explored.values.items() if value != explored.sheet.published[key]},
+        "opened": opened.name,
+        "start": {key: value for key, value in opened.checked(state).items() if value != opened.published[key]},
         "sheets": [_description(sheet) for sheet in sheets],
         "words": words,
     }

@@ -14,7 +14,6 @@ from audit.installed import plugin
 __all__ = [
     "Chart",
     "Column",
-    "Explored",
     "Group",
     "Input",
     "Result",
@@ -25,6 +24,7 @@ __all__ = [
     "Total",
     "Value",
     "check_files",
+    "explored",
 ]
 
 MOST_NUMBERS = 1000  # of one input
@@ -171,7 +171,7 @@ class Sheet:
     words: Mapping[str, str] = field(default_factory=dict)  # of its own, in every language: names that a user gave
     data: Mapping[str, Any] = field(default_factory=dict)  # what the script is given besides the state, as JSON
     confidential: bool = False  # whether `data` tells of the data at hand
-    workbook: Callable[[Explored, Mapping[str, str]], bytes] | None = None  # makes one of a state and the words
+    workbook: Callable[[Any, Mapping[str, str]], bytes] | None = None  # makes one of what is explored, and the words
 
     @property
     def published(self) -> dict[str, Value]:
@@ -197,45 +197,6 @@ def check_files(html: Path | None, xlsx: Path | None) -> None:
     plugin("explorer").check_files(html, xlsx)
 
 
-@dataclass(frozen=True)
-class Explored:
-    """A sheet at a state, which has at least the inputs that differ from the published ones."""
-
-    sheet: Sheet
-    state: State = field(default_factory=dict)
-
-    @property
-    def values(self) -> dict[str, Value]:
-        """A value of every input."""
-        return self.sheet.checked(self.state)
-
-    @property
-    def results(self) -> dict[str, Result]:
-        """Every number by its key."""
-        return self.sheet.compute(self.values)
-
-    def to_html(self, path: str | Path) -> None:
-        """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only."""
-        plugin("explorer").write_page(self, Path(path))
-
-    def to_xlsx(self, path: str | Path) -> None:
-        """Write the workbook of this sheet at this state, whole or not at all, where nothing is."""
-        plugin("explorer").write_workbook(self, Path(path))
-
-    def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:
-        """Do what a command asks for: write the page and open it, write the workbook, or print the tables."""
-        if opened and html is None:
-            raise ValueError("--open goes with --html FILE")
-        check_files(html, xlsx)
-        if html is None and xlsx is None:
-            plugin("explorer").print_tables(self)
-        if html is not None:
-            self.to_html(html)
-            print(f"Wrote {html}.")
-        if xlsx is not None:
-            self.to_xlsx(xlsx)
-            print(f"Wrote {xlsx}.")
-        if html is not None and opened:
-            import webbrowser
-
-            webbrowser.open(html.resolve().as_uri())
+def explored(sheet: Sheet, state: State) -> Any:
+    """Return a sheet at a state, as `audit.explore` does."""
+    return plugin("explorer").Explored(sheet, state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -12,12 +13,12 @@ from typing import Annotated
 import typer
 
 from audit.explorer.page import PAGE, build_page, printed, words_in
-from audit.explorer.sheet import Explored, Sheet, State, Value
+from audit.explorer.sheet import Result, Sheet, State, Value
 from audit.installed import plugin
 from audit.io.files import check_replaceable, write_atomically
 from audit.io.terminal import console
 
-__all__ = ["check_files", "command", "explore", "print_tables", "write_page", "write_workbook"]
+__all__ = ["Explored", "check_files", "command", "explore"]
 
 
 def explore(name: str, state: State = MappingProxyType({})) -> Explored:
@@ -68,24 +69,56 @@ def check_files(html: Path | None = None, xlsx: Path | None = None) -> None:
         check_replaceable(xlsx)
 
 
-def write_page(explored: Explored, path: Path) -> None:
-    """Write the page, whole or not at all, over nothing but a page of the explorer."""
-    check_files(html=path)
-    sheets = plugin("systems").sheets()
-    page = build_page(explored, [explored.sheet if sheet.name == explored.sheet.name else sheet for sheet in sheets])
-    write_atomically(path, page, PAGE, private=explored.sheet.confidential)
+@dataclass(frozen=True)
+class Explored:
+    """A sheet at a state, which has at least the inputs that differ from the published ones."""
+
+    sheet: Sheet
+    state: State = field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """A value of every input."""
+        return self.sheet.checked(self.state)
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """Every number by its key."""
+        return self.sheet.compute(self.values)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only."""
+        check_files(html=Path(path))
+        sheets = [self.sheet if sheet.name == self.sheet.name else sheet for sheet in plugin("systems").sheets()]
+        page = build_page(self.sheet, self.state, sheets)
+        write_atomically(Path(path), page, PAGE, private=self.sheet.confidential)
+
+    def to_xlsx(self, path: str | Path) -> None:
+        """Write the workbook of this sheet at this state, whole or not at all, where nothing is."""
+        if self.sheet.workbook is None:
+            raise ValueError(f"{self.sheet.name} has no workbook: its page computes")
+        check_files(xlsx=Path(path))
+        content = self.sheet.workbook(self, {**words_in("en"), **self.sheet.words})
+        write_atomically(Path(path), content, None, private=self.sheet.confidential)
+
+    def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:
+        """Do what a command asks for: write the page and open it, write the workbook, or print the tables."""
+        if opened and html is None:
+            raise ValueError("--open goes with --html FILE")
+        check_files(html, xlsx)
+        if html is None and xlsx is None:
+            _print_tables(self)
+        for write, path in ((self.to_html, html), (self.to_xlsx, xlsx)):
+            if path is not None:
+                write(path)
+                print(f"Wrote {path}.")
+        if html is not None and opened:
+            import webbrowser
+
+            webbrowser.open(html.resolve().as_uri())
 
 
-def write_workbook(explored: Explored, path: Path) -> None:
-    """Write the workbook of the sheet, whole or not at all, where nothing is."""
-    if explored.sheet.workbook is None:
-        raise ValueError(f"{explored.sheet.name} has no workbook: its page computes")
-    check_files(xlsx=path)
-    content = explored.sheet.workbook(explored, {**words_in("en"), **explored.sheet.words})
-    write_atomically(path, content, None, private=explored.sheet.confidential)
-
-
-def print_tables(explored: Explored) -> None:
+def _print_tables(explored: Explored) -> None:
     """Print the tables of the page, without its explanations."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

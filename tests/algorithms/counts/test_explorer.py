@@ -15,7 +15,7 @@ from algorithms.counts.explorer import sheet
 from algorithms.counts.rounded import Rounded, mean_error
 from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric
 from audit.claims import GaussianDP
-from audit.explorer.sheet import Explored
+from audit.explorer.views import Explored
 from tests.algorithms.ons.test_ons import PRINTED
 from tests.helpers import refuses
 

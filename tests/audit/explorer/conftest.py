@@ -6,7 +6,6 @@ import pytest
 
 from algorithms.systems import sheets
 from audit.explorer.page import build_page
-from audit.explorer.sheet import Explored
 
 PLACED = "() => document.documentElement.classList.contains('ready')"
 
@@ -25,7 +24,7 @@ def known_sheets():
 def open_page(browser, tmp_path):
     """Open the page at a sheet; `seen` collects requests, windows, errors and dialogs."""
     contexts, path = [], tmp_path / "explorer.html"
-    path.write_text(build_page(Explored(known_sheets()[0]), known_sheets()), "utf-8")
+    path.write_text(build_page(known_sheets()[0], {}, known_sheets()), "utf-8")
 
     def opened(fragment="", **options):
         context = browser.new_context(**{"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options)

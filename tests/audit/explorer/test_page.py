@@ -15,13 +15,13 @@ import pytest
 import audit
 from algorithms.systems import sheets
 from audit.explorer.page import LANGUAGES, SCRIPTS, build_page, words_in
-from audit.explorer.sheet import Chart, Column, Explored, Row, Total
+from audit.explorer.sheet import Chart, Column, Row, Total
 from tests.audit.report.hostile import PAYLOADS, by_kind
 from tests.helpers import contents, plaudit, refused
 
 MOST_PAGE, MOST_SCRIPT = 450_000, 60_000  # bytes
 SHEETS = sheets()
-PAGE = build_page(Explored(SHEETS[0]), SHEETS)
+PAGE = build_page(SHEETS[0], {}, SHEETS)
 
 
 class Tags(HTMLParser):
@@ -58,7 +58,7 @@ def test_the_page_is_small_and_asks_for_nothing():
 
 
 def test_the_page_is_the_same_for_the_same_settings():
-    assert build_page(Explored(SHEETS[0]), sheets()) == PAGE
+    assert build_page(SHEETS[0], {}, sheets()) == PAGE
 
 
 @pytest.mark.reliability(11)
@@ -70,7 +70,7 @@ def test_the_description_cannot_end_its_script(kind, record_property):
     hostile = {f"phsafe/all/all/states {number}": words for number, words in enumerate(texts)}
     sheet = next(one for one in SHEETS if one.name == "phsafe")
     changed = type(sheet)(**{**vars(sheet), "data": {**sheet.data, **hostile}})
-    pages = [build_page(Explored(one, {}), [one]) for one in (sheet, changed)]
+    pages = [build_page(one, {}, [one]) for one in (sheet, changed)]
     assert len({str(Tags(page).tags) for page in pages}) == 1
     (text,) = re.findall(r'<script id="book" type="application/json">(.*?)</script>', pages[1], re.DOTALL)
     assert all(json.dumps(words).strip('"') in json.dumps(json.loads(text)) for words in texts)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.explorer.sheet import Explored, Input, Sheet
+from audit.explorer.sheet import Input, Sheet
+from audit.explorer.views import Explored
 from tests.audit.explorer.settings import differing
 from tests.helpers import refused
 

@@ -21,7 +21,7 @@ from algorithms.phsafe.workbook import build_workbook, name_of
 from algorithms.systems import sheets
 from audit.explorer import views
 from audit.explorer.page import words_in
-from audit.explorer.sheet import Explored
+from audit.explorer.views import Explored
 from experiments.phsafe import table10 as phsafe_table10
 from tests.audit.explorer.office import needs_office, recomputed
 from tests.audit.explorer.settings import TOTALS_OF_TABLE_10, differing, random_state

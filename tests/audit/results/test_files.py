@@ -186,10 +186,3 @@ def test_what_is_not_a_result_file_is_refused_in_one_line(tmp_path, content, wor
     path = tmp_path / "audit.json"
     path.write_bytes(content)
     assert refusal(path).startswith(f" {words}")
-
-
-def test_what_cannot_be_read_is_an_os_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"audit\.json"):
-        read_json(tmp_path / "audit.json")
-    with pytest.raises(IsADirectoryError, match=tmp_path.name):
-        read_json(tmp_path)

@@ -108,12 +108,6 @@ def test_a_number_is_on_the_side_of_the_promise_that_the_verdict_says(measured, 
     assert texts(audited(measured=PureDP(measured), verdict=verdict).summary())["measured"] == said
 
 
-def test_a_promise_has_the_digits_that_the_verdict_needs():
-    result = audited(claim=PureDP(0.123456), measured=PureDP(0.1234562), verdict="violated", detectable=0.2)
-    said = texts(result.summary())
-    assert (said["promised"], said["measured"], said["detectable"]) == ("0.123456", "0.1234562", "0.2000")
-
-
 def test_every_cell():
     result = audited(
         claim=ApproxDP(1, 1e-6, "replace_one"),
