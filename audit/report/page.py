@@ -12,26 +12,16 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
+from audit.bounds import citations
+from audit.bounds.citations import ESTIMATES, REFERENCES
 from audit.io.files import Kind
 from audit.methods.method import NAMED
-from audit.report.figures import END, loss_bar, loss_curve, privacy_profiles
-from audit.report.origin import day_of, full_origin, origin, public_origin, reproduction
-from audit.report.words import (
-    actions,
-    assumptions,
-    bugs_found,
-    event_class,
-    headline,
-    meaning,
-    quotable,
-    unseen,
-    visible,
-    worst_first,
-)
-from audit.results import AuditResult, LossEstimate, ReplayRecord
-from audit.results.formatting import at_least, number_of, percent, row
-from audit.results.power import reach
+from audit.report import figures, origin, words
+from audit.report.figures import END
+from audit.report.origin import day_of
+from audit.report.words import bugs_found, visible, worst_first
+from audit.results import AuditResult, LossEstimate, ReplayRecord, formatting, power
+from audit.results.formatting import number_of
 from audit.results.provenance import provenance
 
 __all__ = ["LIMITS", "REPORT", "build_report", "report_parts"]
@@ -65,7 +55,7 @@ class Limit(NamedTuple):
 
 _templates = resources.files("audit.report") / "templates"
 LIMITS = tuple(Limit(**limit) for limit in tomllib.loads((_templates / "limits.toml").read_text("utf-8"))["limit"])
-View = dict[str, Any]  # a result as the page shows it: what a public page withholds is empty
+View = dict[str, Any]  # a result with its name and number
 
 
 def build_report(*results: Any, **options: Any) -> str:
@@ -101,7 +91,7 @@ def report_parts(
         for number, (name, result) in enumerate(ordered, 1)
     ]
     sources = {key for _, result in audits for key in _sources(result)} | set(ESTIMATES if estimates else ())
-    citations = [*(key for key in REFERENCES if key in sources), *sorted(sources - REFERENCES.keys())]
+    cited = [*(key for key in REFERENCES if key in sources), *sorted(sources - REFERENCES.keys())]
     style = (_templates / "report.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     confidential = not public and any(result.confidential for result in results)
@@ -124,8 +114,8 @@ def report_parts(
         through=through,
         estimates=[_view("Estimate", k, *named, public, ()) for k, named in enumerate(estimates, 1)],
         replays=[_view("Replay", k, *named, public, published) for k, named in enumerate(replays, 1)],
-        cited=lambda keys: sorted(citations.index(key) + 1 for key in keys),
-        citations=citations,
+        cited=lambda keys: sorted(cited.index(key) + 1 for key in keys),
+        citations=cited,
         version=provenance()["software"]["plaudit"],
     )
     stream.enable_buffering(4096)
@@ -186,25 +176,8 @@ _environment = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_functions: tuple[Callable[..., Any], ...] = (
-    actions,
-    assumptions,
-    at_least,
-    event_class,
-    full_origin,
-    headline,
-    loss_bar,
-    meaning,
-    privacy_profiles,
-)
-_functions += (loss_curve, number_of, origin, percent, public_origin, quotable, reach, reproduction, row, unseen)
-_environment.globals |= {function.__name__: function for function in _functions}
+_modules = (citations, figures, formatting, origin, power, words)  # which a template may ask
+_environment.globals |= {name: getattr(module, name) for module in _modules for name in module.__all__}
 _environment.globals |= {"SIGNATURE": Markup(SIGNATURE), "DRAWN": DRAWN, "OPEN": OPEN, "END": END, "LIMITS": LIMITS}
-_environment.globals |= {"NAMED": NAMED, "ESTIMATES": ESTIMATES, "REFERENCES": REFERENCES, "SOFTWARE": SOFTWARE}
-_environment.globals |= {
-    "METHODS": METHODS,
-    "STATISTICS": STATISTICS,
-    "counts": _counts,
-    "rough": _rough,
-    "sources": _sources,
-}
+_environment.globals |= {"NAMED": NAMED, "METHODS": METHODS, "STATISTICS": STATISTICS}
+_environment.globals |= {"counts": _counts, "rough": _rough, "sources": _sources}

@@ -171,12 +171,12 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
         sentences.append(f"The clearest violation is that of {name}.")
     if violated or alone:  # the largest of several bounds has no such confidence
         sentences += meaning(first)
-    levels = dict.fromkeys(map(percent, sorted(result.confidence for _, result in audits)))
+    levels = sorted(result.confidence for _, result in audits)
+    sure = " to ".join(dict.fromkeys(map(percent, (levels[0], levels[-1]))))
     steps = " or ".join(sorted({_step(result) for _, result in audits}))
     sentences.append(
         f"An audit runs an algorithm many times on two databases that differ by {steps}, and measures how well its "
-        f"releases tell the two apart. A violation is stated at {' to '.join([*levels][:1] + [*levels][1:][-1:])} "
-        "confidence."
+        f"releases tell the two apart. A violation is stated at {sure} confidence."
     )
     if not (violated and alone):
         sentences.append("A promise that is not refuted is not proved: smaller or rarer losses stay hidden.")
