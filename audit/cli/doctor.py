@@ -62,7 +62,7 @@ def _clean(folders: list[Path]) -> int:
         if folder.is_symlink() or not folder.is_dir():
             raise ValueError(f"--clean takes folders, and follows no links, got {folder}")
     for folder in folders:
-        lines = (f"Removed {path}: {size}" for path, size in cleaned(folder))
+        lines = (f"Removed {path}" for path in cleaned(folder))
         elsewhere = (
             f"{path} stays: it is of another machine or container, so remove it if no command is at work there"
             for path in left_below(folder, here=False)

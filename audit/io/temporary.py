@@ -70,10 +70,10 @@ def find_leftovers(folder: Path) -> None:
     words = []
     if (real := os.path.realpath(folder)) not in (str(folder), os.path.realpath(tempfile.gettempdir())):
         words.append(f"{folder} leads through a link: what is written there is in {real}")
-    if sizes := [size for path in _leftovers(folder) for size in _sizes(path)]:
-        many = f"{len(sizes)} file{'s' * (len(sizes) != 1)}, {_kilobytes(sizes)}"
-        clean = f"`plaudit doctor --clean {shlex.quote(str(folder))}` removes what may be personal data"
-        words.append(f"left by a run that was killed: {many}; {clean}")
+    if left := _leftovers(folder):
+        many, clean = "s" * (len(left) > 1), f"`plaudit doctor --clean {shlex.quote(str(folder))}`"
+        number = f"{len(left)} file{many} or folder{many}"
+        words.append(f"left by a run that was killed: {number}; {clean} removes what may be personal data")
     _found[folder] = words
 
 
@@ -84,23 +84,18 @@ def pop_leftovers() -> list[str]:
     return words
 
 
-def cleaned(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Remove what killed runs of this user have left in a folder and below; yield each path and its size in words."""
+def cleaned(folder: Path) -> Iterator[Path]:
+    """Remove what killed runs of this user have left in a folder and below; yield each path."""
     for path in left_below(folder):
-        size = _kilobytes(_sizes(path))
         with suppress(FileNotFoundError):  # somebody else has just removed it
             (shutil.rmtree if FOLDER.fullmatch(path.name) else Path.unlink)(path)
-        yield path, size
+        yield path
 
 
 def left_below(folder: Path, *, here: bool = True) -> Iterator[Path]:
     """Yield what killed runs have left in a folder and below, or what other machines have there, at work or not."""
     for place, _, _ in os.walk(folder):  # which follows no links
         yield from _leftovers(Path(place), here=here)
-
-
-def _kilobytes(sizes: list[int]) -> str:
-    return f"{sum(sizes) / 1000:,.1f} kB"
 
 
 def _owner() -> str:
@@ -144,12 +139,3 @@ def _began(process: int) -> str:
     except (OSError, OverflowError):
         return ""
     return "" if state == b"Z" else others[18].decode()
-
-
-def _sizes(path: Path) -> list[int]:
-    files = [path] if path.is_file() else [Path(place, name) for place, _, names in os.walk(path) for name in names]
-    sizes = []
-    for file in files:
-        with suppress(OSError):  # somebody else has just removed it
-            sizes.append(os.lstat(file).st_size)
-    return sizes

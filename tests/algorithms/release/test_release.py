@@ -145,7 +145,7 @@ def test_what_killed_runs_have_left_is_named(release, desk):
         code, _, err = release("ons")
     assert code == DONE
     assert sorted(line for line in err.splitlines() if "read as" not in line) == sorted(
-        f"plaudit: left by a run that was killed: 1 file, 1.5 kB; `plaudit doctor --clean "
+        f"plaudit: left by a run that was killed: 1 file or folder; `plaudit doctor --clean "
         f"{place.parent}` removes what may be personal data"
         for place in places
     )

@@ -97,7 +97,7 @@ with temporary_folder(STAGED, Path({str(tmp_path)!r})) as staged:
         out, err = ended.communicate(timeout=60)
     assert (ended.returncode, out) == (USAGE, "0\n")
     assert err == "program: error: the command was ended by SIGSEGV, before it had finished\n"
-    assert [size for _, size in cleaned(tmp_path)] == ["4 bytes"]
+    assert len(list(cleaned(tmp_path))) == 1
 
 
 def state(process: int) -> str:

@@ -66,7 +66,7 @@ def test_what_was_left_is_removed_and_nothing_else(tmp_path):
     (tmp_path / f".{other[1]}.part").mkdir()
     os.mkfifo(tmp_path / f".{other[2]}.part")
     before = set(tmp_path.rglob("*"))
-    assert {path for path, _ in cleaned(tmp_path)} == expected
+    assert set(cleaned(tmp_path)) == expected
     gone = {path for path in before if path in expected or expected & set(path.parents)}
     assert set(tmp_path.rglob("*")) == before - gone
     assert all(path.exists() for path in others)
@@ -102,9 +102,9 @@ def test_what_a_living_process_has_stays_until_it_is_killed(tmp_path):
     assert (sorted(os.listdir(tmp_path)), len(names)) == (names, 3)
     write_atomically(tmp_path / "b", "text", Kind("a"))  # the next run
     write_atomically(tmp_path / "c", "text", Kind("a"))
-    words, way = "left by a run that was killed: 3 files, 3.5 kB", f"`plaudit doctor --clean {tmp_path}`"
+    words, way = "left by a run that was killed: 3 files or folders", f"`plaudit doctor --clean {tmp_path}`"
     assert pop_leftovers() == [f"{words}; {way} removes what may be personal data"]
-    assert sorted(size for _, size in cleaned(tmp_path)) == ["1.0 kB", "1.0 kB", "1.5 kB"]
+    assert sorted(path.name for path in cleaned(tmp_path)) == names
     assert sorted(os.listdir(tmp_path)) == ["b", "c"]
 
 
@@ -137,13 +137,6 @@ def test_a_process_that_has_the_number_of_another_is_not_that(tmp_path):
     assert len(list(cleaned(tmp_path))) == 1
 
 
-def test_what_somebody_else_removes_meanwhile_ends_no_command(tmp_path, monkeypatch):
-    left(tmp_path)
-    monkeypatch.setattr(os, "walk", lambda folder: [(folder, [], ["gone"])])
-    find_leftovers(tmp_path)
-    assert pop_leftovers()[0].startswith("left by a run that was killed: 1 file, 1.5 kB")
-
-
 def test_what_vanishes_hides_no_other(tmp_path, monkeypatch):
     names = [f".{HEX.replace('0a', byte)}.part" for byte in ("0b", "0c")]
     for name in names:
@@ -152,7 +145,7 @@ def test_what_vanishes_hides_no_other(tmp_path, monkeypatch):
     (tmp_path / names[0]).unlink()
     monkeypatch.setattr(os, "walk", lambda folder: [(folder, [], names)])
     monkeypatch.setattr(os, "scandir", lambda folder: listed)
-    assert [path.name for path, _ in cleaned(tmp_path)] == names[1:]
+    assert [path.name for path in cleaned(tmp_path)] == names[1:]
 
 
 def test_two_commands_may_remove_the_same(tmp_path):
