@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from audit.methods.method import NAMED, Method
 from audit.report.figures import excess
-from audit.results import AuditResult, Verdict
+from audit.results import AuditResult, Design, Verdict
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, row, texts
 from audit.results.power import largest_bound, reach
 
@@ -29,6 +29,13 @@ __all__ = [
 TABULATE = (
     "Outputs are rows: tabulate them, and audit how often each one occurs, too. Drawn rows blur what counts show."
 )
+RUNS: dict[Design, str] = {  # what is assumed of them
+    "coins": "The runs are independent: no random stream served two blocks of runs, or both databases.",
+    "outputs": "The runs were made elsewhere and are taken to be independent: only copies, and what shows in their "
+    "order, would be noticed.",
+    "one_run": "Fair coins, independent and secret until the guesses were made, decided who was in the one run.",
+}
+UNBOUNDED = "The unbounded loss follows from the law that the algorithm states: no count shows it."
 ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
 LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
 FARTHEST = 1e6  # times too small a power: nobody makes so many runs
@@ -226,15 +233,7 @@ def assumptions(result: AuditResult) -> list[str]:
     """Return sentences on what this audit assumes and what it checked, besides the assumptions of all audits."""
     steps = "one step" if result.distance == 1 else f"{result.distance:,} steps"
     known = "computed from the databases" if result.adjacency == "verified" else "declared by the auditor"
-    if result.design == "one_run":
-        runs = "Fair coins, independent and secret until the guesses were made, decided who was in the one run."
-    elif result.design == "outputs":
-        runs = (
-            "The runs were made elsewhere and are taken to be independent: only copies, and what shows in their order, "
-            "would be noticed."
-        )
-    else:
-        runs = "The runs are independent: no random stream served two blocks of runs, or both databases."
+    runs = RUNS[result.design]
     if inflation := result.basis.get("inflation"):
         runs += (
             f" The counts vary {inflation:.3g} times as much as those of independent runs, and the bound allows for it."
@@ -246,11 +245,7 @@ def assumptions(result: AuditResult) -> list[str]:
         f"The event was chosen on {result.selection:,} runs and counted on others."
         if result.selection > 0
         else "The event was fixed before any run, and all runs counted.",
-        *(
-            ["The unbounded loss follows from the law that the algorithm states: no count shows it."]
-            if result.support is not None
-            else []
-        ),
+        *([] if result.support is None else [UNBOUNDED]),
     ]
 
 

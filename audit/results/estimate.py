@@ -33,16 +33,12 @@ class LossEstimate(Reported):
     ----------
     method : str
         Name of the estimator.
-    at : ndarray of float, shape (m,)
-        The place of each event on the axis of errors, in people.
-    loss : ndarray of float, shape (m,)
-        Estimated log-ratio for one person, in nats; NaN if no run shows it.
+    at, loss : ndarray of float, shape (m,)
+        Places on the axis of errors, in people, and log-ratios for one person there, in nats; NaN if no run shows one.
     low, high : ndarray of float, shape (m,)
         Pointwise interval of `confidence`; NaN where there is none.
-    value, interval : float, tuple of float
-        `statistic` of the curve, in `unit`, and its interval of `confidence`.
-    confidence : float
-        Two-sided, of each interval by itself.
+    value, interval, confidence : float, tuple of float, float
+        `statistic` of the curve, in `unit`, and its interval; the confidence is two-sided, of each interval by itself.
     assumptions : tuple of str
         What must be true for the estimate to mean a privacy loss.
     size, areas : int
