@@ -14,6 +14,8 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
+from audit.results import AuditResult
+from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits, read_results
 from audit.review.verify import recomputed, verify_result
 from tests.fuzz.oracle import GAMES, Event, verdicts
@@ -76,6 +78,43 @@ def test_the_kinds_are_all_there_are(saved):
 
 def guessed(runs, x=0, y=0):
     return {"runs": runs, "guessed_x": x, "guessed_y": y}
+
+
+def swapped(counts):
+    """As many runs, of which others speak for the other database."""
+    first, *_, last = sorted((key for key in counts["x"] if key != "runs"), key=counts["x"].__getitem__)
+    return {**counts, "x": {**counts["x"], first: counts["x"][last], last: counts["x"][first]}}
+
+
+def says_the_same(result):
+    try:
+        again = recomputed(result)
+    except ValueError:
+        return False
+    return again.measured == result.measured and again.ceiling == result.ceiling
+
+
+@pytest.mark.reliability(9)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_path, record_property):
+    record_property("tried", 4)
+    result = saved[kind]
+    for change in (
+        {"measured": result.claim.at(result.measured.budget * 0.99 + 1e-6)},
+        {"counts": swapped(result.counts)},
+        {"confidence": 0.9},
+        {"ceiling": result.ceiling + 1},
+    ):
+        forged = replace(result, **change)
+        write_json(tmp_path / "forged.json", forged.to_dict())
+        read = AuditResult.from_dict(read_json(tmp_path / "forged.json"))  # the forger wrote the checksum anew
+        if says_the_same(read):
+            assert change.keys() <= {"counts"}  # a bound of 0 stays 0
+            continue
+        with pytest.raises(
+            ValueError, match=r"must follow from the counts|regions must be those|must be that of the event"
+        ):
+            verify_result(read)
 
 
 @pytest.mark.reliability(9)
