@@ -21,7 +21,6 @@ from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng
 from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns
 from algorithms.release.engine import Published, publishing, tell_rare
-from algorithms.release.folder import in_file
 from algorithms.release.frames import Frame
 from algorithms.schema import Schema
 
@@ -84,7 +83,7 @@ class Release(Published):
         rows = (row for number in range(len(groups)) for row in self._histogram_rows(number))
         return {
             "noisy_measurements.csv": TableFile([group, *bins, COUNT], rows),
-            "microdata.csv": TableFile(attribute_columns(schema, noisy=True), lines=self._synthetic_lines()),
+            "microdata.csv": TableFile(attribute_columns(schema, noisy=True), self._synthetic_rows()),
         }
 
     @property
@@ -102,12 +101,12 @@ class Release(Published):
                 row[column] = levels[column][code]
             yield [self.nist.groups.names[group], *row, count]
 
-    def _synthetic_lines(self) -> Iterator[str]:
-        names = [np.array(list(map(in_file, levels)), object) for levels in self.nist.schema.attributes.values()]
+    def _synthetic_rows(self) -> Iterator[tuple[str, ...]]:
+        names = [np.array(levels, object) for levels in self.nist.schema.attributes.values()]
         for start in range(0, len(self.synthetic), WRITTEN):
             part = self.synthetic[start : start + WRITTEN]
-            columns = [levels[part[:, column]].tolist() for column, levels in enumerate(names)]
-            yield from (",".join(row) + "\n" for row in zip(*columns, strict=True))
+            columns = (levels[part[:, column]].tolist() for column, levels in enumerate(names))
+            yield from zip(*columns, strict=True)
 
 
 def release(

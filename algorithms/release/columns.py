@@ -24,14 +24,10 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of a release: its columns, in their order, and its rows, which may be read once.
-
-    Where there are very many rows they may be `lines`, as `in_file` makes them.
-    """
+    """A file of a release: its columns, in their order, and its rows, which may be read once."""
 
     columns: Sequence[TableColumn]
-    rows: Iterable[Sequence[Any]] = ()
-    lines: Iterable[str] = ()
+    rows: Iterable[Sequence[Any]]
 
 
 COUNT = TableColumn("COUNT", "number of records, with noise", "records", noisy=True)

@@ -9,7 +9,6 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from algorithms.extras import needing
 from algorithms.release.folder import FORMATS, in_one_line
 from algorithms.release.frames import Frame
-from algorithms.release.recoding import MARK, Recoded, in_sql
+from algorithms.release.recoding import Recoded
 from audit.io.layout import check_commas, decoded
 from audit.io.temporary import SPILLED, temporary_folder
 
@@ -35,9 +34,7 @@ WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "U
 class DuckDB:
     """DuckDB inside this process: no server, no network, no extension, and no file but those it is given."""
 
-    def __init__(
-        self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None, ordered: bool = False
-    ) -> None:
+    def __init__(self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None) -> None:
         with needing("census", "reading files and frames"):
             import duckdb  # not at the top: a large, optional dependency
 
@@ -46,13 +43,12 @@ class DuckDB:
         self._memory = memory
         self._frames: dict[str, Any] = {}  # DuckDB does not keep what a view reads alive
         self._held = ExitStack()
-        self._number = count()  # of spilled files
         self._spill = str(self._held.enter_context(temporary_folder(SPILLED)))
         settings: dict[str, Any] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "pandas_analyze_sample": 0,  # or numbers in a column of objects are rounded to the type of those sampled
-            "preserve_insertion_order": ordered,
+            "preserve_insertion_order": False,
             "temp_directory": self._spill,
         }
         settings |= {"memory_limit": memory} if memory else {}
@@ -141,20 +137,6 @@ class DuckDB:
     def keep(self, name: str, query: str) -> None:
         """Name the rows of a query, computed once."""
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
-
-    def spill(self, numbers: NDArray[np.int64]) -> str:
-        """Write whole numbers into a Parquet file of the private folder, and return its path."""
-        path = f"{self._spill}/{next(self._number)}.parquet"
-        self._connection.register("rows_to_spill", {"n": numbers})
-        with self._one_line_errors("what does not fit into memory cannot be written"):
-            self._connection.execute(f"COPY (SELECT n FROM rows_to_spill) TO {in_sql(path, MARK)} (FORMAT parquet)")
-        self._connection.unregister("rows_to_spill")
-        return path
-
-    def spilled(self, paths: Sequence[str]) -> NDArray[np.int64]:
-        """Return the numbers of files that `spill` wrote, one behind the other where the database is ordered."""
-        files = ", ".join(in_sql(path, MARK) for path in paths)
-        return self.fetch(f"SELECT n FROM read_parquet([{files}])")["n"]
 
     def fetch(self, query: str) -> Frame:
         """Return the rows of a query, what is missing as None."""

@@ -96,7 +96,7 @@ class Published(ABC):
         for name, table in self.files.items():
             make_folder((staged / name).parent)
             names = [one.name for one in table.columns]
-            write_rows(staged / name, names, table.rows, lines=table.lines, separator=self.separator)
+            write_rows(staged / name, names, table.rows, separator=self.separator)
             described += [
                 (name, one.name, one.meaning, one.unit, "; ".join(one.codes), "noisy" if one.noisy else "exact")
                 for one in table.columns

@@ -23,7 +23,6 @@ __all__ = [
     "FORMATS",
     "RECORD",
     "check_folder",
-    "in_file",
     "in_one_line",
     "read_rows",
     "whole_file",
@@ -48,19 +47,13 @@ def whole_file(path: Path) -> Iterator[TextIO]:
         yield text
 
 
-def write_rows(
-    path: Path, columns: Sequence[str], rows: Iterable[Row], *, lines: Iterable[str] = (), separator: str = ","
-) -> None:
-    """Write a CSV file row by row, whole or not at all, and no formula to a spreadsheet; see `CELLS`.
-
-    Behind the rows stand `lines`, whose fields `in_file` made.
-    """
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row], *, separator: str = ",") -> None:
+    """Write a CSV file row by row, whole or not at all, and no formula to a spreadsheet; see `CELLS`."""
     cell = lru_cache(2**12)(in_cell)  # a file has millions of rows, and few words side by side
     with whole_file(path) as file:
         writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
         for row in chain([columns], rows):
             writer.writerow([cell(value) if isinstance(value, str) else value for value in row])
-        file.writelines(lines)
 
 
 def read_rows(path: Path, *, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
@@ -75,13 +68,6 @@ def read_rows(path: Path, *, separator: str = ",") -> Iterator[tuple[int, list[s
         except UnicodeDecodeError as error:
             got = f"the byte {error.object[error.start]:#04x} after line {rows.line_num}"
             raise ValueError(f"{path.name} must be text in UTF-8, got {got}") from None
-
-
-def in_file(*texts: str) -> str:
-    """Return texts as fields of a CSV file, side by side; see `CELLS`."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator=BOTH).writerow(map(in_cell, texts))
-    return line.getvalue().removesuffix(BOTH)
 
 
 class _Lines:

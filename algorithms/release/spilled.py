@@ -1,17 +1,18 @@
-"""Whole numbers that do not fit into memory: appended and read in pieces, in Parquet files of a private folder."""
+"""Whole numbers that do not fit into memory: appended and read in pieces, in compressed files of a private folder."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Hashable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.release.duck import DuckDB
+from audit.io.temporary import SPILLED, temporary_folder
 
 __all__ = ["LEAVES", "PIECE", "Spilled", "pieces"]
 
@@ -19,30 +20,24 @@ PIECE = 2**17
 """Numbers of an array that are in memory, 1 MiB, and in a file."""
 LEAVES = "leaves"
 """The name of a histogram: counts leaf by leaf, those of an area side by side."""
-MEMORY = "256MB"  # of DuckDB, which needs a tenth of it
 
 
 @dataclass
 class _Array:
     """Files of `PIECE` numbers each, and what is behind them."""
 
-    files: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
     rest: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
-class Spilled:
+class Spilled(ExitStack):
     """Arrays of whole numbers by name, of one axis. Closing removes the folder, which short arrays do not need."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._arrays: dict[Hashable, _Array] = {}
-        self._database: DuckDB | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
-        if self._database is not None:
-            self._database.close()
+        self._folder: Path | None = None
+        self._number = count()  # of files
 
     def append(self, name: Hashable, values: ArrayLike) -> None:
         """Append numbers, in the order of their axes."""
@@ -50,20 +45,22 @@ class Spilled:
         rest = np.concatenate([array.rest, np.asarray(values, np.int64).reshape(-1)])
         whole = rest.size - rest.size % PIECE
         for start in range(0, whole, PIECE):
-            if self._database is None:
-                self._database = DuckDB(memory=MEMORY, threads=1, ordered=True)
-            array.files.append(self._database.spill(rest[start : start + PIECE]))
+            if self._folder is None:
+                self._folder = self.enter_context(temporary_folder(SPILLED))
+            array.files.append(self._folder / str(next(self._number)))
+            array.files[-1].write_bytes(zlib.compress(rest[start : start + PIECE].tobytes(), 1))
         array.rest = rest[whole:].copy()  # not a view, which would keep all of it
 
     def read(self, name: Hashable, start: int, stop: int) -> NDArray[np.int64]:
         """Return the numbers from `start` up to `stop`."""
         array = self._arrays[name]
-        first, last = start // PIECE, min(-(-stop // PIECE), len(array.files))
-        parts = [array.rest] if stop > len(array.files) * PIECE else []
-        if self._database is not None and first < last:
-            parts.insert(0, self._database.spilled(array.files[first:last]))
-        begin = min(first, len(array.files)) * PIECE
-        return np.concatenate(parts or [array.rest[:0]])[start - begin : stop - begin]
+        first = min(start // PIECE, len(array.files))
+        files = array.files[first : -(-stop // PIECE)]
+        parts = [np.frombuffer(zlib.decompress(path.read_bytes()), np.int64) for path in files]
+        if stop > len(array.files) * PIECE:
+            parts.append(array.rest)
+        begin = first * PIECE
+        return np.concatenate([*parts, array.rest[:0]])[start - begin : stop - begin]
 
     def size(self, name: Hashable) -> int:
         """Return how many numbers there are."""
@@ -73,7 +70,7 @@ class Spilled:
     def drop(self, name: Hashable) -> None:
         """Forget an array, and remove its files."""
         for path in self._arrays.pop(name).files:
-            Path(path).unlink()
+            path.unlink()
 
     def __contains__(self, name: Hashable) -> bool:
         return name in self._arrays

@@ -26,7 +26,6 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns, check_distinct, code_columns
 from algorithms.release.engine import Published, described, level_names, margins, publishing, tell_rare
-from algorithms.release.folder import in_file
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
 from algorithms.topdown.estimate import estimated
@@ -101,7 +100,7 @@ class Release(Published):
             for name, keys in _invariants(plan)
             for key, count in zip(keys, self.known[name].ravel().tolist(), strict=True)
         )
-        noisy = (line for of_level in enumerate(self.measured) for line in _noisy_lines(plan, *of_level))
+        noisy = (row for of_level in enumerate(self.measured) for row in _noisy_rows(plan, *of_level))
         counts = (row for part in self.tables.parts(checked=True) for row in _table_rows(plan, *part))
         persons = (row for _, nodes, part in self.tables.parts() for row in _record_rows(plan, nodes, part))
         people = [
@@ -110,7 +109,7 @@ class Release(Published):
         ]
         fitted = replace(COUNT, meaning=COUNT.meaning + sums)
         return {
-            "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], lines=noisy),
+            "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], noisy),
             "invariants.csv": TableFile([invariant, level, *areas, known, exact], answers),
             "tables.csv": TableFile([level, *areas, *attribute_columns(schema), fitted], counts),
             "microdata.csv": TableFile(people, persons),
@@ -198,18 +197,17 @@ def _codes(tree: Hierarchy, node: int) -> Words:
     return (*codes, *[""] * (tree.depth - len(codes)))
 
 
-def _noisy_lines(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterator[str]:
-    """Yield the lines of the measurements of a level."""
-    fields = {query.name: [in_file(label, "") for label in query.labels] for query in plan.queries[level]}
-    of, piece = None, slice(0)
-    for words, key, area, labels, variance in _noisy_areas(plan, level):
-        if key != of or area >= piece.stop:
-            number = next(pieces(noisy[key].variance.size - area, len(labels))).stop
-            of, piece = key, slice(area, area + number)
-            answers = noisy[key].of(piece)
-        head, tail = in_file(*words, ""), f",{variance}\n"
-        counts = zip(fields[key[1]], answers[area - piece.start].tolist(), strict=True)
-        yield from [f"{head}{label}{count}{tail}" for label, count in counts]
+def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterator[Row]:
+    first = plan.tree.level(level).start
+    for query in plan.queries[level]:
+        measured = noisy[level, query.name]
+        for piece in pieces(measured.variance.size, query.size):
+            variances = measured.variance[piece].tolist()
+            for area, (variance, answers) in enumerate(zip(variances, measured.of(piece).tolist(), strict=True)):
+                if math.isfinite(variance):
+                    codes = _codes(plan.tree, first + piece.start + area)
+                    for label, count in zip(query.labels, answers, strict=True):
+                        yield level, *codes, query.name, label, count, variance
 
 
 def _table_rows(plan: Plan, level: int, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
@@ -228,16 +226,6 @@ def _record_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterato
         codes = _codes(tree, node)
         for cell in np.flatnonzero(table):
             yield from repeat((*codes, *cells[cell]), int(table[cell]))
-
-
-def _noisy_areas(plan: Plan, level: int) -> Iterator[tuple[Words, Key, int, Words, float]]:
-    """Yield what is measured at a level: first words of the rows, their query, area, groups and variance."""
-    first = plan.tree.level(level).start
-    for query in plan.queries[level]:
-        variances = plan.variances(level, query.name)
-        for area in np.flatnonzero(np.isfinite(variances)).tolist():
-            words = str(level), *_codes(plan.tree, first + area), query.name
-            yield words, (level, query.name), area, query.labels, float(variances[area])
 
 
 def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.release.engine import publishing
-from algorithms.release.folder import check_folder, in_file, write_rows
+from algorithms.release.folder import check_folder, write_rows
 from audit.io.text import from_cell
 from tests.helpers import refused
 
@@ -31,8 +31,6 @@ def test_every_text_comes_back(tmp_path_factory, rows, separator):
     path = tmp_path_factory.mktemp("rows") / "rows.csv"
     write_rows(path, ["=A", "b\r", "N"], rows, separator=separator)
     assert read(path, separator) == [["=A", "b\r", "N"], *[[*words, str(number)] for *words, number in rows]]
-    path.write_text("".join(f"{in_file(first)},{in_file(second)}\n" for first, second, _ in rows), "utf-8", newline="")
-    assert read(path) == [list(words) for *words, _ in rows]
 
 
 def test_a_folder_is_no_link_to_itself(tmp_path):
