@@ -15,7 +15,7 @@ from algorithms.bottom_up.release import check_size
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.duck import GIVEN, open_source
-from algorithms.release.expressions import Column, Count
+from algorithms.release.expressions import Count
 from algorithms.release.intake import MEMORY, lost_zeros, read_histogram
 from algorithms.release.recoding import in_sql
 from algorithms.schema import Schema
@@ -33,13 +33,11 @@ def read_units(
     """
     check_largest_weight(largest)
 
-    def units(column: Column) -> str:
-        number = f"try_cast({column.given} as double)"
-        valid = f"{number} > 0 and {number} <= {float(largest)!r}"
-        return f"case when {valid} then floor({number} * {UNITS} + 0.5)::bigint end"
-
+    weight_of = "try_cast(n as double)"
+    valid = f"{weight_of} > 0 and {weight_of} <= {float(largest)!r}"
+    number = f"case when {valid} then floor({weight_of} * {UNITS} + 0.5)::bigint end"
     rule = f"{weight} must be a number above 0 and at most the largest weight {largest:g}"
-    count = Count(weight, units, rule, MOST, (f": {weight} must add up to", ""), UNITS)
+    count = Count(weight, number, rule, MOST, UNITS)
     return read_histogram(source, schema, areas, count=count, check=check_size, **options)
 
 

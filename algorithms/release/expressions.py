@@ -1,117 +1,80 @@
-"""What is asked of a database about the columns of a source, in SQL: codes, places of levels, and rules of both."""
+"""What is asked of a database about columns that are text, in SQL: places of levels, numbers, and rules."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from algorithms.release.duck import DuckDB
+from algorithms.release.recoding import MARK, broken_rule, in_sql
 from algorithms.schema import Schema
 from audit.io.text import SUMS
 
-__all__ = [
-    "COMMA",
-    "GROUPS",
-    "LARGEST",
-    "SHOWN",
-    "Column",
-    "Count",
-    "Rule",
-    "are_numbers",
-    "code_columns",
-    "coded",
-    "cut",
-    "leveled",
-    "place_columns",
-]
+__all__ = ["COMMA", "GROUPS", "LARGEST", "POINT", "Count", "Rule", "are_numbers", "coded", "cut", "leveled", "placed"]
 
 LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
 GROUPS = "given_groups"  # a view: what was given, equal rows added up
 
 WHOLE, NUMBER, COMMA = map(re.compile, (r"-?[0-9]{1,15}", r"-?[0-9.]+", r"-?[0-9]+,[0-9]+"))
+POINT = "write a point for a decimal comma"
 SHOWN = 8  # levels in a message
 
 
 class Rule(NamedTuple):
-    """A rule in words; in SQL, which groups break it, how many rows each has, and its value.
-
-    A value of the pattern `sign` has a `way` out.
-    """
+    """A rule in words; in SQL, which groups break it, and their value, which has a `way` out if it is like `sign`."""
 
     words: str
     broken: str
-    rows: str
     value: str
+    rows: str = "size"  # of a group that break it
     sign: re.Pattern[str] | None = None
     way: str = ""
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the source and what it is for."""
-
-    title: str  # as asked for, in messages
-    given: str  # as the source calls it, quoted for SQL
-    kind: str
-
-
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """How many persons, in parts of a person, each row stands for: one where no column is named."""
 
     name: str | None
-    number: Callable[[Column], str]  # in SQL; null where a value breaks the rule
+    number: str  # in SQL, of the text in n; null where it breaks the rule
     rule: str
     limit: int = LARGEST  # more than all persons together
-    total: tuple[str, str] = (" must count", " in all")  # around the limit, in what is said then of the source
     parts: int = 1
 
     @classmethod
     def whole(cls, name: str | None) -> Count:
         """Return a column of whole numbers."""
-        return cls(name, number_of, f"{name} must be a whole number, 0 or more and below 10^15")
+        number = "case when regexp_full_match(n, '[0-9]{1,15}([.]0+)?') then n::bigint end"
+        return cls(name, number, f"{name} must be a whole number, 0 or more and below 10^15")
 
 
-def code_columns(columns: dict[str, Column], areas: Sequence[str]) -> list[str]:
-    """Return the SQL of the codes a0, ..., null where they are missing."""
-    kinds = ("codes as text or whole numbers", "text", "whole")
-    return [f"nullif({_text(kinds[0], columns[name], *kinds[1:])}, '') as a{j}" for j, name in enumerate(areas)]
-
-
-def place_columns(columns: dict[str, Column], schema: Schema) -> list[str]:
-    """Return the SQL of what is given, x0, ..., and of the places of levels, p0, ..., null where there is none."""
-    parts = []
+def placed(schema: Schema) -> list[str]:
+    """Return the SQL of the places of levels, p0, ..., null where what is given, x0, ..., is none."""
+    places = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
         if name in schema.edges:
-            text = _text("numbers", columns[name], "text", "whole", "real")
-            place = _interval(text, schema.edges[name], len(levels))
+            place = _interval(f"x{j}", schema.edges[name], len(levels))
         else:
-            text = _text("levels as text or numbers", columns[name], "text", "whole", "real")
-            place = _place(text, schema.codes.get(name, levels), coded=name in schema.codes or are_numbers(levels))
-        parts += [f"nullif({text}, '') as x{j}", f"{place} as p{j}"]
-    return parts
+            place = _place(f"x{j}", schema.codes.get(name, levels), coded=name in schema.codes or are_numbers(levels))
+        places.append(f"{place} as p{j}")
+    return places
 
 
 def leveled(schema: Schema) -> list[Rule]:
     """Return the rules that whatever should be a level is one."""
     rules: list[Rule] = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
-        sign, way, more = None, "", ", ..." * (len(levels) > SHOWN)
-        if name in schema.edges:
-            edges = [repr(edge).removesuffix(".0") for edge in schema.edges[name]]
-            until = f"to less than {edges[-1]}" if len(edges) > len(levels) else "on"
-            rule = f"must be a number from {edges[0]} {until}"
-            sign, way = COMMA, "write a point for a decimal comma"
-        elif name in schema.codes:
-            pairs = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
-            rule = f"must be one of the codes {', '.join(pairs[:SHOWN])}{more}"
+        sign, way, kind, known = None, "", "", list(levels)
+        if name in schema.codes:
+            kind, known = (
+                "the codes ",
+                [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)],
+            )
         elif are_numbers(levels):
-            rule = f"must be one of the numbers {', '.join(levels[:SHOWN])}{more}"
+            kind = "the numbers "
         else:
-            rule = f"must be one of {', '.join(levels[:SHOWN])}{more}"
             sign, way = (
                 NUMBER,
                 (
@@ -119,10 +82,30 @@ def leveled(schema: Schema) -> list[Rule]:
                     f'places in the list, from 0 on, need "{name}": {{"labels": [...], "places": true}}'
                 ),
             )
-        rules.append(
-            Rule(f"{name} {rule}", f"p{j} is null and (x{j} is not null or n > 0)", "size", f"x{j}", sign, way)
-        )
+        rule = f"must be one of {kind}{', '.join(known[:SHOWN])}{', ...' * (len(known) > SHOWN)}"
+        if name in schema.edges:
+            edges = [repr(edge).removesuffix(".0") for edge in schema.edges[name]]
+            until = f"to less than {edges[-1]}" if len(edges) > len(levels) else "on"
+            rule, sign, way = f"must be a number from {edges[0]} {until}", COMMA, POINT
+        broken = f"p{j} is null and (x{j} is not null or n > 0)"
+        rules.append(Rule(f"{name} {rule}", broken, f"x{j}", sign=sign, way=way))
     return rules
+
+
+def check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
+    """Refuse what groups of rows hold, with every rule that they break."""
+    broken, way = [], ""
+    for rule in rules:
+        where = f"from {GROUPS} where {rule.broken}"
+        number = int(database.fetch(f"select coalesce(sum({rule.rows}), 0)::bigint as n {where}")["n"][0])
+        if number:
+            given = f"select distinct ({rule.value})::varchar as value {where} order by value limit {SHOWN}"
+            values = list(database.fetch(given)["value"])
+            broken.append(broken_rule(rule.words, number, values))
+            if not way and rule.sign and any(map(rule.sign.fullmatch, filter(None, values))):
+                way = rule.way
+    if broken:
+        raise ValueError(f"{what}: {'; '.join([*broken, *filter(None, [way])])}")
 
 
 def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
@@ -135,40 +118,22 @@ def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
         code = f"a{j}"
         too_long = f"strlen({code}) > {LONGEST_TEXT} and length({code}) > {LONGEST_TEXT}"  # as `cut` leaves it
         rules += [
-            Rule(f"{name} must have a code", f"{code} is null", "size", "null"),
-            Rule(f"codes of {name} must have at most {LONGEST_TEXT:,} letters", too_long, "size", code),
-            Rule(f"codes of {name} must not begin or end with a space", f"{code} <> trim({code})", "size", code),
+            Rule(f"{name} must have a code", f"{code} is null", "null"),
+            Rule(f"codes of {name} must have at most {LONGEST_TEXT:,} letters", too_long, code),
+            Rule(f"codes of {name} must not begin or end with a space", f"{code} <> trim({code})", code),
         ]
         if not listed:
             way = "leave such rows out, or list the area with --geo if it is one"
             rule = f"areas of {name} must not be sums of others: {way}"
-            rules.append(Rule(rule, f"regexp_full_match({code}, {_quoted(SUMS)})", "size", code))
+            rules.append(Rule(rule, f"regexp_full_match({code}, {in_sql(SUMS, MARK)})", code))
     return rules
 
 
-def _text(what: str, column: Column, *kinds: str) -> str:
-    if column.kind not in kinds:
-        kind = "real numbers" if column.kind == "real" else column.kind
-        raise ValueError(f"{column.title} must hold {what}, got {kind}")
-    text = f"{column.given}::varchar"
-    return cut(text) if column.kind == "text" else text
-
-
 def cut(text: str) -> str:
-    """Return the SQL of text of which no more is kept than shows that it is too long."""
-    return f"(case when strlen({text}) > {LONGEST_TEXT} then left({text}, {LONGEST_TEXT + 1}) else {text} end)"
-
-
-def number_of(column: Column) -> str:
-    """Return the SQL of a count, null where it is none."""
-    if column.kind not in ("text", "whole", "real"):
-        raise ValueError(f"{column.title} must hold whole numbers, got {column.kind}")
-    rule = {
-        "text": f"regexp_full_match({column.given}, '[0-9]{{1,15}}')",
-        "whole": f"{column.given} between 0 and {10**15 - 1}",
-        "real": f"{column.given} between 0 and {10**15 - 1} and {column.given} = floor({column.given})",
-    }[column.kind]
-    return f"case when {rule} then try_cast({column.given} as bigint) end"
+    """Return the SQL of text of which no more is kept than shows that it is too long; null where there is none."""
+    return (
+        f"nullif(case when strlen({text}) > {LONGEST_TEXT} then left({text}, {LONGEST_TEXT + 1}) else {text} end, '')"
+    )
 
 
 def are_numbers(levels: Sequence[str]) -> bool:
@@ -184,7 +149,7 @@ def _place(value: str, names: Sequence[str], *, coded: bool) -> str:
         if coded and WHOLE.fullmatch(name) and numbers[int(name)] == 1:
             wholes += f" when {int(name)} then {place}"
         else:
-            texts += f" when {_quoted(name)} then {place}"
+            texts += f" when {in_sql(name, MARK)} then {place}"
     number = f"case when regexp_full_match({value}, '-?[0-9]{{1,15}}([.]0*)?') then {value}::double::bigint end"
     parts = [f"case {value}{texts} end"] * bool(texts) + [f"case {number}{wholes} end"] * bool(wholes)
     return f"coalesce({', '.join(parts)})"
@@ -197,7 +162,3 @@ def _interval(text: str, edges: Sequence[float], levels: int) -> str:
     beyond = f" when {number} >= '{edges[levels]!r}'::double then null" if len(edges) > levels else ""
     whens = " ".join(f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(levels)))
     return f"case when not isfinite({number}) then null{beyond} {whens} end"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -20,18 +20,17 @@ from algorithms.release.expressions import (
     COMMA,
     GROUPS,
     LARGEST,
-    SHOWN,
-    Column,
+    POINT,
     Count,
     Rule,
-    code_columns,
+    check_rules,
     coded,
     cut,
     leveled,
-    place_columns,
+    placed,
 )
 from algorithms.release.reading import tell, tell_reading, tell_sums
-from algorithms.release.recoding import Recoded, broken_rule, in_sql
+from algorithms.release.recoding import Recoded, in_sql
 from algorithms.release.spilled import LEAVES, Spilled, pieces
 from algorithms.schema import Schema
 
@@ -66,6 +65,7 @@ MOST_AREAS = 2**24
 
 PERSONS, LIST = "data", "the list of areas"  # what is read, in messages
 RULE = f"{PERSONS} must be in areas of {LIST}"
+TEXTS = "given_texts"  # a view: codes a0, ..., levels x0, ... and numbers n, as text, null where they are missing
 RANKED = "ranked_groups"  # a table: leaves by their numbers, places of levels and counts
 
 Leaf = tuple[str, ...]  # codes, the outermost first
@@ -97,8 +97,7 @@ def read_histogram(
     """
     check = check or check_histogram
     listed = _listed(places, areas, schema, memory, check)
-    number = count if isinstance(count, Count) else Count.whole(count)
-    with _counting(PERSONS, source, schema, areas, number, memory, check, listed) as (leaves, counts_of):
+    with _counting(PERSONS, source, schema, areas, count, memory, check, listed) as (leaves, counts_of):
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), counts_of(slice(0, len(leaves)))
 
 
@@ -115,8 +114,8 @@ def store_histogram(
     """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
     check_histogram(1, schema)
     check = partial(check_histogram, most=LARGEST_STORED)
-    listed, number = _listed(places, areas, schema, memory, check), Count.whole(count)
-    with _counting(PERSONS, source, schema, areas, number, memory, check, listed, often=True) as (leaves, counts_of):
+    listed = _listed(places, areas, schema, memory, check)
+    with _counting(PERSONS, source, schema, areas, count, memory, check, listed) as (leaves, counts_of):
         for piece in pieces(len(leaves), schema.cells):
             spilled.append(LEAVES, counts_of(piece))
     return Hierarchy.from_codes(*zip(*leaves, strict=True))
@@ -130,24 +129,24 @@ def check_histogram(leaves: int, schema: Schema, most: int = 0) -> None:
         raise ValueError(f"a histogram must have at most {limit:,} counts, areas x cells, got {got}")
 
 
-def read_facilities(
-    source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy, *, kind: str = "hhgq", count: str = "count"
-) -> NDArray[np.int64]:
+def read_facilities(source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy) -> NDArray[np.int64]:
     """Count housing units and facilities by area and type, shape (leaves, types): public bounds on who lives there.
 
-    The source is as `read_histogram` takes it; `kind` is the attribute of their types, `count` the column of their
+    The source is as `read_histogram` takes it; the column hhgq has their types, as the attribute does, and count their
     number.
     """
-    if kind not in schema.attributes:
-        raise ValueError(
-            f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not {kind}"
-        )
+    if "hhgq" not in schema.attributes:
+        raise ValueError(f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not hhgq")
+    kinds = schema.only("hhgq")
     known = {tuple(tree.codes(node)): place for place, node in enumerate(tree.leaves.tolist())}
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
-    given = ("facilities", source, schema.only(kind), areas, Count.whole(count), MEMORY, check_histogram, sorted(known))
-    units = np.zeros((len(known), len(schema.attributes[kind])), np.int64)
-    with _counting(*given, rule=rule) as (leaves, counts_of):
-        units[[known[leaf] for leaf in leaves]] = counts_of(slice(0, len(leaves)))
+    listed = sorted(known)
+    with _counting("facilities", source, kinds, areas, "count", MEMORY, check_histogram, listed, rule) as (
+        _,
+        counts_of,
+    ):
+        units = np.empty((len(listed), kinds.cells), np.int64)
+        units[[known[leaf] for leaf in listed]] = counts_of(slice(0, len(listed)))
     return units
 
 
@@ -156,45 +155,35 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
 
     The source is as `read_histogram` takes it, one row a person.
     """
-    names = list(schema.attributes)
-    with _read(what, source, names, memory) as (database, columns):
-        most, widest = LARGEST_RECORDS // len(schema.shape), max(schema.shape)
-        kept = SMALLEST[np.min_scalar_type(widest - 1).itemsize]
-        places = range(len(schema.shape))
+    with _read(what, source, memory, schema=schema) as database:
+        number, widest = len(schema.shape), np.min_scalar_type(max(schema.shape) - 1)
+        most = LARGEST_RECORDS // number
 
         def check_number(rows: str) -> None:
             if database.fetch(f"select count(*) as n from {rows}")["n"][0] > most:
-                raise ValueError(f"{what} must have at most {most:,} rows of {len(schema.shape)} attributes, got more")
+                raise ValueError(f"{what} must have at most {most:,} rows of {number} attributes, got more")
 
         if isinstance(source, str | os.PathLike) and str(source).endswith(".parquet"):  # says so: nothing is unpacked
             check_number(GIVEN)
         # In as few bytes as will do: what was given is kept where it is no level.
-        odd = [f"x{j}" if name in schema.edges else f"if(p{j} is null, x{j}, null)" for j, name in enumerate(names)]
-        selected = ", ".join(f"p{j}::{kept} as p{j}, {odd[j]} as x{j}" for j in places)
+        odd = [
+            f"x{j}" if name in schema.edges else f"if(p{j} is null, x{j}, null)"
+            for j, name in enumerate(schema.attributes)
+        ]
+        selected = ", ".join(f"p{j}::{SMALLEST[widest.itemsize]} as p{j}, {odd[j]} as x{j}" for j in range(number))
         database.keep(
             GROUPS,
             f"select {selected}, 1::utinyint as n, 1::utinyint as size "
-            f"from (select {', '.join(place_columns(columns, schema))} from {GIVEN} limit {most + 1})",
+            f"from (select *, {', '.join(placed(schema))} from {TEXTS} limit {most + 1})",
         )
         check_number(GROUPS)
-        _check_rules(what, database, leveled(schema))
-        frame = database.fetch(f"select {', '.join(f'p{j}' for j in places)} from {GROUPS}")
+        check_rules(what, database, leveled(schema))
+        frame = database.fetch(f"select {', '.join(f'p{j}' for j in range(number))} from {GROUPS}")
         if not len(frame):
             raise ValueError(f"{what} must have one row at least, got none")
         if what == PERSONS:
             tell_reading(database, source, schema)
-    return np.stack([frame[name].astype(np.min_scalar_type(widest - 1)) for name in frame.columns], axis=1)
-
-
-def _places(rule: str, leaves: Sequence[Leaf], known: Sequence[Leaf]) -> NDArray[np.int64]:
-    """Return where each area is among known ones."""
-    if leaves is known:
-        return np.arange(len(leaves))
-    place = {leaf: number for number, leaf in enumerate(known)}
-    if unknown := [leaf for leaf in leaves if leaf not in place]:
-        others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}, such as {reprlib.repr(' / '.join(unknown[0]))}"
-        raise ValueError(f"{rule}; got {others}{lost_zeros(unknown[0], known)}")
-    return np.array([place[leaf] for leaf in leaves])
+    return np.stack([frame[name].astype(widest) for name in frame.columns], axis=1)
 
 
 def lost_zeros(leaf: Sequence[str], known: Iterable[Sequence[str]]) -> str:
@@ -211,16 +200,13 @@ def _listed(source: Any, areas: Sequence[str], schema: Schema, memory: str, chec
     check(1, schema)
     if source is None:
         return None
-    _check_areas(areas)
-    with _read(LIST, source, areas, memory) as (database, columns):
-        database.keep(
-            GROUPS, f"select {', '.join(code_columns(columns, areas))}, count(*) as size from {GIVEN} group by all"
-        )
+    with _read(LIST, source, memory, areas) as database:
+        database.keep(GROUPS, f"select *, count(*) as size from {TEXTS} group by all")
         _check_areas_of(LIST, database, areas)
-        codes = [f"a{j}" for j in range(len(areas))]
-        once = Rule("an area must have one row", "size > 1", "size", f"concat_ws(' / ', {', '.join(codes)})")
-        _check_rules(LIST, database, [*coded(areas, listed=True), once])
-        if not (leaves := list(database.fetch(f"select {', '.join(codes)} from {GROUPS} order by all").rows())):
+        codes = ", ".join(f"a{j}" for j in range(len(areas)))
+        once = Rule("an area must have one row", "size > 1", f"concat_ws(' / ', {codes})")
+        check_rules(LIST, database, [*coded(areas, listed=True), once])
+        if not (leaves := list(database.fetch(f"select {codes} from {GROUPS} order by all").rows())):
             raise ValueError(f"{LIST} must have one row at least, got none")
     check(len(leaves), schema)
     return leaves
@@ -232,23 +218,19 @@ def _counting(
     source: Any,
     schema: Schema,
     areas: Sequence[str],
-    number: Count,
+    count: str | Count | None,
     memory: str,
     check: Check,
     listed: Sequence[Leaf] | None,
-    *,
     rule: str = RULE,
-    often: bool = False,
 ) -> Iterator[tuple[Sequence[Leaf], Callable[[slice], NDArray[np.int64]]]]:
     """Lend the codes of the leaves, all those that are `listed` if any are, and what counts some of them by cell.
 
-    That is asked for once, or `often`. A leaf that is not listed breaks the `rule`.
+    A leaf that is not listed breaks the `rule`.
     """
-    _check_areas(areas)
-    names = [*areas, *schema.attributes, *([] if number.name is None else [number.name])]
-    with _read(what, source, names, memory) as (database, columns):
-        _group(database, columns, list(areas), schema, number)
-        _check_groups(what, database, coded(areas, listed=listed is not None), schema, number)
+    number = count if isinstance(count, Count) else Count.whole(count)
+    with _read(what, source, memory, areas, schema, number.name) as database:
+        _group(what, database, coded(areas, listed=listed is not None), schema, number)
         check(_check_areas_of(what, database, areas), schema)
         if what == PERSONS:
             kind = "the number of persons" if number.parts == 1 else "the weight of a person"
@@ -259,13 +241,14 @@ def _counting(
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         found = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
         leaves = found if listed is None else listed
-        known = _places(rule, found, leaves)
+        place = {leaf: number for number, leaf in enumerate(leaves)}
+        if unknown := [leaf for leaf in found if leaf not in place]:
+            others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}, such as {reprlib.repr(' / '.join(unknown[0]))}"
+            raise ValueError(f"{rule}; got {others}{lost_zeros(unknown[0], leaves)}")
+        known = np.array([place[leaf] for leaf in found])
         levels = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
         ranked = f"select dense_rank() over (order by {codes}) - 1 as leaf, {levels}, n::bigint as n from {GROUPS}"
-        if often:
-            database.keep(RANKED, f"{ranked} order by leaf")
-        else:
-            database.view(RANKED, ranked)
+        database.keep(RANKED, f"{ranked} order by leaf")
 
         def counts_of(piece: slice) -> NDArray[np.int64]:
             first, stop = np.searchsorted(known, (piece.start, piece.stop)).tolist()
@@ -278,25 +261,41 @@ def _counting(
         yield leaves, counts_of
 
 
-def _check_areas(areas: Sequence[str]) -> None:
-    if isinstance(areas, str) or not areas:
-        raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
-
-
 @contextmanager
-def _read(what: str, source: Any, names: Sequence[str], memory: str) -> Iterator[tuple[DuckDB, dict[str, Column]]]:
-    """Open a source and find its columns."""
+def _read(
+    what: str,
+    source: Any,
+    memory: str,
+    areas: Sequence[str] | None = None,
+    schema: Schema | None = None,
+    count: str | None = None,
+) -> Iterator[DuckDB]:
+    """Open a source, and name its columns of areas, attributes and numbers as `TEXTS` does."""
+    if isinstance(areas, str) or (areas is not None and not areas):
+        raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
+    attributes, edges = ((), ()) if schema is None else (schema.attributes, schema.edges)
+    levels = [("numbers" if name in edges else "levels as text or numbers", name) for name in attributes]
+    columns = {f"a{j}": ("codes as text or whole numbers", name) for j, name in enumerate(areas or ())}
+    columns |= {f"x{j}": column for j, column in enumerate(levels)}
+    columns |= {} if count is None else {"n": ("numbers", count)}
+    names = [name for _, name in columns.values()]
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     with open_source(what, source, names, memory=memory) as (database, types):
         if not (isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == ".csv"):  # its names were read
             _check_renamed(what, types, names)
-        actual = {column.upper(): column for column in types}  # by name, whatever its case
-        found = {name: actual[name.upper()] for name in names}
         used = {name.upper() for name in (*names, *(source.made_of if isinstance(source, Recoded) else ()))}
         if what == PERSONS and (rest := [column for column in types if column.upper() not in used]):
             tell(f"not released: {', '.join(rest)}")
-        yield database, {name: Column(name, in_sql(column), types[column]) for name, column in found.items()}
+        given, texts = {column.upper(): column for column in types}, []
+        for short, (kinds, name) in columns.items():
+            column = given[name.upper()]
+            if types[column] not in ("text", "whole", "real")[: 2 if short[0] == "a" else 3]:
+                got = "real numbers" if types[column] == "real" else types[column]
+                raise ValueError(f"{name} must hold {kinds}, got {got}")
+            texts.append(f"{cut(f'{in_sql(column)}::varchar')} as {short}")
+        database.view(TEXTS, f"select {', '.join(texts)} from {GIVEN}")
+        yield database
 
 
 def _check_renamed(what: str, types: Iterable[str], names: Sequence[str]) -> None:
@@ -306,35 +305,24 @@ def _check_renamed(what: str, types: Iterable[str], names: Sequence[str]) -> Non
             raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
 
 
-def _group(database: DuckDB, columns: dict[str, Column], areas: Sequence[str], schema: Schema, count: Count) -> None:
-    """Add up equal rows, once, for a source may be a stream: codes a0, ...; levels x0, ... and their places p0, ..."""
-    parts = [*code_columns(columns, areas), *place_columns(columns, schema)]
-    text, number = "null", "1"
-    if count.name is not None:
-        column = columns[count.name]
-        text, number = cut(f"{column.given}::varchar"), count.number(column)
+def _group(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Schema, count: Count) -> None:
+    """Add up equal rows, once, for a source may be a stream, with places of levels; refuse those that break a rule."""
+    number, text = ("1", "null") if count.name is None else (count.number, "n")
     database.keep(
         GROUPS,
-        f"select * exclude (given_n, given_text), coalesce(sum(given_n), 0) as n, count(*) as size, "
-        f"count(*) - count(given_n) as odd, min(given_text) filter (where given_n is null) as odd_text "
-        f"from (select {', '.join(parts)}, {number} as given_n, {text} as given_text from {GIVEN}) group by all",
+        f"select * exclude (number, odd_number), coalesce(sum(number), 0) as n, count(*) as size, "
+        f"count(*) - count(number) as odd, min(odd_number) filter (where number is null) as odd_text "
+        f"from (select columns('[ax][0-9]+'), {', '.join(placed(schema))}, {number} as number, {text} as odd_number "
+        f"from {TEXTS}) group by all",
     )
-
-
-def _check_groups(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Schema, count: Count) -> None:
-    """Refuse the rules that rows break."""
-    counted = (
-        []
-        if count.name is None
-        else [Rule(count.rule, "odd > 0", "odd", "odd_text", COMMA, "write a point for a decimal comma")]
-    )
-    _check_rules(what, database, [*of_areas, *counted, *leveled(schema)])
+    numbers = [] if count.name is None else [Rule(count.rule, "odd > 0", "odd_text", "odd", COMMA, POINT)]
+    check_rules(what, database, [*of_areas, *numbers, *leveled(schema)])
     totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
     if not totals["groups"][0]:
         raise ValueError(f"{what} must have one row at least, got none")
     if (people := totals["people"][0] / count.parts) >= count.limit:
-        rule, end = count.total
-        raise ValueError(f"{what}{rule} less than 2**{count.limit.bit_length() - 1}{end}, got {people:.0f}")
+        most = f"2**{count.limit.bit_length() - 1}"
+        raise ValueError(f"{what}: {count.name or 'rows'} must add up to less than {most}, got {people:.0f}")
 
 
 def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
@@ -344,19 +332,3 @@ def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
     if number > MOST_AREAS:
         raise ValueError(f"{what} must name at most {MOST_AREAS:,} areas, got {number:,}")
     return number
-
-
-def _check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
-    """Refuse what groups of rows hold, with every rule that they break."""
-    broken, way = [], ""
-    for rule in rules:
-        where = f"from {GROUPS} where {rule.broken}"
-        number = int(database.fetch(f"select coalesce(sum({rule.rows}), 0)::bigint as n {where}")["n"][0])
-        if number:
-            given = f"select distinct ({rule.value})::varchar as value {where} order by value limit {SHOWN}"
-            values = list(database.fetch(given)["value"])
-            broken.append(broken_rule(rule.words, number, values))
-            if not way and rule.sign and any(map(rule.sign.fullmatch, filter(None, values))):
-                way = rule.way
-    if broken:
-        raise ValueError(f"{what}: {'; '.join([*broken, *filter(None, [way])])}")
