@@ -13,12 +13,13 @@ import typer
 from algorithms.bottom_up import BottomUp, WeightedBottomUp
 from algorithms.bottom_up.intake import read_published, read_units
 from algorithms.bottom_up.mechanism import Noise
-from algorithms.bottom_up.release import Release, check_size, release
+from algorithms.bottom_up.release import check_noise, check_size, release
 from algorithms.bottom_up.weighted import UNITS, round_units
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
 from algorithms.registry import System, counting, register
 from algorithms.release import options as given
+from algorithms.release.engine import Published
 from algorithms.release.intake import read_histogram
 from algorithms.release.own import on_persons
 from algorithms.release.reading import reading_of, tell
@@ -55,44 +56,37 @@ def release_bottom_up(
         str, typer.Option(help="exact, or inverse-cdf with --seed: the authors' sampler, which breaks the promise.")
     ] = "exact",
     memory: given.Memory = "4GB",
-) -> Callable[[Path], Release]:
+) -> Callable[[Path], Published]:
     """Release all marginals of a histogram with two-tailed geometric noise on every cell."""
-    if noise not in ("exact", "inverse-cdf"):
-        raise ValueError(f"noise must be exact or inverse-cdf, got {noise!r}")
-    if noise == "inverse-cdf" and isinstance(rng, str):
-        raise ValueError("--noise inverse-cdf needs --seed: it can be simulated, and no secure release has it")
     if (weight is None) != (largest_weight is None):
         raise ValueError("--weight and --largest-weight go together")
     if weight is not None and count is not None:
         raise ValueError("--weight goes without --count: a record of a sample is one person")
     if tolerance and totals is None:
         raise ValueError("--tolerance goes with --totals")
-    columns, sampler = given.columns_of(areas), "exact" if noise == "exact" else "inverse_cdf"
-    settings: dict[str, Any] = {"noise": sampler}
-    BottomUp(epsilon, **settings)([0], 0, rng)  # a bad budget or missing noise is told before data are read
-    if largest_weight is not None:
-        WeightedBottomUp(epsilon, largest_weight, (1,), **settings)
-    schema = read_specification(spec)
+    columns, schema = given.columns_of(areas), read_specification(spec)
     check_size(1, schema)
+    settings: dict[str, Any] = {"noise": noise.replace("-", "_")}
+
+    def build(shape: tuple[int, ...], **known: Any) -> BottomUp | WeightedBottomUp:
+        if largest_weight is None:
+            return BottomUp(epsilon, **settings, **known)
+        return WeightedBottomUp(epsilon, largest_weight, shape, **settings, **known)
+
+    check_noise(build((1,)), rng)  # what is wrong with the settings is told before data are read
     persons = recoded("data", data, recode, [*columns, *schema.attributes, count, weight])
 
-    def make(out: Path) -> Release:
+    def make(out: Path) -> Published:
         read: dict[str, Any] = {"places": geo, "memory": memory}
-        mechanism: BottomUp | WeightedBottomUp
         if weight is None or largest_weight is None:
             tree, counts = read_histogram(persons, schema, columns, count=count, check=check_size, **read)
         else:
             tree, units = read_units(persons, schema, columns, weight=weight, largest=largest_weight, **read)
             counts = round_units(units)
             tell(f"weights add up to {units.sum() / UNITS:.3f} people, and rounded counts to {counts.sum()}")
-        if totals is not None:
-            settings["published"] = read_published(totals, columns, tree, tolerance=tolerance)
-        settings.update(tree=tree, schema=schema)
-        if largest_weight is None:
-            mechanism = BottomUp(epsilon, **settings)
-        else:
-            mechanism = WeightedBottomUp(epsilon, largest_weight, counts.shape, **settings)
+        published = None if totals is None else read_published(totals, columns, tree, tolerance=tolerance)
         about: dict[str, Any] = {"listed": geo is not None, "reading": reading_of(persons, schema)}
+        mechanism = build(counts.shape, tree=tree, schema=schema, published=published)
         return release(mechanism, counts, out=out, rng=rng, areas=columns, **about)
 
     return make

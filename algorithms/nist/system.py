@@ -14,11 +14,12 @@ import typer
 from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
 from algorithms.nist.contest import read_contest
 from algorithms.nist.groups import check_one_source
-from algorithms.nist.release import Release, release
+from algorithms.nist.release import release
 from algorithms.noise import Rng
 from algorithms.population import halves, load_income
 from algorithms.registry import System, register
 from algorithms.release import options as given
+from algorithms.release.engine import Published
 from algorithms.release.intake import read_records
 from algorithms.release.reading import reading_of
 from algorithms.release.recoding import recoded
@@ -97,7 +98,7 @@ def release_nist(
     ] = None,
     recode: given.Recode = None,
     memory: given.Memory = "4GB",
-) -> Callable[[Path], Release]:
+) -> Callable[[Path], Published]:
     """Release synthetic records of many categorical fields, by NistDp3."""
     check_one_source(public, groups)
     if groups is not None and max_bins is not None:
@@ -113,7 +114,7 @@ def release_nist(
     known = None if groups is None else read_groups(groups)
     NistDp3(schema, known or Groups.single(schema), epsilon, **settings)  # refuses settings before records are read
 
-    def make(out: Path) -> Release:
+    def make(out: Path) -> Published:
         limits = {} if max_bins is None else {"max_bins": max_bins}
         chosen = known or choose_groups(
             read_records(public, schema, what="public records", memory=memory), schema, **limits

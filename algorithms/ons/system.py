@@ -14,10 +14,11 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths
-from algorithms.ons.release import Release, check_columns, default_levels, release
+from algorithms.ons.release import check_columns, default_levels, release
 from algorithms.ons.tables import PILOT_TABLES, Domain, Table
 from algorithms.registry import System, register
 from algorithms.release import options as given
+from algorithms.release.engine import Published
 from algorithms.release.intake import check_histogram, read_histogram
 from algorithms.release.own import cell_name, on_persons
 from algorithms.release.reading import reading_of
@@ -76,53 +77,60 @@ def release_ons(
         bool, typer.Option("--nonnegative", help="Raise negative counts of independent noise to 0: a bias upward.")
     ] = False,
     memory: given.Memory = "4GB",
-) -> Callable[[Path], Release]:
+) -> Callable[[Path], Published]:
     """Release frequency tables by the two methods of the pilot of the Office for National Statistics."""
     schema, columns = read_specification(spec), given.columns_of(areas)
     check_columns(columns, schema)
     check_histogram(1, schema)
     persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
-    tables, shares = _assigned("--table", table or [], columns)
-    levels, parts = _assigned("--level", level or [], columns)
-    independent = method == "independent"
-    if method not in ("independent", "top-down"):
-        raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
-    if independent and levels:
-        raise ValueError("--level goes with --method top-down")
-    if not independent and (nonnegative or any(shares)):
-        raise ValueError("--nonnegative and shares of tables go with --method independent")
-    piloted = {"sex", "age", "marital", "month", "cause"} <= set(schema.attributes) and len(columns) == 2
-    if independent and not tables and not piloted:
-        raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
-    if (any(shares) and not all(shares)) or not all(parts):
-        raise ValueError("--table must have a share each, or none; --level must have one")
-    if isinstance(rng, str) and law != "geometric":
-        raise ValueError(f"--law must be geometric for secure noise, got {law!r}: others can be simulated, with --seed")
-    options: dict[str, Any] = {"law": law, "delta": delta}
-
-    def mechanism_for(tree: Hierarchy) -> IndependentNoise | OnsTopDown:
-        if independent:
-            given_shares = shares if any(shares) else ()
-            chosen_tables = tables or PILOT_TABLES
-            return IndependentNoise(
-                tree, schema, epsilon, chosen_tables, given_shares, nonnegative=nonnegative, **options
-            )
-        chosen = (levels, parts) if levels else default_levels(Domain(tree, schema))
-        top_down = OnsTopDown(tree, schema, epsilon, *chosen, **options)
-        _ = [top_down.domain.query(one) for one in tables]
-        return top_down
-
-    def make(out: Path) -> Release:
-        tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
-        counted = () if independent else tables or PILOT_TABLES * piloted
-        about: dict[str, Any] = {"listed": geo is not None, "reading": reading_of(persons, schema)}
-        return release(mechanism_for(tree), histogram, areas=columns, tables=counted, out=out, rng=rng, **about)
-
     try:
-        mechanism_for(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+        settings: dict[str, Any] = {"schema": schema, "epsilon": epsilon, "law": law, "delta": delta}
+        build, tables = _method(method, columns, table or [], level or [], nonnegative=nonnegative, **settings)
+        build(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
     except ValueError as error:
         raise ValueError(_in_words(str(error), columns)) from error
+
+    def make(out: Path) -> Published:
+        tree, histogram = read_histogram(persons, schema, columns, count=count, places=geo, memory=memory)
+        about: dict[str, Any] = {"listed": geo is not None, "reading": reading_of(persons, schema)}
+        return release(build(tree), histogram, areas=columns, tables=tables, out=out, rng=rng, **about)
+
     return make
+
+
+def _method(
+    method: str, columns: list[str], table: list[str], level: list[str], *, nonnegative: bool, **settings: Any
+) -> tuple[Callable[[Hierarchy], IndependentNoise | OnsTopDown], Sequence[Table]]:
+    """Return what builds a method for the areas that there are, and the tables that are counted from its people."""
+    tables, shares = _assigned("--table", table, columns)
+    levels, parts = _assigned("--level", level, columns)
+    piloted = {"sex", "age", "marital", "month", "cause"} <= set(settings["schema"].attributes) and len(columns) == 2
+    if (any(shares) and not all(shares)) or not all(parts):
+        raise ValueError("--table must have a share each, or none; --level must have one")
+    if method == "independent":
+        if levels:
+            raise ValueError("--level goes with --method top-down")
+        if not tables and not piloted:
+            raise ValueError("--table is needed: the pilot's tables are of its attributes and two levels of areas")
+        settings |= {
+            "tables": tables or PILOT_TABLES,
+            "shares": shares if any(shares) else (),
+            "nonnegative": nonnegative,
+        }
+        return partial(IndependentNoise, **settings), ()
+    if method != "top-down":
+        raise ValueError(f"--method must be one of independent, top-down, got {method!r}")
+    if nonnegative or any(shares):
+        raise ValueError("--nonnegative and shares of tables go with --method independent")
+    return partial(_top_down, levels=levels, shares=parts, **settings), tables or PILOT_TABLES * piloted
+
+
+def _top_down(
+    tree: Hierarchy, schema: Schema, *, levels: Sequence[Table], shares: Sequence[str], epsilon: float, **options: Any
+) -> OnsTopDown:
+    """Build the top-down method with some levels, or the pilot's."""
+    chosen = (levels, shares) if levels else default_levels(Domain(tree, schema))
+    return OnsTopDown(tree, schema, epsilon, *chosen, **options)
 
 
 def _in_words(message: str, columns: list[str]) -> str:

@@ -41,10 +41,9 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.phsafe.budget import Config, Settings, read_config
@@ -67,95 +66,89 @@ from algorithms.release.engine import Published, publishing
 from algorithms.release.frames import Frame
 from algorithms.release.spark import Engine
 
-__all__ = ["Release", "release"]
+__all__ = ["Release", "described", "release"]
 
 MARGIN = f"COUNT plus or minus {Z_MARGIN} times the square root of VARIANCE, rounded up, holds any true count in 90%"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy tables in the production layout: see `algorithms.phsafe.columns`."""
+    """Noisy tables in the production layout (see `algorithms.phsafe.columns`), and the published ones, if any.
+
+    Published are PH1 to PH8 after post-processing, from the noisy tables alone; see `postprocess`. `coverage` says how
+    often published intervals hold the truth, from the noise alone, in words; nothing without counts.
+    """
 
     config: Config
     states: tuple[str, ...]
     tables: Mapping[str, Frame]
-    with_published: bool = False  # whether `published` has any
-
-    separator: ClassVar[str] = "|"
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """In which model the promise holds."""
-        return {"neighbors": "one person added or removed (add_remove), the paper's model"}
-
-    @property
-    def ledger(self) -> Ledger:
-        """Every query's budget."""
-        return Ledger(self.config)
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """The settings, from which the ledger follows."""
-        return {"config.json": json.dumps(self.config.to_dict(), indent=4)}
-
-    @property
-    def summary(self) -> str:
-        """How often intervals hold the truth, and rows."""
-        after = f", {len(self.published)} of them after post-processing" if self.published else ""
-        rows = sum(map(len, (*self.tables.values(), *self.published.values())))
-        coverage = f"\n{self.coverage}\n" if self.coverage else ""
-        return f"{coverage}\n{rows:,} rows in {len(self.tables) + len(self.published)} tables{after}"
-
-    @cached_property
-    def published(self) -> dict[str, Frame]:
-        """PH1 to PH8 after post-processing, from the noisy tables alone, if they are published; see `postprocess`."""
-        return postprocess(self.tables, cap=caps(self.config.tau)) if self.with_published else {}
-
-    @property
-    def files(self) -> dict[str, TableFile]:
-        """The noisy tables, each in a folder of its own, and the published ones in one."""
-        files = {
-            f"{name}/{name}.csv": TableFile(columns_of(name, table), table.rows())
-            for name, table in self.tables.items()
-        }
-        for name, table in self.published.items():
-            coverage = (
-                f"{self._covered([name])}, and the total of small cells in fewer; {MARGIN}" if name in COUNTS else None
-            )
-            files[f"published/{name}.csv"] = TableFile(columns_of(name, table, coverage), table.rows())
-        return files
-
-    @property
-    def coverage(self) -> str:
-        """How often published intervals hold the truth, from the noise alone, in words; nothing without counts."""
-        if not self._counted:
-            return ""
-        outside, totals = totals_outside(self.tables, {name: self.published[name] for name in self._counted})
-        return (
-            f"The published 90% interval of a cell {self._covered(self._counted)}.\n"
-            f"Totals add up the errors of their cells: {outside:,} of {totals:,} published totals are outside the 90% "
-            f"interval of their noisy sum.\n{MARGIN}, and so do sums of COUNT with sums of VARIANCE."
-        )
-
-    @property
-    def _counted(self) -> list[str]:
-        """The published tables of counts."""
-        return [name for name in COUNTS if name in self.published]
-
-    def _covered(self, names: Iterable[str]) -> str:
-        """Return how often the interval of a cell holds a true count of 0, by the variances of some tables."""
-        variances = {float(variance) for name in names for variance in self.tables[name]["VARIANCE"]}
-        shares = sorted({math.floor(100 * interval_coverage(0, variance)) for variance in variances})
-        few = " to ".join(f"{share}%" for share in dict.fromkeys((shares[0], shares[-1])))
-        return (
-            f"holds a true count of 0 in {few} of releases, and one of at least half the noise's standard deviation "
-            "in 90%"
-        )
+    published: Mapping[str, Frame]
+    coverage: str
 
     def write(self, staged: Path) -> None:
         """Write all that is published, and check what was written."""
         super().write(staged)
         check_release(read_release(staged), self.config, self.states)
+
+
+def described(
+    config: Config,
+    states: tuple[str, ...],
+    tables: Mapping[str, Frame],
+    *,
+    published: bool = False,
+    reading: Mapping[str, Any] = MappingProxyType({}),
+) -> Release:
+    """Return what a release of noisy tables holds and says of itself; each is in a folder of its own."""
+    after = postprocess(tables, cap=caps(config.tau)) if published else {}
+    files = {
+        f"{name}/{name}.csv": TableFile(columns_of(name, table), list(table.rows())) for name, table in tables.items()
+    }
+    for name, table in after.items():
+        words = (
+            f"{_covered([tables[name]])}, and the total of small cells in fewer; {MARGIN}" if name in COUNTS else None
+        )
+        files[f"published/{name}.csv"] = TableFile(columns_of(name, table, words), list(table.rows()))
+    coverage = _coverage(tables, {name: after[name] for name in COUNTS if name in after})
+    rows, number = sum(map(len, (*tables.values(), *after.values()))), len(tables) + len(after)
+    more = f", {len(after)} of them after post-processing" if after else ""
+    return Release(
+        claim=Ledger(config).unbounded,
+        files=files,
+        texts={"config.json": json.dumps(config.to_dict(), indent=4)},  # from which the ledger follows
+        ledger=Ledger(config),
+        summary=f"\n{coverage}\n" * bool(coverage) + f"\n{rows:,} rows in {number} tables{more}",
+        about={"neighbors": "one person added or removed (add_remove), the paper's model"},
+        separator="|",
+        reading=reading,
+        config=config,
+        states=states,
+        tables=tables,
+        published=after,
+        coverage=coverage,
+    )
+
+
+def _coverage(tables: Mapping[str, Frame], counted: Mapping[str, Frame]) -> str:
+    """Return how often published intervals of counts hold the truth."""
+    if not counted:
+        return ""
+    outside, totals = totals_outside(tables, counted)
+    return (
+        f"The published 90% interval of a cell {_covered([tables[name] for name in counted])}.\n"
+        f"Totals add up the errors of their cells: {outside:,} of {totals:,} published totals are outside the 90% "
+        f"interval of their noisy sum.\n{MARGIN}, and so do sums of COUNT with sums of VARIANCE."
+    )
+
+
+def _covered(tables: Iterable[Frame]) -> str:
+    """Return how often the interval of a cell holds a true count of 0, by the variances of some tables."""
+    variances = {float(variance) for table in tables for variance in table["VARIANCE"]}
+    shares = sorted({math.floor(100 * interval_coverage(0, variance)) for variance in variances})
+    few = " to ".join(f"{share}%" for share in dict.fromkeys((shares[0], shares[-1])))
+    return (
+        f"holds a true count of 0 in {few} of releases, and one of at least half the noise's standard deviation in 90%"
+    )
 
 
 def release(
@@ -211,5 +204,4 @@ def release(
         if not exact.states:
             raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")
         tables = lay_out(PHSafe(settings).measured(exact, rng), settings)
-        about: dict[str, Any] = {"claim": Ledger(settings).unbounded, "with_published": published, "reading": reading}
-        return publish(Release(config=settings, states=exact.states, tables=tables, **about))
+        return publish(described(settings, exact.states, tables, published=published, reading=reading))

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product, repeat
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 
-__all__ = ["COUNT", "TableColumn", "TableFile", "attribute_columns", "check_distinct", "code_columns"]
+__all__ = [
+    "COUNT",
+    "TableColumn",
+    "TableFile",
+    "area_codes",
+    "attribute_columns",
+    "check_distinct",
+    "code_columns",
+    "count_rows",
+    "person_rows",
+]
+
+Row = Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -27,7 +44,7 @@ class TableFile:
     """A file of a release: its columns, in their order, and its rows, which may be read once."""
 
     columns: Sequence[TableColumn]
-    rows: Iterable[Sequence[Any]]
+    rows: Iterable[Row]
 
 
 COUNT = TableColumn("COUNT", "number of records, with noise", "records", noisy=True)
@@ -55,3 +72,26 @@ def check_distinct(columns: Sequence[str]) -> None:
     """Refuse columns of a file with the same name, whatever its case."""
     if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
         raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+
+
+def area_codes(tree: Hierarchy, node: int) -> tuple[str, ...]:
+    """Return what an area has in the columns of all levels: nothing below its own."""
+    codes = tree.codes(node)
+    return (*codes, *[""] * (tree.depth - len(codes)))
+
+
+def count_rows(tree: Hierarchy, level: int, groups: Sequence[Row], counts: NDArray[Any]) -> Iterator[Row]:
+    """Yield codes, group and count, of counts of the areas of a level, shape (areas, groups)."""
+    for node, row in enumerate(counts.tolist(), tree.level(level).start):
+        codes = tree.codes(node)
+        for group, count in zip(groups, row, strict=True):
+            yield *codes, *group, count
+
+
+def person_rows(tree: Hierarchy, schema: Schema, nodes: Iterable[int], tables: NDArray[Any]) -> Iterator[Row]:
+    """Yield codes and levels of each person, of people in some areas by cell, shape (areas, cells)."""
+    cells = list(product(*schema.attributes.values()))
+    for node, table in zip(nodes, tables, strict=True):
+        codes = area_codes(tree, node)
+        for cell in np.flatnonzero(table):
+            yield from repeat((*codes, *cells[cell]), int(table[cell]))

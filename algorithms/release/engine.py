@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,44 +37,25 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Published(ABC):
+class Published:
     """What a run of some system publishes, and says of itself; the data are not in it.
 
-    `claim` is what the release promises to lose at most, `listed` whether the areas are from a public list, not read
-    from the data, and `reading` how columns were read, without any value. Noise is that of `draws`: of a release that
-    `publishing` did not make nothing is claimed of it.
+    `claim` is what the release promises to lose at most. `files` are the tables by their paths, `texts` other files;
+    `ledger`, as text, says what is spent on what; `summary` is what the folder holds, in words, and `about` what was
+    run, for the record; `reading` says how columns were read, without any value. `drawn` is what the mechanism
+    returned. Noise is that of `draws`: of a release that `publishing` did not make nothing is claimed of it.
     """
 
     claim: Claim
-    listed: bool = False
+    files: Mapping[str, TableFile]
+    ledger: Any
+    summary: str
+    about: Mapping[str, Any]
+    drawn: Any = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    separator: str = ","  # of the tables
     reading: Mapping[str, Any] = field(default_factory=dict)
     draws: Draws = field(default_factory=Draws, init=False, repr=False)
-    separator: ClassVar[str] = ","  # of the tables
-
-    @property
-    @abstractmethod
-    def files(self) -> Mapping[str, TableFile]:
-        """The tables, by the paths of their files."""
-
-    @property
-    @abstractmethod
-    def ledger(self) -> Any:
-        """What is spent on what, and the promise; its text is written."""
-
-    @property
-    @abstractmethod
-    def about(self) -> Mapping[str, Any]:
-        """What was run, for the record, besides its promise and the source of its noise."""
-
-    @property
-    @abstractmethod
-    def summary(self) -> str:
-        """What the folder holds, in words."""
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """Other files by name: none, for most systems."""
-        return {}
 
     @property
     def record(self) -> dict[str, Any]:

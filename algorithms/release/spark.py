@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from pathlib import Path
@@ -32,9 +32,6 @@ KINDS = {
 TYPES = {"text": "string", "whole": "bigint", "real": "double"}
 QUIET = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 SHUFFLES = "spark.sql.shuffle.partitions"
-PARTS = 8  # for each partition of a shuffle: Spark shares them out by a hash
-HELD = 1 << 18  # rows of a frame that a worker cuts at a time
-LARGEST = 1 << 30  # bytes of them: a column of text in Arrow has less than twice as many
 
 
 class Spark:
@@ -103,28 +100,26 @@ class Spark:
         """Cut frames by a column of whole numbers and return what `work` returns of each part, in any order.
 
         `frames` has the columns of each frame that was read: the name given, and text, whole or real. `work` runs on
-        the workers of Spark and gets an Arrow table by each name. Rows are read once, go to Python as Arrow, and are
-        shuffled as pieces of a part: Spark's own rows would cost several times as much.
+        the workers of Spark and gets an Arrow table by each name. Rows of all frames are shuffled as one, each with
+        nothing in the columns of the others.
         """
-        schemas = {name: {column: kind for column, (_, kind) in columns.items()} for name, columns in frames.items()}
+        columns = [(name, column, kind) for name, given in frames.items() for column, (_, kind) in given.items()]
         with self._one_line_errors():
-            shuffles = self._session.conf.get(SHUFFLES)
-            parts = PARTS * (int(shuffles) if shuffles.isdigit() else 200)  # some clusters say "auto"
-            pieces = []
-            for name, columns in frames.items():
-                chosen = [f"{_cast(source, kind)} as {_quoted(column)}" for column, (source, kind) in columns.items()]
-                part = f"cast(coalesce(pmod(try_cast({_quoted(columns[key][0])} as bigint), {parts}), 0) as int)"
-                rows = self._frames[name].selectExpr(f"{part} as PART", *chosen)
-                cut = partial(_cut, name=name, columns=schemas[name])
-                pieces.append(rows.mapInArrow(cut, "PART int, FRAME string, ROWS binary"))
-            together = reduce(lambda one, other: one.union(other), pieces).repartition("PART")
-            worked = together.mapInArrow(partial(_worked, schemas=schemas, work=work), "RESULT binary")
+            rows = []
+            for name, given in frames.items():
+                chosen = [f"try_cast({_quoted(given[key][0])} as bigint) as PART", f"'{name}' as FRAME"]
+                for number, (owner, column, kind) in enumerate(columns):
+                    value = _cast(*given[column]) if owner == name else f"cast(null as {TYPES[kind]})"
+                    chosen.append(f"{value} as c{number}")
+                rows.append(self._frames[name].selectExpr(*chosen))
+            together = reduce(lambda one, other: one.union(other), rows).repartition("PART")
+            worked = together.mapInArrow(partial(_worked, columns=columns, work=work), "RESULT binary")
             with self._job():
                 results = worked.collect()
         answers = [_serializer().loads(row.RESULT) for row in results]
         if refused := next((answer for answer in answers if isinstance(answer, ValueError)), None):
             raise refused
-        return answers or [work({name: _schema(columns).empty_table() for name, columns in schemas.items()})]
+        return answers or [work(_parted([], columns))]
 
     @contextmanager
     def _job(self) -> Iterator[None]:
@@ -221,65 +216,34 @@ def _cast(column: str, kind: str) -> str:
     return cast if kind != "real" else f"if({name} % 1 <> 0 and {cast} % 1 = 0, double('NaN'), {cast})"
 
 
-def _schema(columns: Mapping[str, str]) -> Any:
+def _parted(batches: Iterable[Any], columns: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """Return the rows of each frame, of batches that have the frame of each row behind its part."""
     import pyarrow
+    import pyarrow.compute
 
     arrow = {"text": pyarrow.string(), "whole": pyarrow.int64(), "real": pyarrow.float64()}
-    return pyarrow.schema([(column, arrow[kind]) for column, kind in columns.items()])
-
-
-def _cut(batches: Iterator[Any], *, name: str, columns: Mapping[str, str]) -> Iterator[Any]:
-    """Yield the rows of a frame in pieces, each of one part; runs on a worker."""
-    import numpy as np
-    import pyarrow
-
-    for held in _gathered(batches):
-        if held.nbytes > LARGEST:
-            raise ValueError(
-                f"{name} must have at most {LARGEST:,} bytes in {held.num_rows:,} rows, got {held.nbytes:,}"
-            )
-        part = held["PART"].to_numpy()
-        order = np.argsort(part, kind="stable")
-        rows = held.select(list(columns)).cast(_schema(columns)).combine_chunks().take(order).to_batches()[0]
-        parts, starts = np.unique(part[order], return_index=True)
-        ends = [*starts[1:], rows.num_rows]
-        packed = [
-            rows.slice(start, end - start).serialize().to_pybytes() for start, end in zip(starts, ends, strict=True)
-        ]
-        yield pyarrow.record_batch(
-            [pyarrow.array(parts, pyarrow.int32()), [name] * len(packed), pyarrow.array(packed, pyarrow.binary())],
-            names=["PART", "FRAME", "ROWS"],
-        )
-
-
-def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches together, as tables of more than a few rows."""
-    import pyarrow
-
-    held: list[Any] = []
+    places: dict[str, list[int]] = {}
+    for number, (name, _, _) in enumerate(columns):
+        places.setdefault(name, []).append(number)
+    schemas = {name: pyarrow.schema([(columns[j][1], arrow[columns[j][2]]) for j in of]) for name, of in places.items()}
+    parts: dict[str, list[Any]] = {name: [schema.empty_table()] for name, schema in schemas.items()}
     for batch in batches:
-        held.append(batch)
-        if sum(one.num_rows for one in held) >= HELD:
-            yield pyarrow.Table.from_batches(held)
-            held = []
-    if any(one.num_rows for one in held):
-        yield pyarrow.Table.from_batches(held)
+        for name, of in places.items():
+            rows = pyarrow.Table.from_batches([batch.filter(pyarrow.compute.equal(batch["FRAME"], name))])
+            own = rows.select([f"c{number}" for number in of]).rename_columns(schemas[name].names)
+            parts[name].append(own.cast(schemas[name]))
+    return {name: pyarrow.concat_tables(tables).combine_chunks() for name, tables in parts.items()}
 
 
 def _worked(
-    pieces: Iterator[Any], *, schemas: Mapping[str, Mapping[str, str]], work: Callable[..., Any]
+    batches: Iterator[Any], *, columns: Sequence[tuple[str, str, str]], work: Callable[..., Any]
 ) -> Iterator[Any]:
-    """Put the pieces of the parts together that are in one place, and yield what `work` returns; runs on a worker."""
+    """Yield what `work` returns of the rows that are in one place, if there are any; runs on a worker."""
     import pyarrow
 
-    types = {name: _schema(columns) for name, columns in schemas.items()}
-    batches: dict[str, list[Any]] = {name: [] for name in types}
-    for batch in pieces:
-        for name, rows in zip(batch["FRAME"].to_pylist(), batch["ROWS"], strict=True):
-            batches[name].append(pyarrow.ipc.read_record_batch(rows.as_buffer(), types[name]))
-    if not any(batches.values()):
+    frames = _parted(batches, columns)
+    if not any(rows.num_rows for rows in frames.values()):
         return
-    frames = {name: pyarrow.Table.from_batches(batches.pop(name), types[name]).combine_chunks() for name in types}
     try:
         answer = work(frames)
     except ValueError as error:  # to be told in its own words

@@ -15,29 +15,38 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product, repeat, tee
+from dataclasses import replace
+from itertools import product, tee
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Rng
-from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns, check_distinct, code_columns
+from algorithms.release.columns import (
+    COUNT,
+    TableColumn,
+    TableFile,
+    area_codes,
+    attribute_columns,
+    check_distinct,
+    code_columns,
+    person_rows,
+)
 from algorithms.release.engine import Published, described, level_names, margins, publishing, tell_rare
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
-from algorithms.topdown.estimate import estimated
+from algorithms.topdown.estimate import Outcome, estimated
 from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured
 from algorithms.topdown.mechanism import TopDown
-from algorithms.topdown.plan import Known, Plan
+from algorithms.topdown.plan import Plan
 from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.stored import StoredTables, store, stored, whole_table
 
-__all__ = ["LARGEST_RELEASE", "Release", "release"]
+__all__ = ["LARGEST_RELEASE", "release"]
 
 LARGEST_RELEASE = 400_000_000
 """Most records that are written: more than the people of all nations but two. Noise alone makes more of them where the
@@ -50,88 +59,6 @@ Row = Sequence[Any]
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Release(Published):
-    """Measurements and tables, which are on disk while they are written, and how they came about."""
-
-    topdown: TopDown
-    known: Known
-    measured: Iterable[Mapping[Key, Measured]]  # of each level
-    tables: StoredTables
-    areas: tuple[str, ...]  # names of the levels below the root
-    preset: str  # name of the settings, or of their file, if they have one
-
-    @property
-    def ledger(self) -> Ledger:
-        """The noise of every query, and the promise under both relations."""
-        settings = f"Settings {self.preset}: {PRESETS[self.preset].about}." if self.preset in PRESETS else ""
-        return Ledger(self.topdown, listed=self.listed, settings=settings)
-
-    @property
-    def summary(self) -> str:
-        """Levels, failsafes, areas and records."""
-        tree, outcome = self.topdown.tree, self.tables.outcome
-        failures, families = outcome.failures, sum(outcome.routes.values())
-        lines = [
-            "\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *self.areas))) + ".",
-            f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}",
-            *(f"  {failure.area}: {failure.reason}" for failure in failures[:5]),
-        ]
-        return "\n".join([*lines, f"Tables of {tree.n_nodes:,} areas and {self.tables.people:,} records"])
-
-    @property
-    def files(self) -> dict[str, TableFile]:
-        """Measurements and invariants, as `NOISY` and `EXACT` name them, the tables, and a person a row."""
-        plan, names = self.topdown, enumerate(("root", *self.areas))
-        schema, invariants = plan.schema, plan.invariants
-        held = max((one.level - isinstance(one, GroupedTotal) for one in invariants), default=0)  # by exact totals
-        queries = [one.query for one in invariants if isinstance(one, Invariant)]
-        parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
-        sums = "; sums are exact where invariants.csv has them" if invariants else ""
-        level = TableColumn("LEVEL", "level of the area", codes=[f"{number} = {name}" for number, name in names])
-        areas = code_columns(self.areas, more="; empty for areas of the levels above")
-        query, group = TableColumn("QUERY", "what was measured"), TableColumn("GROUP", "group of the query's partition")
-        variance = TableColumn("VARIANCE", "variance of the noise", "records squared")
-        invariant = TableColumn("INVARIANT", "what is published exactly")
-        known = TableColumn("GROUP", "group of the query's partition, or of areas of the level")
-        exact = TableColumn("COUNT", "number of records", "records")
-        answers = (
-            (*key, count)
-            for name, keys in _invariants(plan)
-            for key, count in zip(keys, self.known[name].ravel().tolist(), strict=True)
-        )
-        noisy = (row for of_level in enumerate(self.measured) for row in _noisy_rows(plan, *of_level))
-        counts = (row for part in self.tables.parts(checked=True) for row in _table_rows(plan, *part))
-        persons = (row for _, nodes, part in self.tables.parts() for row in _record_rows(plan, nodes, part))
-        people = [
-            *code_columns(self.areas, noisy=True, exact=self.areas[:held]),
-            *attribute_columns(schema, noisy=True, exact=list(map(str.strip, parted))),
-        ]
-        fitted = replace(COUNT, meaning=COUNT.meaning + sums)
-        return {
-            "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], noisy),
-            "invariants.csv": TableFile([invariant, level, *areas, known, exact], answers),
-            "tables.csv": TableFile([level, *areas, *attribute_columns(schema), fitted], counts),
-            "microdata.csv": TableFile(people, persons),
-        }
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What made the release, and how its post-processing went."""
-        plan, outcome = self.topdown, self.tables.outcome
-        residuals = {"primal": outcome.primal, "dual": outcome.dual}
-        return {
-            "preset": self.preset,
-            "invariants": [str(invariant) for invariant in plan.invariants],
-            "bounds": [str(bounds) for bounds in plan.bounds],
-            **described(plan.tree, ("root", *self.areas), plan.schema, listed=self.listed),
-            "solver": plan.solver,
-            "routes": outcome.routes,
-            "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
-            "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
-        }
-
-
 def release(
     topdown: TopDown,
     histogram: ArrayLike | Spilled,
@@ -140,14 +67,16 @@ def release(
     rng: Rng = "secure",
     areas: Sequence[str] | None = None,
     preset: str = "",
-    **about: Any,
-) -> Release:
+    listed: bool = False,
+    reading: Mapping[str, Any] = MappingProxyType({}),
+) -> Published:
     """Run TopDown once on people by leaf and cell, level by level, and write what it publishes to a new folder.
 
     Measurements and tables are in memory some areas at a time, and on disk meanwhile, as the histogram may be
     (`algorithms.release.intake.store_histogram`); `TopDown.measure` and `TopDown.estimate` return all of them. The same
     seed gives the same tables there and here; what is published takes the default, the operating system's entropy.
-    `areas` names the levels below the root; the rest is what `algorithms.release.engine.Published` has for the record.
+    `areas` names the levels below the root, `listed` says that they are from a public list, and `preset` is the name of
+    the settings, or of their file. Drawn are `StoredTables`.
     """
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
@@ -166,8 +95,81 @@ def release(
                 )
         exact = whole_table(topdown, spilled)
         tell_rare(topdown.schema, margins(topdown.schema, exact), margins(topdown.schema, tables.root), "in the tables")
-        about |= {"claim": topdown.claim, "areas": names, "preset": preset}
-        return publish(Release(topdown=topdown, known=known, measured=measured, tables=tables, **about))
+        settings = f"Settings {preset}: {PRESETS[preset].about}." if preset in PRESETS else ""
+        return publish(
+            Published(
+                claim=topdown.claim,
+                files=_files(topdown, names, measured, tables),
+                ledger=Ledger(topdown, listed=listed, settings=settings),
+                summary=_summary(names, tables),
+                about=_about(topdown, names, preset, tables.outcome, listed=listed),
+                reading=reading,
+                drawn=tables,
+            )
+        )
+
+
+def _summary(areas: Sequence[str], tables: StoredTables) -> str:
+    """Return levels, failsafes, areas and records in words."""
+    failures, families = tables.outcome.failures, sum(tables.outcome.routes.values())
+    lines = [
+        "\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *areas))) + ".",
+        f"Failsafe: {len(failures):,} of {families:,} families{':' * bool(failures)}",
+        *(f"  {failure.area}: {failure.reason}" for failure in failures[:5]),
+    ]
+    return "\n".join([*lines, f"Tables of {tables.plan.tree.n_nodes:,} areas and {tables.people:,} records"])
+
+
+def _about(plan: TopDown, areas: Sequence[str], preset: str, outcome: Outcome, *, listed: bool) -> dict[str, Any]:
+    residuals = {"primal": outcome.primal, "dual": outcome.dual}
+    return {
+        "preset": preset,
+        "invariants": [str(invariant) for invariant in plan.invariants],
+        "bounds": [str(bounds) for bounds in plan.bounds],
+        **described(plan.tree, ("root", *areas), plan.schema, listed=listed),
+        "solver": plan.solver,
+        "routes": outcome.routes,
+        "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
+        "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
+    }
+
+
+def _files(
+    plan: Plan, names: Sequence[str], measured: Iterable[Mapping[Key, Measured]], tables: StoredTables
+) -> dict[str, TableFile]:
+    """Return measurements and invariants, as `NOISY` and `EXACT` name them, the tables, and a person a row."""
+    schema, invariants = plan.schema, plan.invariants
+    held = max((one.level - isinstance(one, GroupedTotal) for one in invariants), default=0)  # by exact totals
+    queries = [one.query for one in invariants if isinstance(one, Invariant)]
+    parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
+    sums = "; sums are exact where invariants.csv has them" if invariants else ""
+    codes = [f"{number} = {name}" for number, name in enumerate(("root", *names))]
+    level = TableColumn("LEVEL", "level of the area", codes=codes)
+    areas = code_columns(names, more="; empty for areas of the levels above")
+    query, group = TableColumn("QUERY", "what was measured"), TableColumn("GROUP", "group of the query's partition")
+    variance = TableColumn("VARIANCE", "variance of the noise", "records squared")
+    invariant = TableColumn("INVARIANT", "what is published exactly")
+    known = TableColumn("GROUP", "group of the query's partition, or of areas of the level")
+    exact = TableColumn("COUNT", "number of records", "records")
+    answers = (
+        (*key, count)
+        for name, keys in _invariants(plan)
+        for key, count in zip(keys, tables.known[name].ravel().tolist(), strict=True)
+    )
+    noisy = (row for of_level in enumerate(measured) for row in _noisy_rows(plan, *of_level))
+    counts = (row for part in tables.parts(checked=True) for row in _table_rows(plan, *part))
+    persons = (row for _, nodes, part in tables.parts() for row in _leaf_rows(plan, nodes, part))
+    people = [
+        *code_columns(names, noisy=True, exact=names[:held]),
+        *attribute_columns(schema, noisy=True, exact=list(map(str.strip, parted))),
+    ]
+    fitted = replace(COUNT, meaning=COUNT.meaning + sums)
+    return {
+        "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], noisy),
+        "invariants.csv": TableFile([invariant, level, *areas, known, exact], answers),
+        "tables.csv": TableFile([level, *areas, *attribute_columns(schema), fitted], counts),
+        "microdata.csv": TableFile(people, persons),
+    }
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
@@ -191,12 +193,6 @@ def _around(areas: Sequence[str], form: tuple[Words, Words]) -> Words:
     return (*before, *areas, *behind)
 
 
-def _codes(tree: Hierarchy, node: int) -> Words:
-    """Return what an area has in the columns of areas."""
-    codes = tree.codes(node)
-    return (*codes, *[""] * (tree.depth - len(codes)))
-
-
 def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterator[Row]:
     first = plan.tree.level(level).start
     for query in plan.queries[level]:
@@ -205,7 +201,7 @@ def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterat
             variances = measured.variance[piece].tolist()
             for area, (variance, answers) in enumerate(zip(variances, measured.of(piece).tolist(), strict=True)):
                 if math.isfinite(variance):
-                    codes = _codes(plan.tree, first + piece.start + area)
+                    codes = area_codes(plan.tree, first + piece.start + area)
                     for label, count in zip(query.labels, answers, strict=True):
                         yield level, *codes, query.name, label, count, variance
 
@@ -213,19 +209,15 @@ def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterat
 def _table_rows(plan: Plan, level: int, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
     cells = list(product(*plan.schema.attributes.values()))
     for node, table in enumerate(tables, nodes.start):
-        codes = _codes(plan.tree, node)
+        codes = area_codes(plan.tree, node)
         for cell in np.flatnonzero(table):
             yield level, *codes, *cells[cell], int(table[cell])
 
 
-def _record_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
-    tree, cells = plan.tree, list(product(*plan.schema.attributes.values()))
-    for node, table in enumerate(tables, nodes.start):
-        if tree.starts[node] < tree.starts[node + 1]:
-            continue
-        codes = _codes(tree, node)
-        for cell in np.flatnonzero(table):
-            yield from repeat((*codes, *cells[cell]), int(table[cell]))
+def _leaf_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
+    tree, found = plan.tree, np.arange(nodes.start, nodes.stop)
+    leaves = tree.starts[found] == tree.starts[found + 1]
+    return person_rows(tree, plan.schema, found[leaves].tolist(), tables[leaves])
 
 
 def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:
@@ -235,11 +227,11 @@ def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:
         if isinstance(invariant, Invariant):
             areas, labels = plan.tree.cut(invariant.level), plan.schema.query(invariant.query).labels
             keys: list[Words] = [
-                (name, level, *_codes(plan.tree, area), label) for area in areas.tolist() for label in labels
+                (name, level, *area_codes(plan.tree, area), label) for area in areas.tolist() for label in labels
             ]
             yield name, keys
         else:
             areas, first = plan.tree.cut(invariant.level), np.unique(invariant.groups, return_index=True)[1]
             parents = plan.tree.parent[areas[first]].tolist()
-            keys = [(name, level, *_codes(plan.tree, node), f"group {group}") for group, node in enumerate(parents)]
+            keys = [(name, level, *area_codes(plan.tree, node), f"group {group}") for group, node in enumerate(parents)]
             yield name, keys

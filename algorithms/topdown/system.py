@@ -18,6 +18,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
 from algorithms.registry import RUNS, System, register
 from algorithms.release import options as given
+from algorithms.release.engine import Published
 from algorithms.release.intake import read_facilities, store_histogram
 from algorithms.release.own import cell_name, counted, pairs_of
 from algorithms.release.reading import reading_of
@@ -28,7 +29,7 @@ from algorithms.topdown import preset as topdown_by
 from algorithms.topdown.explorer.sheet import CURVE, MARGIN, PAYS, sheet, sheet_of
 from algorithms.topdown.population import synthetic_1940
 from algorithms.topdown.presets import PRESETS, SETTINGS, Preset, settings_of
-from algorithms.topdown.release import Release, release
+from algorithms.topdown.release import release
 from audit.claims import Relation
 from audit.explorer.sheet import Sheet, Value, explored
 from audit.io.backends import Address, Backend, on_backend
@@ -107,80 +108,78 @@ Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete 
 Spec = Annotated[
     Path | None, typer.Option(help="JSON file of your settings: attributes, their levels, and what --print-spec shows.")
 ]
+Data = Annotated[Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one person per row.")]
+PrintSpec = Annotated[
+    bool, typer.Option("--print-spec", help="Print the settings of --preset as a file for --spec; release nothing.")
+]
+Areas = Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")]
+Facilities = Annotated[
+    Path | None, typer.Option(help="Housing units and facilities: areas, type (hhgq), count. Public.")
+]
+Neighbors = Annotated[
+    str, typer.Option(help="Neighbor relation of the budget: replace_one, or add_remove (less noise).")
+]
+Bundled = Annotated[bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")]
 
 
 @given.releasing
 def release_topdown(
     rng: Rng,
     context: typer.Context,
-    data: Annotated[
-        Path | None, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one person per row.")
-    ] = None,
+    data: Data = None,
     preset: Annotated[str, typer.Option(help=f"Settings: {RELEASED} (the default), pl94-2020, h1 or micro.")] = "",
     spec: Spec = None,
-    print_spec: Annotated[
-        bool, typer.Option("--print-spec", help="Print the settings of --preset as a file for --spec; release nothing.")
-    ] = False,
-    areas: Annotated[
-        str, typer.Option(help="Columns of areas, the outermost first, such as state,county,district.")
-    ] = "",
+    print_spec: PrintSpec = False,
+    areas: Areas = "",
     geo: given.Geo = None,
     count: given.Count = None,
     recode: given.Recode = None,
-    facilities: Annotated[
-        Path | None, typer.Option(help="Housing units and facilities: areas, type (hhgq), count. Public.")
-    ] = None,
+    facilities: Facilities = None,
     epsilon: Epsilon = None,
     rho: Rho = None,
-    relation: Annotated[
-        str, typer.Option(help="Neighbor relation of the budget: replace_one, or add_remove (less noise).")
-    ] = "replace_one",
+    relation: Neighbors = "replace_one",
     jobs: Annotated[int, typer.Option(help="Parallel blocks of noise, then parallel families of areas.")] = 1,
     backend: Backend = "",
     address: Address = "",
-    bundled: Annotated[
-        bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")
-    ] = False,
+    bundled: Bundled = False,
     memory: given.Memory = "4GB",
-) -> Callable[[Path], Release] | None:
+) -> Callable[[Path], Published] | None:
     """Release consistent tables and microdata from persons, by TopDown."""
     settings = settings_of(preset or RELEASED * (spec is None), spec)
+    if print_spec and spec is not None:
+        raise ValueError(f"--print-spec goes with --preset, got --spec {spec}")
     if print_spec:
-        if spec is not None:
-            raise ValueError(f"--print-spec goes with --preset, got --spec {spec}")
         print(json.dumps(SETTINGS[settings.name], indent=4, ensure_ascii=False))
         return None
     context.with_resource(on_backend(backend, address, jobs))
-    columns = [name.strip() for name in areas.split(",")]
-    if bundled:
-        files = (data, recode, geo, count, facilities)
-        if areas or any(file is not None for file in files) or settings.name != RELEASED:
-            raise ValueError(
-                "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities, and with e2e-1940"
-            )
-        columns = ["state", "county", "district"]
-    elif data is None or not areas:
+    files = (data, recode, geo, count, facilities)
+    if bundled and (areas or settings.name != RELEASED or any(file is not None for file in files)):
+        raise ValueError(
+            "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities, and with e2e-1940"
+        )
+    if not bundled and (data is None or not areas):
         raise ValueError("--data and --areas are needed, or --bundled")
+    columns, schema = given.columns_of(areas or "state,county,district"), settings.schema
     budget: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
     built: Callable[..., TopDown] = partial(topdown_by, settings, levels=settings.levels_of(columns), **budget)
     built(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
-    schema = settings.schema
     persons = None if data is None else recoded("data", data, recode, [*columns, *schema.attributes, count])
     about: dict[str, Any] = {"preset": settings.name, "listed": bundled or geo is not None, "areas": columns}
+    about |= {} if persons is None else {"reading": reading_of(persons, schema)}
 
-    def make(out: Path) -> Release:
-        try:
+    def make(out: Path) -> Published:
+        with Spilled() as spilled:
+            people: Spilled | NDArray[np.int64] = spilled
             if persons is None:
                 nation = synthetic_1940(0, states=2, counties=3, districts=5)
-                topdown = built(nation.tree, facilities=nation.facilities)
-                return release(topdown, nation.histogram, out=out, rng=rng, **about)
-            with Spilled() as spilled:
+                tree, units, people = nation.tree, nation.facilities, nation.histogram
+            else:
                 tree = store_histogram(spilled, persons, schema, columns, count=count, places=geo, memory=memory)
-                units = None if facilities is None else read_facilities(facilities, schema, columns, tree)
-                reading = reading_of(persons, schema)
-                return release(built(tree, facilities=units), spilled, out=out, rng=rng, reading=reading, **about)
-        except RuntimeError as error:  # a solver that does not converge, and no failsafe
-            raise ValueError(f"{error}; nothing was written") from error
+                units = facilities and read_facilities(facilities, schema, columns, tree)
+            try:
+                return release(built(tree, facilities=units), people, out=out, rng=rng, **about)
+            except RuntimeError as error:  # a solver that does not converge, and no failsafe
+                raise ValueError(f"{error}; nothing was written") from error
 
     return make
 

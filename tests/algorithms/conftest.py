@@ -30,6 +30,18 @@ def desk(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """The current folder, beside one for what is temporary, of which nothing is left."""
+    folder, temporary = tmp_path / "workspace", tmp_path / "temporary"
+    for path in (folder, temporary):
+        path.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    yield folder
+    assert not list(temporary.iterdir())
+
+
+@pytest.fixture
 def scripted(monkeypatch):
     """Replace samplers by one that keeps the wild noise it hands out, each with the parameter of its law, in order."""
     handed = []

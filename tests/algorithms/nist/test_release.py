@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
-from algorithms.nist.release import noise_table, release
+from algorithms.nist.release import release
 from algorithms.schema import Schema
 from audit.io.text import from_cell
 from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
@@ -39,9 +39,10 @@ def test_the_files_say_the_same(tmp_path):
     assert len(synthetic) == 300
     levels = [{level: code for code, level in enumerate(given)} for given in SCHEMA.attributes.values()]
     codes = [[place[value] for place, value in zip(levels, row.values(), strict=True)] for row in synthetic]
-    assert np.array_equal(codes, made.synthetic)
+    fitted, rows = made.drawn
+    assert np.array_equal(codes, rows)
     histograms = rows_of(folder / "noisy_measurements.csv")
-    assert [int(row["COUNT"]) for row in histograms] == [count for counts in made.fitted.counts for count in counts]
+    assert [int(row["COUNT"]) for row in histograms] == [count for counts in fitted.counts for count in counts]
     for row in histograms:
         filled = "*".join(name for name in SCHEMA.attributes if row[name])
         assert row["GROUP"] == filled
@@ -63,14 +64,7 @@ def test_groups_of_which_nothing_is_left_are_named():
     assert made.record["uniform"] == ["sex", "age", "county"]
     assert made.record["groups_from"] == "a list of groups"
     assert "Nothing is left of sex, age, county: their rows are uniform, noise alone." in made.ledger
-    assert release(NIST, np.zeros((0, 3), int), rng=np.random.default_rng(0)).synthetic.shape == (300, 3)
-
-
-def test_the_table_of_noise_has_shares_that_add_up():
-    table = noise_table(NistDp3(SCHEMA, Groups.single(SCHEMA), 1.0))
-    assert table["EPSILON"].sum() == pytest.approx(1)
-    assert table["BINS"].tolist() == [2, 2, 3]
-    assert table["SCALE"].tolist() == [3, 3, 3]
+    assert release(NIST, np.zeros((0, 3), int), rng=np.random.default_rng(0)).drawn[1].shape == (300, 3)
 
 
 def test_releases_that_are_refused(tmp_path):
@@ -87,10 +81,11 @@ def test_releases_that_are_refused(tmp_path):
 def test_there_are_as_many_rows_as_the_noisy_counts_of_the_fewest_bins_unless_a_number_is_given():
     nist = NistDp3(SCHEMA, Groups([["sex"], ["age", "county"]]), 20.0, law="geometric")
     made = release(nist, RECORDS, rng=np.random.default_rng(0), as_counted=True)
-    assert len(made.synthetic) == sum(made.fitted.counts[0]) == made.record["rows"]
-    assert len(made.synthetic) == pytest.approx(len(RECORDS), abs=5)
+    fitted, rows = made.drawn
+    assert len(rows) == sum(fitted.counts[0]) == made.record["rows"]
+    assert len(rows) == pytest.approx(len(RECORDS), abs=5)
     none = release(nist, np.zeros((0, 3), int), rng=np.random.default_rng(0), as_counted=True)
-    assert len(none.synthetic) >= 1
+    assert len(none.drawn[1]) >= 1
 
 
 # The command
@@ -166,7 +161,6 @@ BAD = {
     "epsilon / groups must be at least 1e-12, got 1e-12 / 2": GROUPED | {"epsilon": 1e-12},
     "factor must be 0 or more and finite, got -1.0": {"factor": -1},
     "max_bins must hold the levels of every field, county has 3, got 2": {"max_bins": 2},
-    "specification must be a .json file": {"spec": "d.csv"},
     "public records must have one row at least, got none": {"public": "empty.csv"},
     "data must have one row at least, got none": {"data": "empty.csv"},
 }

@@ -17,8 +17,9 @@ from scipy.stats import binom
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric, add_noise, counted, drawing, secure, watched
+from algorithms.release.engine import Published
 from algorithms.topdown import preset
-from algorithms.topdown.release import Release, release
+from algorithms.topdown.release import release
 from audit.io import workers
 from tests.helpers import chi_square, most, powers
 
@@ -88,15 +89,12 @@ def test_a_release_made_by_hand_claims_nothing(tmp_path, monkeypatch):
     assert (of_workers.record["noise"], of_workers.draws._secure) == (SECURE, 12)
     made, simulated = release(topdown, data, out=tmp_path / "1"), release(topdown, data, out=tmp_path / "2", rng=rng())
     assert (made.record["noise"], simulated.record["noise"]) == (SECURE, SEEDED)
-    parts = {
-        name: getattr(simulated, name)
-        for name in ("claim", "topdown", "known", "measured", "tables", "areas", "preset")
-    }
+    parts = {name: getattr(simulated, name) for name in ("claim", "files", "ledger", "summary", "about")}
     with pytest.raises(TypeError, match="unexpected keyword argument 'secure'"):
-        Release(**parts, secure=True)
+        Published(**parts, secure=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'draws'"):
-        Release(**parts, draws=made.draws)
-    for release_by_hand in (Release(**parts), replace(made, tables=simulated.tables)):
+        Published(**parts, draws=made.draws)
+    for release_by_hand in (Published(**parts), replace(made, files=simulated.files)):
         assert release_by_hand.record["noise"] == UNKNOWN
 
 

@@ -7,8 +7,6 @@ import math
 import os
 import re
 import sys
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -31,7 +29,6 @@ from tests.helpers import contents, refuses
 
 FILES = ("columns.csv", "config.json", "ledger.txt", "release.json")
 MODULE, RNG = sys.modules["algorithms.phsafe.release"], np.random.default_rng
-FULL = OSError(28, "No space left on device")
 
 
 def write(made, out):
@@ -310,8 +307,8 @@ def test_a_numerator_that_is_not_the_sum_of_its_parts_is_seen(noisy, name, sourc
 
 
 def test_averages_reach_up_to_the_threshold_of_their_numerator(noisy):
-    low = replace(noisy, with_published=True, config=choose(noisy.config, tau={"PH1_num": 4, "PH4": 5, "PH7": 12}))
-    published = low.published
+    low = choose(noisy.config, tau={"PH1_num": 4, "PH4": 5, "PH7": 12})
+    published = MODULE.described(low, noisy.states, noisy.tables, published=True).published
     for name, most in (("PH1", 4), ("PH5", 5), ("PH8", 12)):
         assert published[name]["UPPER"].max() <= most + 1e-6
     assert published["PH8"]["UPPER"].max() > 10 or published["PH8"]["ESTIMATE"].max() < 10
@@ -333,56 +330,7 @@ def test_a_release_says_how_often_its_intervals_hold_the_truth(counted):
     assert (made.coverage, "true average" in made.files["published/PH1.csv"].columns[-1].meaning) == ("", True)
 
 
-def test_a_folder_that_holds_something_is_refused_before_anything_is_read(tmp_path, noisy):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / ".mine").write_text("mine")
-    before = contents(tmp_path)
-    for act in (
-        partial(write, noisy),
-        lambda out: release("nowhere.csv", "nowhere.csv", "nowhere.csv", CONFIG, out=out),
-    ):
-        with pytest.raises(ValueError, match=r"^out must be a new or an empty folder, and .*out holds something$"):
-            act(tmp_path / "out")
-        with pytest.raises(ValueError, match=r"^out must be a folder, got the file .*mine$"):
-            act(tmp_path / "out" / ".mine")
-    assert contents(tmp_path) == before
-
-
 # All or nothing
-
-
-@pytest.mark.parametrize(
-    ("place", "error", "function"), [("new", KeyboardInterrupt, "replace"), ("empty", FULL, "fsync")]
-)
-def test_a_write_that_is_broken_off_leaves_nothing(tmp_path, noisy, monkeypatch, place, error, function):
-    out, true, calls = tmp_path / "out", getattr(os, function), 0
-    if place == "empty":
-        out.mkdir()
-
-    def until(number):
-        def broken(*arguments):
-            nonlocal calls
-            calls += 1
-            if calls == number:
-                raise error
-            return true(*arguments)
-
-        return broken
-
-    for number in (1, 12, 23, 24, 100):
-        calls = 0
-        with monkeypatch.context() as patch:
-            patch.setattr(os, function, until(number))
-            try:
-                write(noisy, out)
-            except (KeyboardInterrupt, OSError):
-                assert out.exists() == (place == "empty")
-                assert contents(tmp_path) == {}
-            else:
-                break
-    assert number >= 12
-    assert calls < number
-    check_release(read_release(out), noisy.config, noisy.states)
 
 
 def test_a_release_that_does_not_pass_its_own_check_or_has_no_place_is_not_written(tmp_path, noisy):
@@ -391,7 +339,7 @@ def test_a_release_that_does_not_pass_its_own_check_or_has_no_place_is_not_writt
     tables = dict(noisy.tables)
     tables["PH6"] = tables["PH6"].where(np.arange(len(tables["PH6"])) > 0)
     with pytest.raises(ValueError, match=r"^PH6 must have each of 64 cells once, got 63 rows$"):
-        write(replace(noisy, tables=tables), tmp_path / "out")
+        write(MODULE.described(noisy.config, noisy.states, tables), tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

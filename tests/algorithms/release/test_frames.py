@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.release.frames import Frame
@@ -62,18 +60,6 @@ def test_where_and_concatenate(frame):
     both = Frame.concatenate([few, frame])
     assert list(both.rows()) == [*few.rows(), *frame.rows()]
     assert both.columns == frame.columns
-
-
-@settings(max_examples=30)
-@given(st.lists(st.tuples(TEXT, st.integers(-(2**40), 2**40)), max_size=6), st.sampled_from(",|;\t"))
-def test_what_is_written_can_be_read(tmp_path_factory, rows, separator):
-    path = tmp_path_factory.mktemp("written") / "table.csv"
-    texts, numbers = np.array([text for text, _ in rows], dtype=object), np.array([n for _, n in rows], np.int64)
-    Frame({"A|,;": texts, "B": numbers}).to_csv(path, separator=separator)
-    with path.open(newline="", encoding="utf-8") as file:
-        header, *found = csv.reader(file, delimiter=separator)
-    assert header == ["A|,;", "B"]
-    assert [(text, int(number)) for text, number in found] == rows
 
 
 def test_a_written_table_has_the_line_ends_of_production_and_the_usual_permissions(tmp_path, frame):

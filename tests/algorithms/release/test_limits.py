@@ -16,7 +16,6 @@ from algorithms.release.frames import Frame
 from algorithms.release.intake import read_histogram, read_records, store_histogram
 from algorithms.release.spilled import Spilled
 from algorithms.schema import Schema, read_named
-from algorithms.systems import run
 from audit.io import files
 from tests.helpers import refuses
 
@@ -147,27 +146,6 @@ def test_a_specification_fits_into_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "LARGEST", 10)
     with pytest.raises(ValueError, match="must be at most 10 bytes, got"):
         read_named(path, "specification")
-
-
-@pytest.mark.parametrize("way", ["nist", "ons", "bottom-up", "bottom-up weighted", "topdown"])
-def test_most_memory_is_asked_for_by_name(tmp_path, monkeypatch, way):
-    """A word that is no size gets as far as the engine, which says so."""
-    monkeypatch.chdir(tmp_path)
-    Frame({"area": ["1", "2"], "sex": ["f", "m"], "w": ["1", "2"]}).to_csv("data.csv")
-    (tmp_path / "spec.json").write_text('{"attributes": {"sex": ["f", "m"]}}')
-    (tmp_path / "groups.json").write_text('{"groups": [["sex"]]}')
-    system, *weighted = way.split()
-    own = {
-        "nist": "--spec spec.json --groups groups.json --epsilon 1 --rows 5",
-        "ons": "--spec spec.json --areas area --epsilon 1 --method top-down",
-        "bottom-up": f"--spec spec.json --areas area --epsilon 1 {'--weight w --largest-weight 2' if weighted else ''}",
-        "topdown": "--preset micro --areas area",
-    }[system]
-    asked = [system, *f"--data data.csv --out out --seed 1 {own}".split()]
-    with pytest.raises(ValueError, match=r"^DuckDB cannot start: .*Memory must have a number"):
-        run("release", [*asked, "--memory", "plenty"])
-    if system != "topdown":  # whose columns are others
-        assert run("release", [*asked, "--memory", "64MB"]) == 0
 
 
 BOMB = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,8 +44,3 @@ def test_all_pairs_are_neighbors_that_keep_totals_of_areas_if_nobody_is_added(pe
         assert pair.relation == ("replace_one" if name == "replaced" else "add_remove")
         if name == "replaced":
             assert (pair.x.sum(axis=1) == pair.y.sum(axis=1)).all()
-
-
-def test_areas_must_be_columns(tmp_path):
-    with pytest.raises(ValueError, match="--areas must name columns with commas between"):
-        counted(str(tmp_path / "none.csv"), SCHEMA, "a,,b", None, None)

@@ -16,7 +16,7 @@ from algorithms.release import engine, folder
 from algorithms.topdown.presets import PRESETS
 from audit.io.temporary import SPILLED, STAGED, _machine, temporary_folder
 from tests.golden.phsafe import CONFIG, PATHS
-from tests.helpers import beside_reading, contents, plaudit, rows_of
+from tests.helpers import beside_reading, contents, plaudit, refused_by, rows_of
 
 DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
 PUBLISHED = "out holds a whole release, and its budget is spent"
@@ -39,13 +39,8 @@ HELD = {
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
-    """A folder with persons for every system, and a place for what is temporary."""
-    folder, temporary = tmp_path / "desk", tmp_path / "temporary"
-    for path in (folder, temporary):
-        path.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+def desk(workspace):
+    """A folder with persons for every system."""
     for path, name in zip(PATHS, ("persons.csv", "units.csv", "geo.csv"), strict=True):
         shutil.copy(path, name)
     Path("config.json").write_text(json.dumps(CONFIG))
@@ -54,14 +49,14 @@ def desk(tmp_path, monkeypatch):
     attributes = {"sex": ["female", "male"], "age": [ADULTS[0], ADULTS[1], "1"]}
     Path("spec.json").write_text(json.dumps({"attributes": attributes}))
     Path("groups.json").write_text(json.dumps({"groups": [["sex"], ["age"]]}))
-    return folder
+    return workspace
 
 
 @pytest.fixture
 def release(desk, capsys):
-    def run(system, seed=("--seed", "1")):
+    def run(system, *more):
         try:
-            code = plaudit("release", system, *SYSTEMS[system].split(), "--out", "out", *seed)
+            code = plaudit("release", system, *SYSTEMS[system].split(), *(more or ("--out", "out", "--seed", "1")))
         except KeyboardInterrupt:  # when all is said: the process that is watched has this code, then
             code = INTERRUPTED
         return (code, *capsys.readouterr())
@@ -95,7 +90,7 @@ def test_every_release_has_its_tables_its_ledger_and_its_record(release, system)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_release_draws_secure_noise_where_no_seed_is_given(release, system):
     pytest.importorskip("opendp")
-    code, out, _ = release(system, seed=())
+    code, out, _ = release(system, "--out", "out")
     assert (code, out.endswith(", with secure noise, written to out.\n")) == (DONE, True)
     assert (
         json.loads(Path("out/release.json").read_text())["noise"] == "secure: exact, on the operating system's entropy"
@@ -113,7 +108,20 @@ def test_a_release_that_is_interrupted_leaves_nothing(release, desk, system, mon
     assert (code, out) == (INTERRUPTED, "")
     assert err.splitlines()[-1] == "plaudit: interrupted; nothing was written"
     assert contents(desk) == before
-    assert not list(Path(tempfile.gettempdir()).iterdir())
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_release_refuses_what_is_wrong_with_its_options_and_files(release, system):
+    option, first, *_ = SYSTEMS[system].split()
+    for more, rule in (
+        (("--out", "out", "--seed", "-1"), "seed must be 0 or more, got -1"),
+        (("--out", first, "--seed", "1"), f"out must be a folder, got the file {first}"),
+        (("--seed", "1"), "Missing option '--out'"),
+        (("--out", "out", "--seed", "1", "--memory", "plenty"), "DuckDB cannot start: "),
+        (("--out", "out", "--seed", "1", option, "nowhere.csv"), "there is no file "),
+        (("--out", "out", "--seed", "1", option, "persons.xlsx"), ".parquet file"),
+    ):
+        assert rule in refused_by(release, system, *more)[-1]
 
 
 @pytest.mark.reliability(8)
@@ -149,3 +157,5 @@ def test_what_killed_runs_have_left_is_named(release, desk):
         f"{place.parent}` removes what may be personal data"
         for place in places
     )
+    for place in places:
+        shutil.rmtree(place)
