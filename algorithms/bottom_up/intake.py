@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.bottom_up.calibration import PublishedTotals
-from algorithms.bottom_up.release import check_size
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.duck import GIVEN, open_source
@@ -38,7 +37,7 @@ def read_units(
     number = f"case when {valid} then floor({weight_of} * {UNITS} + 0.5)::bigint end"
     rule = f"{weight} must be a number above 0 and at most the largest weight {largest:g}"
     count = Count(weight, number, rule, MOST, UNITS)
-    return read_histogram(source, schema, areas, count=count, check=check_size, **options)
+    return read_histogram(source, schema, areas, count=count, **options)
 
 
 def read_published(

@@ -79,7 +79,7 @@ def release_bottom_up(
     def make(out: Path) -> Published:
         read: dict[str, Any] = {"places": geo, "memory": memory}
         if weight is None or largest_weight is None:
-            tree, counts = read_histogram(persons, schema, columns, count=count, check=check_size, **read)
+            tree, counts = read_histogram(persons, schema, columns, count=count, **read)
         else:
             tree, units = read_units(persons, schema, columns, weight=weight, largest=largest_weight, **read)
             counts = round_units(units)

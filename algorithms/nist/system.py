@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from numpy.typing import NDArray
 
 from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
 from algorithms.nist.contest import read_contest
@@ -20,10 +21,10 @@ from algorithms.population import halves, load_income
 from algorithms.registry import System, register
 from algorithms.release import options as given
 from algorithms.release.engine import Published
-from algorithms.release.intake import read_records
+from algorithms.release.intake import MEMORY, read_records
 from algorithms.release.reading import reading_of
 from algorithms.release.recoding import recoded
-from algorithms.schema import read_specification
+from algorithms.schema import Schema, read_specification
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -56,17 +57,18 @@ def _own(
     """Describe the algorithm on records of the user's own, the last of which joins; fields grouped as for a release."""
     check_one_source(public, groups)
     schema = read_specification(Path(spec))
-    if groups is not None:
-        chosen = read_groups(groups)
-        chosen.check(schema)
-    else:
-        chosen = choose_groups(read_records(public, schema, what="public records"), schema)
+    chosen = choose_groups(_public(public, schema), schema) if groups is None else read_groups(groups)
+    chosen.check(schema)
     records = read_records(recoded("data", data, recode, schema.attributes), schema)
 
     def joined() -> NeighborPair:
         return NeighborPair.add_record(records[:-1], records[-1], label="the last person of the file added")
 
     return replace(NIST, build=partial(USUAL, schema, chosen), pairs={"joined": joined})
+
+
+def _public(file: Any, schema: Schema, memory: str = MEMORY) -> NDArray[Any]:
+    return read_records(file, schema, what="public records", memory=memory)
 
 
 @given.releasing
@@ -109,16 +111,14 @@ def release_nist(
         raise ValueError("--bins goes with --codebook: without it the bins of fields stand in --spec")
     schema = read_specification(spec) if codebook is None else read_contest(spec, codebook, bins)
     persons = recoded("data", data, recode, schema.attributes)
-    options = {"factor": factor, "rows": rows}
-    settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    settings: dict[str, Any] = {"rows": rows} if rows is not None else {}
+    settings |= {"factor": factor} if factor is not None else {}
     known = None if groups is None else read_groups(groups)
     NistDp3(schema, known or Groups.single(schema), epsilon, **settings)  # refuses settings before records are read
 
     def make(out: Path) -> Published:
         limits = {} if max_bins is None else {"max_bins": max_bins}
-        chosen = known or choose_groups(
-            read_records(public, schema, what="public records", memory=memory), schema, **limits
-        )
+        chosen = known or choose_groups(_public(public, schema, memory), schema, **limits)
         nist = NistDp3(schema, chosen, epsilon, law="geometric", **settings)
         about: dict[str, Any] = {"as_counted": rows is None, "reading": reading_of(persons, schema)}
         return release(nist, read_records(persons, schema, memory=memory), out=out, rng=rng, **about)

@@ -24,25 +24,12 @@ def read_release(folder: str | os.PathLike[str]) -> dict[str, Frame]:
     """Read the tables of a release that was written."""
     tables = {}
     for name in PUBLISHED:
-        if not (Path(folder) / name).is_dir():
-            continue
-        files = sorted((Path(folder) / name).glob("*.csv"))
-        if len(files) != 1:
-            raise ValueError(f"{name} must hold one .csv file, got {len(files)}")
-        try:
-            header, *rows = (row for _, row in read_rows(files[0], separator="|"))
-            if len(set(header)) < len(header):
-                raise ValueError(f"columns of the same name: {', '.join(header)}")
-        except ValueError as error:  # empty, not UTF-8, or a value beyond reason
-            raise ValueError(f"{name} must be text below a line of names, got {error}") from error
-        if wrong := [row for row in rows if len(row) != len(header)]:
-            raise ValueError(f"{name} must have {len(header)} values a row, got {len(wrong[0])}")
-        texts = {column: [row[place] for row in rows] for place, column in enumerate(header)}
-        try:
-            numbers = {"COUNT": np.array(texts["COUNT"], np.int64), "VARIANCE": np.array(texts["VARIANCE"], np.float64)}
-        except (KeyError, ValueError, OverflowError) as error:
-            raise ValueError(f"{name} must have whole COUNTs and numbers as VARIANCE: {error}") from error
-        tables[name] = Frame({**texts, **numbers})
+        path = Path(folder, name, f"{name}.csv")
+        if path.exists():
+            header, *rows = read_rows(path, separator="|")
+            texts = dict(zip(header, zip(*rows, strict=True), strict=True))
+            counts, variances = np.array(texts["COUNT"], np.int64), np.array(texts["VARIANCE"], np.float64)
+            tables[name] = Frame({**texts, "COUNT": counts, "VARIANCE": variances})
     return tables
 
 

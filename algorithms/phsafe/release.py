@@ -60,7 +60,6 @@ from algorithms.phsafe.postprocessing.postprocess import (
     totals_outside,
 )
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.phsafe.tabulation.validate import Validation
 from algorithms.release.columns import TableFile
 from algorithms.release.engine import Published, publishing
 from algorithms.release.frames import Frame
@@ -163,7 +162,6 @@ def release(
     rng: Rng = "secure",
     engine: str | Engine = "duckdb",
     partitions: int = 1,
-    validation: Validation = "full",
 ) -> Release:
     """Run PHSafe.
 
@@ -181,23 +179,13 @@ def release(
         How the columns of the three files were made, for the record.
     rng : "secure" or numpy Generator
         The default, the operating system's entropy, is for releases; a seeded generator is for simulations.
-    engine, partitions, validation
+    engine, partitions
         As in `tabulate`.
-
-    Returns
-    -------
-    Release
-        Those of the eleven tables that have a budget.
-
-    Raises
-    ------
-    ValueError
-        If the settings or (`InvalidHouseholds`) the data break a rule, or the folder is not empty.
     """
     settings = read_config(config)
     if published and settings.privacy_definition != "zcdp":
         raise ValueError("published must be false for puredp: post-processing is for discrete Gaussian noise")
-    options: dict[str, Any] = {"engine": engine, "partitions": partitions, "validation": validation}
+    options: dict[str, Any] = {"engine": engine, "partitions": partitions}
     with publishing(out) as publish:
         DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work
         exact = tabulation(persons, units, geo, config=settings, **options)

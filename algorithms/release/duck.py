@@ -75,33 +75,32 @@ class DuckDB:
         ):
             self._connection.execute(statement)
 
-    def read(self, name: str, source: Any) -> dict[str, str]:
-        """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan."""
+    def read(self, name: str, source: Any, what: str = "persons, units and geo") -> dict[str, str]:
+        """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan; in messages it is `what`."""
         self._connection.unregister(name)  # a frame of that name, which would hide a file
         if isinstance(source, Recoded):
             given = f"recoded_{name}"
-            columns = source.selected(self.read(given, source.path))
+            columns = source.selected(self.read(given, source.path, what))
             self._run(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {given}")  # as that of a file
             source.check(given, self.fetch)
         elif isinstance(source, str | os.PathLike):
             with self._one_line_errors(f"{source} cannot be read"):
-                self._read_file(name, Path(os.path.realpath(source)))
+                self._read_file(name, Path(os.path.realpath(source)), what)
         else:
             frame = source.to_dict() if isinstance(source, Frame) else source
             self._frames[name] = _Stream(frame) if type(frame).__name__ == "DuckDBPyRelation" else frame
             try:
                 self._connection.register(name, self._frames[name])
             except (self._error, TypeError) as error:
-                kind = type(source).__name__
-                raise TypeError(f"persons, units and geo must be files or data frames, got {kind}") from error
+                raise TypeError(f"{what} must be files or data frames, got {type(source).__name__}") from error
         with self._one_line_errors():
             described = self._connection.execute(f"DESCRIBE {name}").fetchall()
         return {column: _kind(type_name) for column, type_name, *_ in described}
 
-    def _read_file(self, name: str, path: Path) -> None:
+    def _read_file(self, name: str, path: Path, what: str) -> None:
         kind = FORMATS.get(path.suffix.lower())
         if kind is None:
-            raise ValueError(f"persons, units and geo must be .csv or .parquet files, got {path}")
+            raise ValueError(f"{what} must be .csv or .parquet files, got {path}")
         if not path.is_file():
             raise ValueError(f"there is no file {path}")
         if kind == "parquet":
@@ -176,13 +175,8 @@ def open_source(
 
     Columns are found by name, whatever its case.
     """
-    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() not in FORMATS:
-        raise ValueError(f"{what} must be a .csv or .parquet file, got {os.fspath(source)}")
     with closing(DuckDB([source], memory=memory)) as database:
-        try:
-            types = database.read(GIVEN, source)
-        except TypeError as error:
-            raise TypeError(f"{what} must be a file or a data frame, got {type(source).__name__}") from error
+        types = database.read(GIVEN, source, what)
         known = {name.upper() for name in types}
         if missing := [name for name in names if name.upper() not in known]:
             got = reprlib.repr(list(types))

@@ -12,14 +12,31 @@ from algorithms.release.recoding import MARK, broken_rule, in_sql
 from algorithms.schema import Schema
 from audit.io.text import SUMS
 
-__all__ = ["COMMA", "GROUPS", "LARGEST", "POINT", "Count", "Rule", "are_numbers", "coded", "cut", "leveled", "placed"]
+__all__ = [
+    "GROUPS",
+    "LARGEST",
+    "MOST_AREAS",
+    "TEXTS",
+    "Count",
+    "Rule",
+    "are_numbers",
+    "check_areas",
+    "check_rules",
+    "coded",
+    "cut",
+    "group_rows",
+    "leveled",
+    "placed",
+]
 
 LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
 LONGEST_TEXT = 1024  # letters of a code or a level
+TEXTS = "given_texts"  # a view: codes a0, ..., levels x0, ... and numbers n, as text, null where they are missing
 GROUPS = "given_groups"  # a view: what was given, equal rows added up
 
 WHOLE, NUMBER, COMMA = map(re.compile, (r"-?[0-9]{1,15}", r"-?[0-9.]+", r"-?[0-9]+,[0-9]+"))
 POINT = "write a point for a decimal comma"
+MOST_AREAS = 2**24  # twice the blocks of the 2020 US Census: the code of each is kept as text
 SHOWN = 8  # levels in a message
 
 
@@ -106,6 +123,35 @@ def check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
                 way = rule.way
     if broken:
         raise ValueError(f"{what}: {'; '.join([*broken, *filter(None, [way])])}")
+
+
+def group_rows(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Schema, count: Count) -> None:
+    """Add up equal rows, once, for a source may be a stream, with places of levels; refuse those that break a rule."""
+    number, text = ("1", "null") if count.name is None else (count.number, "n")
+    database.keep(
+        GROUPS,
+        f"select * exclude (number, odd_number), coalesce(sum(number), 0) as n, count(*) as size, "
+        f"count(*) - count(number) as odd, min(odd_number) filter (where number is null) as odd_text "
+        f"from (select columns('[ax][0-9]+'), {', '.join(placed(schema))}, {number} as number, {text} as odd_number "
+        f"from {TEXTS}) group by all",
+    )
+    numbers = [] if count.name is None else [Rule(count.rule, "odd > 0", "odd_text", "odd", COMMA, POINT)]
+    check_rules(what, database, [*of_areas, *numbers, *leveled(schema)])
+    totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
+    if not totals["groups"][0]:
+        raise ValueError(f"{what} must have one row at least, got none")
+    if (people := totals["people"][0] / count.parts) >= count.limit:
+        most = f"2**{count.limit.bit_length() - 1}"
+        raise ValueError(f"{what}: {count.name or 'rows'} must add up to less than {most}, got {people:.0f}")
+
+
+def check_areas(what: str, database: DuckDB, areas: Sequence[str]) -> int:
+    """Return the number of areas, unless they are too many to have their codes in memory."""
+    codes = ", ".join(f"a{j}" for j in range(len(areas)))
+    number = int(database.fetch(f"select count(*) as n from (select distinct {codes} from {GROUPS})")["n"][0])
+    if number > MOST_AREAS:
+        raise ValueError(f"{what} must name at most {MOST_AREAS:,} areas, got {number:,}")
+    return number
 
 
 def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:

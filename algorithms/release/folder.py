@@ -56,18 +56,10 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row], *, separ
             writer.writerow([cell(value) if isinstance(value, str) else value for value in row])
 
 
-def read_rows(path: Path, *, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Yield the fields of each row of a file that `write_rows` wrote, behind the number of its line."""
+def read_rows(path: Path, *, separator: str) -> list[list[str]]:
+    """Return the fields of each row of a file that `write_rows` wrote."""
     with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file, delimiter=separator)
-        try:
-            for row in rows:
-                yield rows.line_num, list(map(from_cell, row))
-        except csv.Error as error:
-            raise ValueError(f"{path.name} must be a CSV file: {error}") from error
-        except UnicodeDecodeError as error:
-            got = f"the byte {error.object[error.start]:#04x} after line {rows.line_num}"
-            raise ValueError(f"{path.name} must be text in UTF-8, got {got}") from None
+        return [list(map(from_cell, row)) for row in csv.reader(file, delimiter=separator)]
 
 
 class _Lines:
@@ -118,12 +110,8 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
     check_levels(Path(folder))
     find_leftovers(Path(folder))
     target = Path(os.path.realpath(folder))
-    if target.is_symlink():
-        raise ValueError(f"out must be a folder, got a link to itself, {folder}")
-    if target.exists() and not target.is_dir():
-        raise ValueError(f"out must be a folder, got the file {folder}")
-    if target.is_dir() and any(target.iterdir()):
-        raise ValueError(f"out must be a new or an empty folder, and {folder} holds something")
+    if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):  # a file, or a link to itself
+        raise ValueError(f"out must be a new or an empty folder, got {folder}")
     if target == Path.cwd() or target.is_mount():  # could not be replaced in one step
         raise ValueError(f"out must not be the current folder or a mount, got {folder}")
     return target

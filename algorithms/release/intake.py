@@ -7,7 +7,6 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,16 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.duck import GIVEN, DuckDB, open_source
 from algorithms.release.expressions import (
-    COMMA,
     GROUPS,
     LARGEST,
-    POINT,
+    TEXTS,
     Count,
     Rule,
+    check_areas,
     check_rules,
     coded,
     cut,
+    group_rows,
     leveled,
     placed,
 )
@@ -39,7 +39,6 @@ __all__ = [
     "LARGEST_HISTOGRAM",
     "LARGEST_RECORDS",
     "MEMORY",
-    "MOST_AREAS",
     "check_histogram",
     "lost_zeros",
     "read_facilities",
@@ -60,16 +59,12 @@ LARGEST_RECORDS = 2**27
 SMALLEST = {1: "utinyint", 2: "usmallint", 4: "uinteger"}  # DuckDB's types, by bytes
 MEMORY = "4GB"
 """Of DuckDB while it reads, by default: what takes more is on disk meanwhile, and slower."""
-MOST_AREAS = 2**24
-"""Twice the blocks of the 2020 US Census: the code of each is kept as text."""
 
 PERSONS, LIST = "data", "the list of areas"  # what is read, in messages
 RULE = f"{PERSONS} must be in areas of {LIST}"
-TEXTS = "given_texts"  # a view: codes a0, ..., levels x0, ... and numbers n, as text, null where they are missing
 RANKED = "ranked_groups"  # a table: leaves by their numbers, places of levels and counts
 
 Leaf = tuple[str, ...]  # codes, the outermost first
-Check = Callable[[int, Schema], None]  # refuses so many areas by the cells of a schema
 
 
 def read_histogram(
@@ -80,7 +75,6 @@ def read_histogram(
     count: str | Count | None = None,
     places: Any = None,
     memory: str = MEMORY,
-    check: Check | None = None,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Count persons by area and cell: one level of the tree for each column of areas, shape (leaves, cells).
 
@@ -89,15 +83,14 @@ def read_histogram(
     not released. How each column is read, which the schema says, is named on stderr, and so are the ends of numbers and
     areas that equal the sum of others. Columns of areas have the outermost first; a code needs to be unique only within
     its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be missing. Whatever is too
-    large is refused before it is made, by `check`.
+    large is refused before it is made.
 
     Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
     Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
     no promise covers which areas there are.
     """
-    check = check or check_histogram
-    listed = _listed(places, areas, schema, memory, check)
-    with _counting(PERSONS, source, schema, areas, count, memory, check, listed) as (leaves, counts_of):
+    listed = _listed(places, areas, schema, memory, LARGEST_HISTOGRAM)
+    with _counting(PERSONS, source, schema, areas, count, memory, LARGEST_HISTOGRAM, listed) as (leaves, counts_of):
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), counts_of(slice(0, len(leaves)))
 
 
@@ -113,9 +106,8 @@ def store_histogram(
 ) -> Hierarchy:
     """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
     check_histogram(1, schema)
-    check = partial(check_histogram, most=LARGEST_STORED)
-    listed = _listed(places, areas, schema, memory, check)
-    with _counting(PERSONS, source, schema, areas, count, memory, check, listed) as (leaves, counts_of):
+    listed = _listed(places, areas, schema, memory, LARGEST_STORED)
+    with _counting(PERSONS, source, schema, areas, count, memory, LARGEST_STORED, listed) as (leaves, counts_of):
         for piece in pieces(len(leaves), schema.cells):
             spilled.append(LEAVES, counts_of(piece))
     return Hierarchy.from_codes(*zip(*leaves, strict=True))
@@ -141,7 +133,7 @@ def read_facilities(source: Any, schema: Schema, areas: Sequence[str], tree: Hie
     known = {tuple(tree.codes(node)): place for place, node in enumerate(tree.leaves.tolist())}
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
     listed = sorted(known)
-    with _counting("facilities", source, kinds, areas, "count", MEMORY, check_histogram, listed, rule) as (
+    with _counting("facilities", source, kinds, areas, "count", MEMORY, LARGEST_HISTOGRAM, listed, rule) as (
         _,
         counts_of,
     ):
@@ -195,20 +187,20 @@ def lost_zeros(leaf: Sequence[str], known: Iterable[Sequence[str]]) -> str:
     return f", where {reprlib.repr(' / '.join(near))} is known: one file lost zeros, so save its codes as text"
 
 
-def _listed(source: Any, areas: Sequence[str], schema: Schema, memory: str, check: Check) -> list[Leaf] | None:
+def _listed(source: Any, areas: Sequence[str], schema: Schema, memory: str, most: int) -> list[Leaf] | None:
     """Return the codes of the areas of a list, if there is one, in their order; what is public is checked."""
-    check(1, schema)
+    check_histogram(1, schema, most)
     if source is None:
         return None
     with _read(LIST, source, memory, areas) as database:
         database.keep(GROUPS, f"select *, count(*) as size from {TEXTS} group by all")
-        _check_areas_of(LIST, database, areas)
+        check_areas(LIST, database, areas)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
         once = Rule("an area must have one row", "size > 1", f"concat_ws(' / ', {codes})")
         check_rules(LIST, database, [*coded(areas, listed=True), once])
         if not (leaves := list(database.fetch(f"select {codes} from {GROUPS} order by all").rows())):
             raise ValueError(f"{LIST} must have one row at least, got none")
-    check(len(leaves), schema)
+    check_histogram(len(leaves), schema, most)
     return leaves
 
 
@@ -220,7 +212,7 @@ def _counting(
     areas: Sequence[str],
     count: str | Count | None,
     memory: str,
-    check: Check,
+    most: int,
     listed: Sequence[Leaf] | None,
     rule: str = RULE,
 ) -> Iterator[tuple[Sequence[Leaf], Callable[[slice], NDArray[np.int64]]]]:
@@ -230,8 +222,8 @@ def _counting(
     """
     number = count if isinstance(count, Count) else Count.whole(count)
     with _read(what, source, memory, areas, schema, number.name) as database:
-        _group(what, database, coded(areas, listed=listed is not None), schema, number)
-        check(_check_areas_of(what, database, areas), schema)
+        group_rows(what, database, coded(areas, listed=listed is not None), schema, number)
+        check_histogram(check_areas(what, database, areas), schema, most)
         if what == PERSONS:
             kind = "the number of persons" if number.parts == 1 else "the weight of a person"
             each = "each row as one person" if number.name is None else f"{number.name} as {kind}"
@@ -303,32 +295,3 @@ def _check_renamed(what: str, types: Iterable[str], names: Sequence[str]) -> Non
     for name in names:
         if again := [other for other in types if re.fullmatch(rf"{re.escape(name)}_\d+", other, re.IGNORECASE)]:
             raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
-
-
-def _group(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Schema, count: Count) -> None:
-    """Add up equal rows, once, for a source may be a stream, with places of levels; refuse those that break a rule."""
-    number, text = ("1", "null") if count.name is None else (count.number, "n")
-    database.keep(
-        GROUPS,
-        f"select * exclude (number, odd_number), coalesce(sum(number), 0) as n, count(*) as size, "
-        f"count(*) - count(number) as odd, min(odd_number) filter (where number is null) as odd_text "
-        f"from (select columns('[ax][0-9]+'), {', '.join(placed(schema))}, {number} as number, {text} as odd_number "
-        f"from {TEXTS}) group by all",
-    )
-    numbers = [] if count.name is None else [Rule(count.rule, "odd > 0", "odd_text", "odd", COMMA, POINT)]
-    check_rules(what, database, [*of_areas, *numbers, *leveled(schema)])
-    totals = database.fetch(f"select count(*) as groups, coalesce(sum(n), 0)::double as people from {GROUPS}")
-    if not totals["groups"][0]:
-        raise ValueError(f"{what} must have one row at least, got none")
-    if (people := totals["people"][0] / count.parts) >= count.limit:
-        most = f"2**{count.limit.bit_length() - 1}"
-        raise ValueError(f"{what}: {count.name or 'rows'} must add up to less than {most}, got {people:.0f}")
-
-
-def _check_areas_of(what: str, database: DuckDB, areas: Sequence[str]) -> int:
-    """Return the number of areas, unless they are too many to have their codes in memory."""
-    codes = ", ".join(f"a{j}" for j in range(len(areas)))
-    number = int(database.fetch(f"select count(*) as n from (select distinct {codes} from {GROUPS})")["n"][0])
-    if number > MOST_AREAS:
-        raise ValueError(f"{what} must name at most {MOST_AREAS:,} areas, got {number:,}")
-    return number

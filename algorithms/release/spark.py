@@ -8,11 +8,10 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from algorithms.extras import check_extra, needing
 from algorithms.release.duck import DuckDB
@@ -114,32 +113,11 @@ class Spark:
                 rows.append(self._frames[name].selectExpr(*chosen))
             together = reduce(lambda one, other: one.union(other), rows).repartition("PART")
             worked = together.mapInArrow(partial(_worked, columns=columns, work=work), "RESULT binary")
-            with self._job():
-                results = worked.collect()
+            results = worked.collect()
         answers = [_serializer().loads(row.RESULT) for row in results]
         if refused := next((answer for answer in answers if isinstance(answer, ValueError)), None):
             raise refused
         return answers or [work(_parted([], columns))]
-
-    @contextmanager
-    def _job(self) -> Iterator[None]:
-        """End what runs in here with whatever ends the wait for it: a session of the caller's would go on with it."""
-        context = getattr(self._session, "sparkContext", None)
-        if context is None:  # Spark Connect, whose client ends its jobs itself
-            yield
-            return
-        tag = f"plaudit-{uuid4()}"
-        context.addJobTag(tag)
-        try:
-            yield
-        except BaseException:
-            # Where an interrupt has cut this thread's connection, one call fails, and the next has another connection.
-            with suppress(*self._errors):
-                context.cancelJobsWithTag(tag)
-            context.cancelJobsWithTag(tag)  # by its name alone: the interrupted thread has lost its own in Java
-            raise
-        finally:
-            context.removeJobTag(tag)
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
@@ -185,16 +163,10 @@ def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", ma
         raise ValueError(f"--memory is for duckdb, got the engine {engine}")
     if master and engine != "spark":
         raise ValueError(f"--master is for spark, got the engine {engine}")
-    if engine == "duckdb":
-        database: Engine = DuckDB(sources, memory=memory)
-    elif engine == "spark":
-        database = Spark(master=master)
-    else:
+    if engine not in ("duckdb", "spark"):
         raise ValueError(f"engine must be duckdb or spark, got {engine!r}")
-    try:
+    with closing(DuckDB(sources, memory=memory) if engine == "duckdb" else Spark(master=master)) as database:
         yield database
-    finally:
-        database.close()
 
 
 @contextmanager

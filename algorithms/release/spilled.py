@@ -72,9 +72,6 @@ class Spilled(ExitStack):
         for path in self._arrays.pop(name).files:
             path.unlink()
 
-    def __contains__(self, name: Hashable) -> bool:
-        return name in self._arrays
-
 
 def pieces(rows: int, width: int, most: int = 0) -> Iterator[slice]:
     """Yield slices of rows that have at most so many numbers together, `PIECE` if nothing is said, or one row."""

@@ -52,9 +52,6 @@ LARGEST_RELEASE = 400_000_000
 """Most records that are written: more than the people of all nations but two. Noise alone makes more of them where the
 budget is tiny and no total is held, and each is a row of the microdata, so that they would fill the disk."""
 
-NOISY = (("LEVEL",), ("QUERY", "GROUP", "COUNT", "VARIANCE"))  # before and behind the columns of areas
-EXACT = (("INVARIANT", "LEVEL"), ("GROUP", "COUNT"))
-
 Row = Sequence[Any]
 Words = tuple[str, ...]
 
@@ -137,7 +134,7 @@ def _about(plan: TopDown, areas: Sequence[str], preset: str, outcome: Outcome, *
 def _files(
     plan: Plan, names: Sequence[str], measured: Iterable[Mapping[Key, Measured]], tables: StoredTables
 ) -> dict[str, TableFile]:
-    """Return measurements and invariants, as `NOISY` and `EXACT` name them, the tables, and a person a row."""
+    """Return measurements, invariants, the tables, and a person a row."""
     schema, invariants = plan.schema, plan.invariants
     held = max((one.level - isinstance(one, GroupedTotal) for one in invariants), default=0)  # by exact totals
     queries = [one.query for one in invariants if isinstance(one, Invariant)]
@@ -174,8 +171,8 @@ def _files(
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
     """Refuse a file with two columns of one name, and areas with the same codes."""
-    for form in (NOISY, EXACT, (("LEVEL",), (*plan.schema.attributes, "COUNT"))):
-        check_distinct(_around(areas, form))
+    check_distinct((*areas, "LEVEL", "INVARIANT", "QUERY", "GROUP", "COUNT", "VARIANCE"))
+    check_distinct(("LEVEL", *areas, *plan.schema.attributes, "COUNT"))
     tree, names = plan.tree, set[str]()
     for node in range(1, tree.n_nodes):
         if tree.parent[node] != tree.parent[node - 1]:
@@ -185,12 +182,6 @@ def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
                 f"areas must have codes of their own in the area around them, got {tree.name(node)!r} twice"
             )
         names.add(name)
-
-
-def _around(areas: Sequence[str], form: tuple[Words, Words]) -> Words:
-    """Return columns of areas, or codes in them, between what stands before and behind them."""
-    before, behind = form
-    return (*before, *areas, *behind)
 
 
 def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterator[Row]:

@@ -170,12 +170,12 @@ def release_topdown(
     def make(out: Path) -> Published:
         with Spilled() as spilled:
             people: Spilled | NDArray[np.int64] = spilled
-            if persons is None:
+            if persons is not None:
+                tree = store_histogram(spilled, persons, schema, columns, count=count, places=geo, memory=memory)
+                units = None if facilities is None else read_facilities(facilities, schema, columns, tree)
+            else:
                 nation = synthetic_1940(0, states=2, counties=3, districts=5)
                 tree, units, people = nation.tree, nation.facilities, nation.histogram
-            else:
-                tree = store_histogram(spilled, persons, schema, columns, count=count, places=geo, memory=memory)
-                units = facilities and read_facilities(facilities, schema, columns, tree)
             try:
                 return release(built(tree, facilities=units), people, out=out, rng=rng, **about)
             except RuntimeError as error:  # a solver that does not converge, and no failsafe

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import threading
-import time
 import venv
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -135,16 +132,6 @@ def test_a_session_of_another_thread_is_not_stopped(spark):
     assert spark.range(3).count() == 3
 
 
-def test_frames_without_rows_have_no_counts(spark):
-    pyarrow = pytest.importorskip("pyarrow")
-    here = [pyarrow.table({name: pyarrow.array([], pyarrow.string()) for name in columns(path)}) for path in PATHS]
-    there = [spark.createDataFrame([], ", ".join(f"{name} string" for name in columns(path))) for path in PATHS]
-    for frames, engine in ((here, "duckdb"), (there, Spark(spark))):
-        found = tabulation(*frames, engine=engine)
-        assert found.states == ()
-        assert found.size == tabulation(*here).size
-
-
 def rows_on(engine, source):
     """Read a frame through the workers."""
     kinds = engine.read("t", source)
@@ -181,30 +168,22 @@ def test_spark_reads_what_duckdb_reads(spark, tmp_path):
             engine.each_part({"t": {"A": ("A", "text")}}, "A", itemgetter("t"))
 
 
-def test_a_session_at_work_keeps_its_settings_and_goes_on(spark):
-    before = dict(spark.sparkContext.getConf().getAll())
-    partitions = spark.conf.get("spark.sql.shuffle.partitions")
-    found = list(tabulate(*PATHS, tables="PH2", engine="spark").rows())
-    assert found == list(tabulate(*PATHS, tables="PH2").rows())
-    assert spark.range(3).count() == 3
-    assert dict(spark.sparkContext.getConf().getAll()) == before
-    assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
-    with refused(ValueError, "--master must be that of the session at work, local[2], got local[1]"):
-        Spark(master="local[1]")
-
-
-def test_a_session_is_left_as_it_was(spark):
+def test_a_session_at_work_is_left_as_it_was_and_goes_on(spark):
+    before, partitions = dict(spark.sparkContext.getConf().getAll()), spark.conf.get("spark.sql.shuffle.partitions")
     frames = [
         spark.read.parquet(str(path)) if path.suffix == ".parquet" else spark.read.csv(str(path), header=True)
         for path in PATHS
     ]
     frames[0].cache()
-    engine = Spark(spark)
-    tabulate(*frames, tables="PH2", engine=engine)
-    engine.close()
+    assert list(tabulate(*frames, tables="PH2", engine="spark").rows()) == list(tabulate(*PATHS, tables="PH2").rows())
     assert [frame.storageLevel.useMemory for frame in frames] == [True, False, False]
     assert spark.catalog.listTables() == []
     frames[0].unpersist()
+    assert spark.range(3).count() == 3
+    assert dict(spark.sparkContext.getConf().getAll()) == before
+    assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
+    with refused(ValueError, "--master must be that of the session at work, local[2], got local[1]"):
+        Spark(master="local[1]")
 
 
 SETTINGS = """
@@ -323,42 +302,12 @@ def test_a_decimal_that_a_double_would_round_is_no_whole_number(spark):
     assert told[2] == told[3] == list(tabulate(*PATHS, "PH2").rows())
 
 
-def test_an_interrupt_ends_the_job_and_no_other(spark):
-    """As in a program that has its own way with interrupts: Spark's would end all jobs."""
-    engine, kinds = Spark(spark), {"t": {"A": ("A", "whole")}}
-    engine.read("t", Frame({"A": [1]}))
-    jobs = spark.sparkContext.statusTracker().getActiveJobsIds
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with ThreadPoolExecutor(1) as threads:
-            other = threads.submit(engine.each_part, kinds, "A", lambda _: time.sleep(15))
-            threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT)).start()
-            with pytest.raises(KeyboardInterrupt):
-                engine.each_part(kinds, "A", lambda _: time.sleep(90))
-            assert other.result() == [None]
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert len(jobs()) == 0
-
-
-def test_an_interrupt_that_cuts_the_connection_is_an_interrupt(spark, monkeypatch):
-    """Py4J fails at its next call, then, and not at the one after it."""
+def test_an_interrupt_that_cuts_the_connection_is_an_interrupt(spark):
     from py4j.protocol import Py4JNetworkError
 
-    engine, tags = Spark(spark), []
-
-    def cancel(tag):
-        tags.append(tag)
-        if len(tags) == 1:
-            raise Py4JNetworkError("Answer from Java side is empty")
-
-    monkeypatch.setattr(spark.sparkContext, "cancelJobsWithTag", cancel)
-    with pytest.raises(KeyboardInterrupt), engine._one_line_errors(), engine._job():
-        raise KeyboardInterrupt
-    assert len(tags) == 2
     cut = Py4JNetworkError("Answer from Java side is empty")
     cut.__context__ = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt), engine._one_line_errors():
+    with pytest.raises(KeyboardInterrupt), Spark(spark)._one_line_errors():
         raise cut
 
 

@@ -204,8 +204,8 @@ BAD = {
         "noise": "inverse-cdf",
     },
     f"{ROWS} 100,000,000,000 or more": {"spec": "vast.json"},
-    f"{ROWS} 60,000,000 or more": {"spec": "large.json", "data": "large.csv"},
-    f"{ROWS} 80,000,000 or more": {"spec": "large.json", "geo": "geo.csv"},
+    f"{ROWS} 120,000,000 or more": {"spec": "large.json", "data": "large.csv"},
+    f"{ROWS} 140,000,000 or more": {"spec": "large.json", "geo": "geo.csv"},
     "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 ": WEIGHTED | {"epsilon": 1e-12},
     "noise must be one of exact, inverse_cdf, got 'laplace'": {"noise": "laplace"},
     "--weight and --largest-weight go together": {"weight": "w"},
@@ -215,7 +215,7 @@ BAD = {
     "data must have the columns state, county, sex, age, w; w missing": WEIGHTED,
     "areas, attributes and count must be different columns, got state, county, sex": WEIGHTED | {"weight": "sex"},
     "--tolerance goes with --totals": {"tolerance": 2},
-    "totals must be a .csv or .parquet file, got totals.txt": {"totals": "totals.txt"},
+    "totals must be .csv or .parquet files, got ": {"totals": "totals.txt"},
 }
 
 
@@ -246,7 +246,7 @@ def test_too_many_people_and_no_data_are_refused():
         read_units(of_one_cell(4), SCHEMA, AREAS, weight="w", largest=2**31)
     with pytest.raises(ValueError, match="data must have one row at least, got none"):
         read_units(persons().assign(w=1.0).iloc[:0], SCHEMA, AREAS, weight="w", largest=3)
-    with pytest.raises(TypeError, match="data must be a file or a data frame, got int"):
+    with pytest.raises(TypeError, match="data must be files or data frames, got int"):
         read_units(5, SCHEMA, AREAS, weight="w", largest=3)
 
 

@@ -149,7 +149,7 @@ def test_levels_and_tables_without_a_budget_are_left_out():
     for name, levels in settings["privacy_budget"].items():
         settings["privacy_budget"][name] = dict.fromkeys(levels, 0)
     settings["privacy_budget"]["PH7"]["state_H,I"] = settings["privacy_budget"]["PH6"]["usa_*"] = 1e9
-    made = release(*PATHS, settings, rng=RNG(0), validation="none")
+    made = release(*PATHS, settings, rng=RNG(0))
     assert list(made.tables) == ["PH6", "PH7", "PH8_num"]
     kept = {("PH6", "USA", ""), *((name, "STATE", code) for name in ("PH7", "PH8_num") for code in "HI")}
     assert counts_of(made.tables) == sorted(row for row in rows("truncated") if (row[0], row[1], row[3]) in kept)
@@ -236,7 +236,7 @@ def test_without_opendp_nothing_is_counted_and_no_other_noise_is_used(monkeypatc
 
 
 def test_a_seed_gives_the_same_release_however_it_is_worked_out(noisy):
-    again = release(*PATHS, config(0.01), rng=RNG(1), partitions=2, validation="none")
+    again = release(*PATHS, config(0.01), rng=RNG(1), partitions=2)
     assert counts_of(again.tables) == counts_of(noisy.tables)
 
 
@@ -398,24 +398,3 @@ def test_what_cannot_be_released_is_refused():
     refuses(ValueError, words, release, *empty, "pr", rng=RNG(0))
     words = "published must be false for puredp: post-processing is for discrete Gaussian noise"
     refuses(ValueError, words, release, *PATHS, config(2.0, "puredp"), published=True)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "hold one .csv file, got 0"),
-        (b"", "be text below a line of names, got not enough values"),
-        (b"A|COUNT|VARIANCE\n1|2\n", "have 3 values a row, got 2"),
-        (b"A|COUNT|VARIANCE\n1|2.5|1\n", "have whole COUNTs"),
-        (b"A|COUNT\n1|2\n", "have whole COUNTs"),
-        (b"COUNT|COUNT|VARIANCE\n1|2|3\n", "got columns of the same name: COUNT, COUNT, VARIANCE"),
-        (b"A" * 200_000, "be text below a line of names, got PH2.csv must be a CSV file: field larger than"),
-        (b"A|COUNT|VARIANCE\n\xe9|2|3\n", "be text below a line of names, got PH2.csv must be text in UTF-8, got"),
-    ],
-)
-def test_a_folder_that_is_no_release(tmp_path, content, words):
-    (tmp_path / "PH2").mkdir()
-    if content is not None:
-        (tmp_path / "PH2" / "PH2.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=rf"^PH2 must .*{re.escape(words)}"):
-        read_release(tmp_path)

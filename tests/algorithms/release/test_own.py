@@ -6,21 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.release.own import counted, pairs_of
-from algorithms.schema import Schema
-
-SCHEMA = Schema({"sex": ("f", "m")})
-
-
-def test_persons_are_counted_by_the_areas_of_a_list(tmp_path):
-    data, places = tmp_path / "persons.csv", tmp_path / "places.csv"
-    data.write_text("state,county,sex,n\na,1,f,3\na,2,m,1\nb,1,m,9\n")
-    places.write_text("state,county\na,1\na,2\nb,1\nb,7\n")
-    tree, histogram = counted(str(data), SCHEMA, "state,county", str(places), "n")
-    assert histogram.tolist() == [[3, 0], [0, 1], [0, 9], [0, 0]]
-    assert tree.depth == 2
-    tree, histogram = counted(str(data), SCHEMA, "state", None, None)
-    assert histogram.tolist() == [[1, 1], [0, 1]]
+from algorithms.release.own import pairs_of
 
 
 def test_pairs_are_in_the_fullest_area():

@@ -115,7 +115,7 @@ def test_every_release_refuses_what_is_wrong_with_its_options_and_files(release,
     option, first, *_ = SYSTEMS[system].split()
     for more, rule in (
         (("--out", "out", "--seed", "-1"), "seed must be 0 or more, got -1"),
-        (("--out", first, "--seed", "1"), f"out must be a folder, got the file {first}"),
+        (("--out", first, "--seed", "1"), f"out must be a new or an empty folder, got {first}"),
         (("--seed", "1"), "Missing option '--out'"),
         (("--out", "out", "--seed", "1", "--memory", "plenty"), "DuckDB cannot start: "),
         (("--out", "out", "--seed", "1", option, "nowhere.csv"), "there is no file "),

@@ -387,7 +387,7 @@ def test_tables_whose_columns_or_areas_have_one_name_are_refused(tmp_path):
         (plan(), HISTOGRAM, ["county", "COUNTY"], f"{twice.format('county')}$"),
         (plan(), HISTOGRAM, ["county", "Sex"], f"{twice.format('Sex')}$"),
         (plan(), HISTOGRAM, ["county", "Query"], f"{twice.format('Query')}$"),
-        (plan(), HISTOGRAM, ["invariant", "tract"], f"{twice.format('INVARIANT')}$"),
+        (plan(), HISTOGRAM, ["invariant", "tract"], f"{twice.format('invariant')}$"),
         (preset("micro", TREE, schema=counts), HISTOGRAM[:, :2], None, f"{twice.format('count')}$"),
         (preset("micro", TREE, schema=schema), HISTOGRAM[:, :2], None, f"{twice.format('LEVEL')}$"),
         (preset("micro", tree), np.ones((3, 4)), None, "areas must have codes of their own .*, got '1 / 3' twice$"),
@@ -448,7 +448,7 @@ BAD_LISTS = [
     ("county,block\n1,01\n", f"{LISTED} must have the columns county, tract; tract missing, got ['county', 'block']"),
     ("county,tract\n", f"{LISTED} must have one row at least, got none"),
     (Frame({"county": ["1"], "tract": [0.5]}), "tract must hold codes as text or whole numbers, got real numbers"),
-    (7, f"{LISTED} must be a file or a data frame, got int"),
+    (7, f"{LISTED} must be files or data frames, got int"),
 ]
 
 
