@@ -205,7 +205,6 @@ BAD = {
     },
     f"{ROWS} 100,000,000,000 or more": {"spec": "vast.json"},
     f"{ROWS} 120,000,000 or more": {"spec": "large.json", "data": "large.csv"},
-    f"{ROWS} 140,000,000 or more": {"spec": "large.json", "geo": "geo.csv"},
     "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 ": WEIGHTED | {"epsilon": 1e-12},
     "noise must be one of exact, inverse_cdf, got 'laplace'": {"noise": "laplace"},
     "--weight and --largest-weight go together": {"weight": "w"},
