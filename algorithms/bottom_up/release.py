@@ -157,7 +157,7 @@ def release(
         if totals is not None:
             chance = np.random.default_rng() if isinstance(rng, str) else rng  # noise is drawn: any will do
             cells = whole_cells(cells, totals, agreement(totals, tree, exact), chance)
-            tell_rare(schema, margins(schema, exact.sum(axis=0)), margins(schema, cells.sum(axis=0)), "in the tables")
+            tell_rare(margins(schema, exact.sum(axis=0), cells.sum(axis=0)), "in the tables")
         rows = tree.n_nodes * math.prod(side + 1 for side in schema.shape)
         relative = {} if totals is None else {"relative_to": "published totals"}
         return publish(

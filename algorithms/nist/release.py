@@ -19,7 +19,7 @@ from algorithms.nist.mechanism import NistDp3
 from algorithms.nist.synthesis import Fitted
 from algorithms.noise import Rng
 from algorithms.release.columns import COUNT, TableColumn, TableFile, attribute_columns
-from algorithms.release.engine import Published, publishing, tell_rare
+from algorithms.release.engine import Group, Published, publishing, tell_rare
 from algorithms.schema import Schema
 
 __all__ = ["release"]
@@ -53,11 +53,8 @@ def release(
         nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
         fitted = nist.fit(records, rng)
         synthetic = fitted.synthesize(fitted.people if as_counted else None, None if isinstance(rng, str) else rng)
-        exact = np.asarray(records)
-        if exact.size:
-            share = len(exact) / len(synthetic)  # of more or fewer rows as many are compared
-            made = [np.rint(share * counts).astype(np.int64) for counts in _by_level(schema, synthetic)]
-            tell_rare(schema, _by_level(schema, exact), made, "synthetic")
+        if np.size(records):
+            tell_rare(_by_level(schema, np.asarray(records), synthetic), "synthetic")
         about = {
             "law": nist.law,
             "factor": nist.factor,
@@ -122,6 +119,9 @@ def _synthetic_rows(schema: Schema, synthetic: NDArray[Any]) -> Iterator[tuple[s
         yield from zip(*columns, strict=True)
 
 
-def _by_level(schema: Schema, records: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the number of records by level of each field."""
-    return [np.bincount(column, minlength=size) for column, size in zip(records.T, schema.shape, strict=True)]
+def _by_level(schema: Schema, exact: NDArray[Any], synthetic: NDArray[Any]) -> Iterator[Group]:
+    """Yield the records by level of each field, and of as many synthetic ones."""
+    share = len(exact) / len(synthetic)
+    for (name, levels), given, made in zip(schema.attributes.items(), exact.T, synthetic.T, strict=True):
+        old, new = (np.bincount(codes, minlength=len(levels)) for codes in (given, made))
+        yield name, levels, old, np.rint(share * new).astype(np.int64)

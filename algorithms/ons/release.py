@@ -176,14 +176,12 @@ def _levels(schema: Schema, query: str) -> dict[str, Sequence[str]]:
 
 def _tell_rare(mechanism: OnsTopDown, names: Sequence[str], histogram: NDArray[Any], people: NDArray[Any]) -> None:
     """Name levels of attributes, and areas, of which there are far more or fewer synthetic people than people."""
-    exact, fitted = (margins(mechanism.schema, cells.sum(axis=0)) for cells in (histogram, people))
-    tell_rare(mechanism.schema, exact, fitted, "synthetic")
+    tell_rare(margins(mechanism.schema, histogram.sum(axis=0), people.sum(axis=0)), "synthetic")
     tree = mechanism.tree
     for level, name in enumerate(names, 1):
         nodes = range(*tree.level(level).indices(tree.n_nodes))
-        place = Schema({name: tuple(" / ".join(tree.codes(node)) for node in nodes)})
         old, new = (tree.totals(cells.sum(axis=1))[nodes.start : nodes.stop] for cells in (histogram, people))
-        tell_rare(place, [old], [new], "synthetic")
+        tell_rare([(name, [" / ".join(tree.codes(node)) for node in nodes], old, new)], "synthetic")
 
 
 def check_columns(areas: Sequence[str], schema: Schema) -> None:

@@ -1,6 +1,7 @@
 """A release: validate, tabulate, measure once, derive, check, and write one folder a table.
 
-The flow is the paper's; formats, codes and the order of truncation are the production release's. Where the two differ:
+The flow is the paper's; formats, codes and the order of truncation are the production release's. ``docs/papers.md``
+says where results differ from what the paper prints. Where the paper and production differ:
 
 1. Proofs and budgets follow the paper: nine queries, each with its own noise, sigma^2 = Delta^2 / (2 rho) with
    Delta = 2 tau + 2 for persons and 2 for households; the production code reaches the same numbers in one session.
@@ -11,18 +12,12 @@ The flow is the paper's; formats, codes and the order of truncation are the prod
    only on frames that contradict themselves, which the full validation refuses.
 4. PH4's filter of households is production's, ``HHT <= '3'``, which also admits a household type of 0; PH4 and PH6 have
    no filter on the persons' record type. On consistent households neither matters.
-5. PH6's last age band is 12 to 17 years; the paper's table 6 says "12 and 17".
-6. The level of Hispanic and White-not-Hispanic is ``H,I`` in files (H-I in the paper); PH2's cells 6 and 7 are
-   cohabiting couple households (the paper: families).
-7. Margins of error behind table 10 are 1.645 sigma, not the printed 1.64: see `algorithms.phsafe.explore`.
-8. Pure privacy, with two-sided geometric noise, is in production only.
-9. Variances are those of the noise, as floats: an owner's in PH8_num is twice that of a cell of PH7. The sum of two
+5. The level of Hispanic and White-not-Hispanic is ``H,I`` in files (H-I in the paper).
+6. Pure privacy, with two-sided geometric noise, is in production only.
+7. Variances are those of the noise, as floats: an owner's in PH8_num is twice that of a cell of PH7. The sum of two
    discrete Gaussians is called ``Discrete Gaussian``, which it is not exactly.
-10. Where a ``MAFID`` has several rows of units, the paper filters them first and then drops what is repeated; here, as
-    in production, repeated units are dropped first. Validation refuses them.
-11. The proof of theorem 2 bounds by rho / 2 what its statement bounds by rho; theorem 3 takes from stability that one
-    cell changes, where several may. Theorems 3 and 4 hold in the paper's model all the same: see
-    `algorithms.phsafe.neighbors.stability` and `algorithms.phsafe.neighbors.worst`.
+8. Where a ``MAFID`` has several rows of units, the paper filters them first and then drops what is repeated; here, as
+   in production, repeated units are dropped first. Validation refuses them.
 
 Unlike production: columns are found by name, households that contradict themselves are refused before anything is
 counted (production stops in the middle of some tables, depending on the data), unmatched rows are in no cell, and a

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -29,9 +29,10 @@ from algorithms.schema import Schema
 from audit.claims import Claim
 from audit.io.files import make_folder
 
-__all__ = ["Published", "described", "level_names", "margins", "publishing", "tell_rare"]
+__all__ = ["Group", "Published", "described", "level_names", "margins", "publishing", "tell_rare"]
 
 DESCRIBED = ("FILE", "COLUMN", "MEANING", "UNIT", "CODES", "VALUES")
+Group = tuple[str, Sequence[str], NDArray[Any], NDArray[Any]]  # name, levels, and people of each in the data and made
 RARE = 10  # people by which a fitted group is off at least where it is named
 MOST_NAMED = 5
 
@@ -125,15 +126,15 @@ def level_names(areas: Sequence[str] | None, tree: Hierarchy) -> tuple[str, ...]
     return names
 
 
-def tell_rare(schema: Schema, exact: Sequence[NDArray[Any]], fitted: Sequence[NDArray[Any]], made: str) -> None:
+def tell_rare(groups: Iterable[Group], made: str) -> None:
     """Name on stderr the levels of which what was fitted to noisy counts has twice as many people as the data, or half.
 
-    Each has the people by level of each attribute. Both numbers are shown to whoever may see the data.
+    Both numbers are shown to whoever may see the data.
     """
     off = [
         f"{level} of {name} ({new:,} {made}, {old:,} in the data)"
-        for (name, levels), olds, news in zip(schema.attributes.items(), exact, fitted, strict=True)
-        for level, old, new in zip(levels, olds.tolist(), news.tolist(), strict=True)
+        for name, levels, exact, fitted in groups
+        for level, old, new in zip(levels, exact.tolist(), fitted.tolist(), strict=True)
         if abs(new - old) >= RARE and max(new, old) > 2 * max(0, min(new, old))
     ]
     if off:
@@ -141,7 +142,8 @@ def tell_rare(schema: Schema, exact: Sequence[NDArray[Any]], fitted: Sequence[ND
         tell(f"warning: rare groups are far off: {'; '.join(off[:MOST_NAMED])}{more}")
 
 
-def margins(schema: Schema, cells: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the people by level of each attribute, of people by cell, shape (cells,)."""
-    table, axes = cells.reshape(schema.shape), range(len(schema.shape))
-    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+def margins(schema: Schema, exact: NDArray[Any], fitted: NDArray[Any]) -> Iterator[Group]:
+    """Yield the people by level of each attribute, of people by cell, shape (cells,)."""
+    for axis, (name, levels) in enumerate(schema.attributes.items()):
+        others = tuple(other for other in range(len(schema.shape)) if other != axis)
+        yield name, levels, *(cells.reshape(schema.shape).sum(axis=others) for cells in (exact, fitted))

@@ -91,13 +91,12 @@ def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Cal
             raise
 
     _, *own = inspect.signature(prepare, eval_str=True).parameters.values()
-    common = {"out": Out, "seed": Seed}
+    keyword = inspect.Parameter.KEYWORD_ONLY
     first, last = (
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in common.items()
+        inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in (("out", Out), ("seed", Seed))
     )
-    own = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
-    run.__signature__ = inspect.Signature([first, *own, last])  # type: ignore[attr-defined]
+    parameters = [first, *(one.replace(kind=keyword) for one in own), last]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 

@@ -90,8 +90,7 @@ def release(
                     f"a release must have at most {LARGEST_RELEASE:,} records, got {tables.people:,}; where the noise "
                     "made them, take a larger budget, or hold the total as an invariant"
                 )
-        exact = whole_table(topdown, spilled)
-        tell_rare(topdown.schema, margins(topdown.schema, exact), margins(topdown.schema, tables.root), "in the tables")
+        tell_rare(margins(topdown.schema, whole_table(topdown, spilled), tables.root), "in the tables")
         settings = f"Settings {preset}: {PRESETS[preset].about}." if preset in PRESETS else ""
         return publish(
             Published(
