@@ -120,10 +120,9 @@ def check_size(areas: int, schema: Schema) -> None:
 
 
 def check_noise(mechanism: Mechanism, rng: Rng) -> None:
-    """Refuse noise that a secure release must not have, or that cannot be drawn here."""
+    """Refuse noise that a secure release must not have."""
     if isinstance(rng, str) and mechanism.noise != "exact":
         raise ValueError(f'a secure release needs noise="exact", got {mechanism.noise!r}: its noise ends')
-    mechanism.of_counts.law.sample(0, rng)
 
 
 def release(
@@ -152,7 +151,7 @@ def release(
     exact = of_counts.counts(counts)
     if totals is not None:
         check_totals(totals, tree, exact)
-    with publishing(out) as publish:
+    with publishing(out, rng) as publish:
         cells = of_counts(exact, 1, rng)[0]
         if totals is not None:
             chance = np.random.default_rng() if isinstance(rng, str) else rng  # noise is drawn: any will do

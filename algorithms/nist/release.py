@@ -49,8 +49,7 @@ def release(
         raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
     group = TableColumn("GROUP", "fields that share a histogram", codes=groups.names)
     bins = attribute_columns(schema, more="; empty where the group has no such field", noisy=True)
-    with publishing(out) as publish:
-        nist.noise.sample(0, rng)  # a source of noise that is missing is told before the work
+    with publishing(out, rng) as publish:
         fitted = nist.fit(records, rng)
         synthetic = fitted.synthesize(fitted.people if as_counted else None, None if isinstance(rng, str) else rng)
         if np.size(records):

@@ -61,7 +61,7 @@ def release(
     _check(mechanism, names, tables, rng)
     measured = mechanism.tables if isinstance(mechanism, IndependentNoise) else mechanism.levels
     spent = list(zip(_words(names, measured), measured, strict=True))
-    with publishing(out) as publish:
+    with publishing(out, rng) as publish:
         people = None
         if isinstance(mechanism, IndependentNoise):
             tables, counts = mechanism.tables, [table[0] for table in mechanism.release(histogram, 1, rng)]
@@ -96,11 +96,8 @@ def release(
 def _check(mechanism: Method, areas: Sequence[str], tables: Sequence[Table], rng: Rng) -> None:
     """Refuse what can be told before there is noise."""
     check_columns(areas, mechanism.schema)
-    first = mechanism.noises[0]
-    if isinstance(rng, str):
-        if mechanism.law != "geometric":
-            raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
-        first.sample((0,), rng)
+    if isinstance(rng, str) and mechanism.law != "geometric":
+        raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
     if isinstance(mechanism, IndependentNoise):
         if tables:
             raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
@@ -109,6 +106,7 @@ def _check(mechanism: Method, areas: Sequence[str], tables: Sequence[Table], rng
         raise ValueError("a release must perturb zeros: without that it promises nothing")
     for table in tables:
         mechanism.domain.query(table)
+    first = mechanism.noises[0]
     if math.sqrt(first.variance) > LARGEST_RELEASE:
         raise ValueError(
             f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon {first.epsilon:.3g} on "

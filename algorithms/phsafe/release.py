@@ -40,7 +40,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import Rng
 from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.columns import columns_of
 from algorithms.phsafe.layout import check_release, lay_out, read_release
@@ -181,8 +181,7 @@ def release(
     if published and settings.privacy_definition != "zcdp":
         raise ValueError("published must be false for puredp: post-processing is for discrete Gaussian noise")
     options: dict[str, Any] = {"engine": engine, "partitions": partitions}
-    with publishing(out) as publish:
-        DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work
+    with publishing(out, rng) as publish:
         exact = tabulation(persons, units, geo, config=settings, **options)
         if not exact.states:
             raise ValueError("geo must hold a housing unit (RTYPE 2) at least, got none: there is no state to publish")

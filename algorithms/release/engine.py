@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Draws, counted
+from algorithms.noise import DiscreteGaussian, Draws, Rng, counted
 from algorithms.release.columns import TableFile
 from algorithms.release.folder import CELLS, RECORD, whole_folder, write_rows, write_texts
 from algorithms.release.reading import tell
@@ -91,13 +91,14 @@ Made = TypeVar("Made", bound=Published)
 
 
 @contextmanager
-def publishing(out: str | os.PathLike[str] | None) -> Iterator[Callable[[Made], Made]]:
+def publishing(out: str | os.PathLike[str] | None, rng: Rng) -> Iterator[Callable[[Made], Made]]:
     """Count the draws of a release; lend what writes it to the new or empty folder `out`, if one is given, or nothing.
 
-    Whatever can be told of the folder is told before there is noise.
+    Whatever can be told of the folder, and of a source of noise that is missing, is told before the work.
     """
     with ExitStack() as opened:
         staged = None if out is None else opened.enter_context(whole_folder(out))
+        DiscreteGaussian(1.0).sample(0, rng)
         draws = opened.enter_context(counted())
 
         def publish(made: Made) -> Made:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import DiscreteGaussian, Rng
+from algorithms.noise import Rng
 from algorithms.release.columns import (
     COUNT,
     TableColumn,
@@ -77,8 +77,7 @@ def release(
     """
     names = level_names(areas, topdown.tree)
     _check_names(topdown, names)
-    with publishing(out) as publish, Spilled() as own:
-        DiscreteGaussian(1.0).sample(0, rng)  # a source of noise that is missing is told before the work, not after it
+    with publishing(out, rng) as publish, Spilled() as own:
         spilled = store(topdown, histogram, own)
         known, levels = stored(topdown, spilled, rng)
         levels, measured = tee(levels)

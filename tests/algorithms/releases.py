@@ -1,11 +1,11 @@
-"""Commands that release what is on a desk: what the tests of the small systems share."""
+"""Commands that release: what the tests of the small systems share."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from tests.helpers import beside_reading, contents, plaudit
+from tests.helpers import beside_reading, contents, plaudit, refused_by
 
 
 def specification(schema):
@@ -40,10 +40,6 @@ def names(folder="out"):
 
 def refused_in_one_line(capsys, words, system, **options):
     """A release is refused in one line, in these words, and nothing is written; columns may have been read before."""
-    before, paths = contents(Path()), sorted(Path().rglob("*"))
-    assert released(system, **options) == 2
-    printed = capsys.readouterr()
-    (line,) = beside_reading(printed.err)
+    *findings, line = refused_by(lambda: (released(system, **options), *capsys.readouterr()))
     assert words in line
-    assert printed.out == ""
-    assert (contents(Path()), sorted(Path().rglob("*"))) == (before, paths)
+    assert beside_reading("\n".join(findings)) == []

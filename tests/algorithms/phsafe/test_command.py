@@ -24,7 +24,7 @@ FILES = tuple(path.name for path in PATHS)
 
 
 @pytest.fixture(autouse=True)
-def desk(workspace):
+def files(workspace):
     """A folder with the golden households and settings; whatever is bad, they and it stay as they are."""
     for path in PATHS:
         Path(path.name).write_bytes(path.read_bytes())
@@ -283,11 +283,11 @@ def test_options_that_are_wrong(phsafe, arguments, message):
         (("--save", "config.json"), "config.json: is there: it stays, so name a new file"),
     ],
 )
-def test_settings_that_are_wrong_are_refused_before_they_are_saved(desk, capsys, arguments, message):
-    before = contents(desk)
+def test_settings_that_are_wrong_are_refused_before_they_are_saved(files, capsys, arguments, message):
+    before = contents(files)
     assert plaudit("explore", "phsafe", "--config", "config.json", *arguments) == USAGE
     assert capsys.readouterr().err == f"plaudit: error: {message}\n"
-    assert contents(desk) == before
+    assert contents(files) == before
 
 
 # Households

@@ -53,10 +53,10 @@ def test_a_code_is_no_formula_and_a_negative_count_is_a_number(tmp_path, code, t
 
 def test_a_folder_that_holds_something_is_refused_before_noise_is_drawn(desk):
     desk({"text.txt": "mine"})
-    with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"), publishing("."):
+    with pytest.raises(ValueError, match=r"^out must be a new or an empty folder"), publishing(".", "secure"):
         pytest.fail("noise was drawn")
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_noise_is_drawn():
-    with pytest.raises(OSError, match="/proc/"), publishing("/proc/nowhere/out"):
+    with pytest.raises(OSError, match="/proc/"), publishing("/proc/nowhere/out", "secure"):
         pytest.fail("noise was drawn")

@@ -39,7 +39,7 @@ HELD = {
 
 
 @pytest.fixture
-def desk(workspace):
+def files(workspace):
     """A folder with persons for every system."""
     for path, name in zip(PATHS, ("persons.csv", "units.csv", "geo.csv"), strict=True):
         shutil.copy(path, name)
@@ -53,7 +53,7 @@ def desk(workspace):
 
 
 @pytest.fixture
-def release(desk, capsys):
+def release(files, capsys):
     def run(system, *more):
         try:
             code = plaudit("release", system, *SYSTEMS[system].split(), *(more or ("--out", "out", "--seed", "1")))
@@ -98,16 +98,16 @@ def test_every_release_draws_secure_noise_where_no_seed_is_given(release, system
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_release_that_is_interrupted_leaves_nothing(release, desk, system, monkeypatch):
+def test_a_release_that_is_interrupted_leaves_nothing(release, files, system, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    before = contents(desk)
+    before = contents(files)
     monkeypatch.setattr(engine, "write_texts", interrupted)
     code, out, err = release(system)
     assert (code, out) == (INTERRUPTED, "")
     assert err.splitlines()[-1] == "plaudit: interrupted; nothing was written"
-    assert contents(desk) == before
+    assert contents(files) == before
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -143,9 +143,9 @@ def test_a_release_that_nobody_reads_of_is_told(release, monkeypatch):
     assert (code, err.splitlines()[-1]) == (UNREAD, f"plaudit: nobody reads on; {PUBLISHED}")
 
 
-def test_what_killed_runs_have_left_is_named(release, desk):
+def test_what_killed_runs_have_left_is_named(release, files):
     owner = f"{_machine()}-{2**22 + 1}-7"  # the number of no process
-    places = (Path(tempfile.gettempdir(), f"{SPILLED}{owner}-{1:016x}"), desk / f"{STAGED}{owner}-{2:016x}")
+    places = (Path(tempfile.gettempdir(), f"{SPILLED}{owner}-{1:016x}"), files / f"{STAGED}{owner}-{2:016x}")
     for place in places:
         place.mkdir()
         (place / "rows").write_bytes(bytes(1500))
