@@ -19,6 +19,7 @@ __all__ = [
     "TableFile",
     "area_codes",
     "attribute_columns",
+    "cell_rows",
     "check_distinct",
     "code_columns",
     "count_rows",
@@ -88,10 +89,16 @@ def count_rows(tree: Hierarchy, level: int, groups: Sequence[Row], counts: NDArr
             yield *codes, *group, count
 
 
-def person_rows(tree: Hierarchy, schema: Schema, nodes: Iterable[int], tables: NDArray[Any]) -> Iterator[Row]:
-    """Yield codes and levels of each person, of people in some areas by cell, shape (areas, cells)."""
+def cell_rows(tree: Hierarchy, schema: Schema, nodes: Iterable[int], tables: NDArray[Any]) -> Iterator[tuple[Row, int]]:
+    """Yield codes and levels of each cell with people in it, and how many, of people in some areas, (areas, cells)."""
     cells = list(product(*schema.attributes.values()))
     for node, table in zip(nodes, tables, strict=True):
         codes = area_codes(tree, node)
         for cell in np.flatnonzero(table):
-            yield from repeat((*codes, *cells[cell]), int(table[cell]))
+            yield (*codes, *cells[cell]), int(table[cell])
+
+
+def person_rows(tree: Hierarchy, schema: Schema, nodes: Iterable[int], tables: NDArray[Any]) -> Iterator[Row]:
+    """Yield codes and levels of each person, of people as `cell_rows` takes them."""
+    for words, people in cell_rows(tree, schema, nodes, tables):
+        yield from repeat(words, people)

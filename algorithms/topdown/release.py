@@ -16,7 +16,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product, tee
+from itertools import tee
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +30,7 @@ from algorithms.release.columns import (
     TableFile,
     area_codes,
     attribute_columns,
+    cell_rows,
     check_distinct,
     code_columns,
     person_rows,
@@ -138,8 +139,8 @@ def _files(
     queries = [one.query for one in invariants if isinstance(one, Invariant)]
     parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
     sums = "; sums are exact where invariants.csv has them" if invariants else ""
-    codes = [f"{number} = {name}" for number, name in enumerate(("root", *names))]
-    level = TableColumn("LEVEL", "level of the area", codes=codes)
+    codes = [f"{level} = {name}" for level, name in enumerate(("root", *names))]
+    number = TableColumn("LEVEL", "level of the area", codes=codes)
     areas = code_columns(names, more="; empty for areas of the levels above")
     query, group = TableColumn("QUERY", "what was measured"), TableColumn("GROUP", "group of the query's partition")
     variance = TableColumn("VARIANCE", "variance of the noise", "records squared")
@@ -151,8 +152,12 @@ def _files(
         for name, keys in _invariants(plan)
         for key, count in zip(keys, tables.known[name].ravel().tolist(), strict=True)
     )
-    noisy = (row for of_level in enumerate(measured) for row in _noisy_rows(plan, *of_level))
-    counts = (row for part in tables.parts(checked=True) for row in _table_rows(plan, *part))
+    noisy = (row for level, of_level in enumerate(measured) for row in _noisy_rows(plan, level, of_level))
+    counts = (
+        (level, *words, people)
+        for level, nodes, part in tables.parts(checked=True)
+        for words, people in cell_rows(plan.tree, schema, range(nodes.start, nodes.stop), part)
+    )
     persons = (row for _, nodes, part in tables.parts() for row in _leaf_rows(plan, nodes, part))
     people = [
         *code_columns(names, noisy=True, exact=names[:held]),
@@ -160,9 +165,9 @@ def _files(
     ]
     fitted = replace(COUNT, meaning=COUNT.meaning + sums)
     return {
-        "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], noisy),
-        "invariants.csv": TableFile([invariant, level, *areas, known, exact], answers),
-        "tables.csv": TableFile([level, *areas, *attribute_columns(schema), fitted], counts),
+        "noisy_measurements.csv": TableFile([number, *areas, query, group, COUNT, variance], noisy),
+        "invariants.csv": TableFile([invariant, number, *areas, known, exact], answers),
+        "tables.csv": TableFile([number, *areas, *attribute_columns(schema), fitted], counts),
         "microdata.csv": TableFile(people, persons),
     }
 
@@ -193,14 +198,6 @@ def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterat
                     codes = area_codes(plan.tree, first + piece.start + area)
                     for label, count in zip(query.labels, answers, strict=True):
                         yield level, *codes, query.name, label, count, variance
-
-
-def _table_rows(plan: Plan, level: int, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
-    cells = list(product(*plan.schema.attributes.values()))
-    for node, table in enumerate(tables, nodes.start):
-        codes = area_codes(plan.tree, node)
-        for cell in np.flatnonzero(table):
-            yield level, *codes, *cells[cell], int(table[cell])
 
 
 def _leaf_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
