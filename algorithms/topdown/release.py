@@ -139,8 +139,8 @@ def _files(
     queries = [one.query for one in invariants if isinstance(one, Invariant)]
     parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
     sums = "; sums are exact where invariants.csv has them" if invariants else ""
-    codes = [f"{level} = {name}" for level, name in enumerate(("root", *names))]
-    number = TableColumn("LEVEL", "level of the area", codes=codes)
+    codes = [f"{depth} = {name}" for depth, name in enumerate(("root", *names))]
+    level = TableColumn("LEVEL", "level of the area", codes=codes)
     areas = code_columns(names, more="; empty for areas of the levels above")
     query, group = TableColumn("QUERY", "what was measured"), TableColumn("GROUP", "group of the query's partition")
     variance = TableColumn("VARIANCE", "variance of the noise", "records squared")
@@ -152,10 +152,10 @@ def _files(
         for name, keys in _invariants(plan)
         for key, count in zip(keys, tables.known[name].ravel().tolist(), strict=True)
     )
-    noisy = (row for level, of_level in enumerate(measured) for row in _noisy_rows(plan, level, of_level))
+    noisy = (row for depth, of_level in enumerate(measured) for row in _noisy_rows(plan, depth, of_level))
     counts = (
-        (level, *words, people)
-        for level, nodes, part in tables.parts(checked=True)
+        (depth, *words, people)
+        for depth, nodes, part in tables.parts(checked=True)
         for words, people in cell_rows(plan.tree, schema, range(nodes.start, nodes.stop), part)
     )
     persons = (row for _, nodes, part in tables.parts() for row in _leaf_rows(plan, nodes, part))
@@ -165,9 +165,9 @@ def _files(
     ]
     fitted = replace(COUNT, meaning=COUNT.meaning + sums)
     return {
-        "noisy_measurements.csv": TableFile([number, *areas, query, group, COUNT, variance], noisy),
-        "invariants.csv": TableFile([invariant, number, *areas, known, exact], answers),
-        "tables.csv": TableFile([number, *areas, *attribute_columns(schema), fitted], counts),
+        "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], noisy),
+        "invariants.csv": TableFile([invariant, level, *areas, known, exact], answers),
+        "tables.csv": TableFile([level, *areas, *attribute_columns(schema), fitted], counts),
         "microdata.csv": TableFile(people, persons),
     }
 
