@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,81 +17,23 @@ from algorithms.noise import Rng, add_noise
 from algorithms.noise.counts import Pair
 from algorithms.ons.laws import CountNoise, Law
 from algorithms.ons.tables import PILOT_TABLES, Counts, Domain, Table
-from algorithms.release.shares import Share, exact_share
+from algorithms.release.shares import Share, exact_shares
 from algorithms.schema import Schema
 from audit.claims import ApproxDP, PureDP
-from audit.exact import LossDistribution, compose_losses
+from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
-__all__ = ["IndependentNoise", "NoisyTables", "check_shares", "divided_noise"]
+__all__ = ["IndependentNoise"]
 
 Floats = NDArray[np.float64]
 
 
-class NoisyTables(ABC):
-    """Tables with noise on every count, side by side: those of method 1, and the levels of method 2."""
-
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
-    @property
-    @abstractmethod
-    def domain(self) -> Domain:
-        """Areas and attributes."""
-
-    @property
-    @abstractmethod
-    def tables(self) -> Sequence[Table]:
-        """What is counted."""
-
-    @property
-    @abstractmethod
-    def noises(self) -> tuple[CountNoise, ...]:
-        """Noise on the counts of each table."""
-
-    def exact_tables(self, histogram: ArrayLike) -> list[Counts]:
-        """Return the tables of a histogram, shape (leaves, cells), without noise: each of shape (areas, groups)."""
-        return self.domain.tabulate(self.domain.check(histogram), self.tables)
-
-    def exact(self, histogram: ArrayLike) -> Counts:
-        """Return what a release would be without noise, shape (counts of all tables,)."""
-        return np.concatenate([counts.reshape(-1) for counts in self.exact_tables(histogram)])
-
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the loss of `pair` before negative values are raised to 0, as `CountNoise.exact_loss`."""
-        losses = []
-        for before, after, noise in zip(self.exact_tables(pair.x), self.exact_tables(pair.y), self.noises, strict=True):
-            if (laws := self._losses(noise, before, after)) is None:
-                return None
-            losses += laws
-        return compose_losses(losses)
-
-    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> Floats:
-        """Return the log-probability, or density, of outputs, shape (runs, counts) given a histogram: shape (runs,)."""
-        array, exact = np.asarray(outputs, np.float64), self.exact_tables(histogram)
-        sizes = [counts.size for counts in exact]
-        if array.ndim != 2 or array.shape[1] != sum(sizes):
-            raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {array.shape}")
-        parts = np.split(array, np.cumsum(sizes)[:-1], axis=1)
-        total = np.zeros(len(array))
-        for noise, noisy, counts in zip(self.noises, parts, exact, strict=True):
-            total += self._log_law(noise, noisy, counts.reshape(-1)).sum(axis=1)
-        return total
-
-    def _losses(self, noise: CountNoise, before: Counts, after: Counts) -> list[LossDistribution] | None:
-        change = np.abs(after - before)
-        law = noise.exact_loss(change[change > 0].tolist())
-        return None if law is None else [law]
-
-    @abstractmethod
-    def _log_law(self, noise: CountNoise, noisy: Floats, exact: Counts) -> Floats:
-        """Return the log-probability of each noisy count of a table."""
-
-
 @dataclass(frozen=True, eq=False)
-class IndependentNoise(NoisyTables):
+class IndependentNoise:
     """Frequency tables with independent noise on every count.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
-    Gaussian noise. Each table by itself promises its share of both.
+    Gaussian noise. Each table by itself promises its share of both. With ``perturb_zeros=False`` none: empty cells stay
+    empty, so a count above 0 proves that somebody is there.
     **Sensitivity.** One person changes one count of each table by 1.
     **Source.** Office for National Statistics, pilot on mortality data, section 4, method 1.
 
@@ -111,6 +53,8 @@ class IndependentNoise(NoisyTables):
         Whether counts are rounded to whole numbers.
     nonnegative : bool
         Whether negative values are raised to 0: then counts are too high on average.
+    perturb_zeros : bool
+        Whether counts of 0 get noise too, which every promise needs.
     """
 
     tree: Hierarchy
@@ -122,6 +66,9 @@ class IndependentNoise(NoisyTables):
     delta: float = 0.0
     rounded: bool = True
     nonnegative: bool = False
+    perturb_zeros: bool = True
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
         _ = CountNoise(self.law, self.epsilon, self.delta)  # the whole budget is refused before its parts are
@@ -131,8 +78,12 @@ class IndependentNoise(NoisyTables):
         keys = [(table.level, self.domain.query(table).groups.tobytes()) for table in tables]
         if twice := [table for table, key in zip(tables, keys, strict=True) if keys.count(key) > 1]:
             raise ValueError(f"tables must name each table once, got {twice[0]} twice")
+        shares = tuple(self.shares) or (Fraction(1, len(tables)),) * len(tables)
+        if len(shares) != len(tables):
+            raise ValueError(f"shares must be one for each of {len(tables)} tables, got {len(shares)}")
+        exact = exact_shares("tables", dict(zip(map(str, tables), shares, strict=True)))
         object.__setattr__(self, "tables", tables)
-        object.__setattr__(self, "shares", check_shares("tables", list(map(str, tables)), self.shares))
+        object.__setattr__(self, "shares", tuple(exact.values()))
         _ = self.noises
 
     @cached_property
@@ -142,12 +93,22 @@ class IndependentNoise(NoisyTables):
 
     @cached_property
     def noises(self) -> tuple[CountNoise, ...]:
-        """Noise on the counts of each table."""
-        return divided_noise(self.law, self.epsilon, self.tables, self.shares, delta=self.delta, rounded=self.rounded)
+        """Noise on the counts of each table, or of which too little of the budget is left."""
+        noises = []
+        for table, share in zip(self.tables, self.shares, strict=True):
+            part = float(Fraction(share))
+            try:
+                noises.append(CountNoise(self.law, self.epsilon * part, self.delta * part, self.rounded))
+            except ValueError as error:
+                budget = f"epsilon {self.epsilon:g}" + f" and delta {self.delta:g}" * bool(self.delta)
+                raise ValueError(f"{budget} with a share of {share} must leave {table} enough: {error}") from None
+        return tuple(noises)
 
     @property
     def claim(self) -> PureDP | ApproxDP:
-        """What the algorithm promises."""
+        """What the algorithm promises; its epsilon is infinite if zeros are not perturbed."""
+        if not self.perturb_zeros:
+            return PureDP(math.inf)
         return CountNoise(self.law, self.epsilon, self.delta).claim
 
     def components(self) -> list[IndependentNoise]:
@@ -170,55 +131,67 @@ class IndependentNoise(NoisyTables):
             shares=[share / part for share in shares],
         )
 
+    def exact_tables(self, histogram: ArrayLike) -> list[Counts]:
+        """Return the tables of a histogram, shape (leaves, cells), without noise: each of shape (areas, groups)."""
+        return self.domain.tabulate(self.domain.check(histogram), self.tables)
+
+    def exact(self, histogram: ArrayLike) -> Counts:
+        """Return what a release would be without noise, shape (counts of all tables,)."""
+        return np.concatenate([counts.reshape(-1) for counts in self.exact_tables(histogram)])
+
+    def noisy(self, exact: Counts, place: int, size: int, rng: Rng) -> Counts | Floats:
+        """Return exact counts, some or all of a table, plus the noise of the table: shape (size, *exact.shape)."""
+        noisy = add_noise(exact, self.noises[place], size, rng, query=str(self.tables[place]), sensitivity=1)
+        return noisy if self.perturb_zeros else noisy * (exact > 0)
+
     def release(self, histogram: ArrayLike, size: int, rng: Rng) -> list[Counts | Floats]:
         """Release the tables of a histogram, shape (leaves, cells): each of shape (size, areas, groups)."""
-        released = []
-        for table, counts, noise in zip(self.tables, self.exact_tables(histogram), self.noises, strict=True):
-            noisy = add_noise(counts, noise, size, rng, query=str(table), sensitivity=1)
-            released.append(np.maximum(noisy, 0, out=noisy) if self.nonnegative else noisy)
-        return released
+        noisy = [self.noisy(counts, place, size, rng) for place, counts in enumerate(self.exact_tables(histogram))]
+        return [np.maximum(table, 0, out=table) for table in noisy] if self.nonnegative else noisy
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> Counts | Floats:
         """Release all tables of a histogram side by side, `size` times: shape (size, counts of all tables)."""
         return np.concatenate([table.reshape(size, -1) for table in self.release(histogram, size, rng)], axis=1)
 
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the loss of `pair` before negative values are raised to 0, as `CountNoise.exact_loss`."""
+        losses = []
+        for before, after, noise in zip(self.exact_tables(pair.x), self.exact_tables(pair.y), self.noises, strict=True):
+            changed = before != after
+            lonely = changed & ((before == 0) | (after == 0)) & (not self.perturb_zeros)
+            losses += [_loss_of_zero(noise, *counts) for counts in zip(before[lonely], after[lonely], strict=True)]
+            if (shifts := np.abs(after - before)[changed & ~lonely]).size or not lonely.any():
+                if (law := noise.exact_loss(shifts.tolist())) is None:
+                    return None
+                losses.append(law)
+        return compose_losses(losses)
+
+    def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> Floats:
+        """Return the log-probability, or density, of outputs, shape (runs, counts) given a histogram: shape (runs,)."""
+        array, exact = np.asarray(outputs, np.float64), self.exact_tables(histogram)
+        sizes = [counts.size for counts in exact]
+        if array.ndim != 2 or array.shape[1] != sum(sizes):
+            raise ValueError(f"outputs must have one column for each of {sum(sizes)} counts, got shape {array.shape}")
+        parts = np.split(array, np.cumsum(sizes)[:-1], axis=1)
+        total = np.zeros(len(array))
+        for noise, noisy, counts in zip(self.noises, parts, exact, strict=True):
+            total += self._log_law(noise, noisy, counts.reshape(-1)).sum(axis=1)
+        return total
+
     def _log_law(self, noise: CountNoise, noisy: Floats, exact: Counts) -> Floats:
         log_p = noise.log_law(noisy - exact)
+        if not self.perturb_zeros and noise.continuous:  # a 0 has no probability beside a sure one
+            log_p = np.where(noisy == 0, -np.inf, log_p)
         if self.nonnegative:  # a 0 may have been any value up to 0
             log_p = np.where(noisy == 0, noise.log_below(noisy - exact), np.where(noisy < 0, -np.inf, log_p))
+        if not self.perturb_zeros:
+            log_p = np.where(exact > 0, log_p, np.where(noisy == 0, 0.0, -np.inf))
         return log_p
 
 
-def check_shares(what: str, names: Sequence[str], shares: Sequence[Share]) -> tuple[Fraction, ...]:
-    """Return exact shares of a budget, positive and adding up to 1; equal ones if none are given."""
-    if not shares:
-        return (Fraction(1, len(names)),) * len(names)
-    if len(shares) != len(names):
-        raise ValueError(f"shares must be one for each of {len(names)} {what}, got {len(shares)}")
-    fractions = tuple(exact_share(name, share) for name, share in zip(names, shares, strict=True))
-    if 0 in fractions:
-        raise ValueError(f"share of {names[fractions.index(Fraction(0))]} must be above 0, got 0")
-    if sum(fractions) != 1:
-        raise ValueError(f"shares of {what} must add up to 1, got {sum(fractions)}")
-    return fractions
-
-
-def divided_noise(
-    law: Law,
-    epsilon: float,
-    names: Sequence[object],
-    shares: Sequence[Share],
-    *,
-    delta: float = 0.0,
-    rounded: bool = True,
-) -> tuple[CountNoise, ...]:
-    """Return the noise of every named part of a budget, or say of which too little is left."""
-    noises = []
-    for name, share in zip(names, shares, strict=True):
-        part = float(Fraction(share))
-        try:
-            noises.append(CountNoise(law, epsilon * part, delta * part, rounded))
-        except ValueError as error:
-            budget = f"epsilon {epsilon:g}" + f" and delta {delta:g}" * bool(delta)
-            raise ValueError(f"{budget} with a share of {share} must leave {name} enough: {error}") from None
-    return tuple(noises)
+def _loss_of_zero(noise: CountNoise, before: int, after: int) -> LossDistribution:
+    """Loss of a count that is 0, without noise, on one of the databases: the outputs are 0 and all others."""
+    at_zero = 0.0 if noise.continuous else float(np.exp(noise.log_law(np.array(-float(max(before, after))))))
+    with np.errstate(divide="ignore"):
+        empty, noisy = np.log([1.0, 0.0]), np.log([at_zero, 1 - at_zero])
+    return loss_from_logs(empty, noisy) if before == 0 else loss_from_logs(noisy, empty)

@@ -185,6 +185,11 @@ class CountNoise:
         return compose_losses(tables[shift] for shift in shifts)
 
     @property
+    def continuous(self) -> bool:
+        """Whether no value has a probability."""
+        return self.law != "geometric" and not self.rounded
+
+    @property
     def tabulated_exactly(self) -> bool:
         """Whether all of a loss is exact, not its maximum alone."""
         return self.law != "laplace" or self.rounded

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from scipy import special
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise
 from algorithms.ons.adjust import adjusted, maximum_remainder
-from algorithms.ons.independent import divided_noise
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import Table
 from algorithms.schema import Schema
@@ -111,8 +109,6 @@ def test_gaussian_noise_at_and_beyond_its_limits():
 def test_parts_of_a_budget_that_are_too_small_name_budget_and_share():
     with pytest.raises(ValueError, match=r"^epsilon 1e-11 with a share of 1/20 must leave level 1: sex enough: eps"):
         IndependentNoise(TREE, SCHEMA, 1e-11, [Table(0, "sex"), Table(1, "sex")], ["19/20", "1/20"])
-    with pytest.raises(ValueError, match=r"^epsilon 2 and delta 1e-300 with a share of 1/3 must leave a enough: gauss"):
-        divided_noise("gaussian", 2.0, ["a"], [Fraction(1, 3)], delta=1e-300)
 
 
 def test_families_that_cannot_be_divided():

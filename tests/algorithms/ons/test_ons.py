@@ -174,13 +174,14 @@ VALUES = {
         tables=[Table(1, "sex*age"), Table(1, "age*sex")]
     ),
     "shares must be one for each of 3 tables, got 2": lambda: independent(shares=("1/2", "1/2")),
-    "shares of tables must add up to 1, got 7/6": lambda: independent(shares=("1/2", "1/3", "1/3")),
-    "share of level 0: sex*age must be above 0, got 0": lambda: independent(shares=("1/2", "1/2", 0)),
+    "shares of tables must add up to 1, got 7/6: 1/6 too much": lambda: independent(shares=("1/2", "1/3", "1/3")),
     "tables must be some of 0 to 2, got [3]": lambda: independent().only([3]),
     "tables must be some of 0 to 2, got []": lambda: independent().only([]),
     "delta must be between 0 and 1, got 0.0": lambda: top_down(law="gaussian"),
     "the first level must be the total of level 0, got none": lambda: top_down(levels=[]),
-    "the last level must be the detailed query of level 2, got level 1: sex": lambda: top_down(levels=LEVELS[:3]),
+    "the last level must be the detailed query of level 2, got level 1: sex": lambda: top_down(
+        levels=LEVELS[:3], shares=("1/3",) * 3
+    ),
     f"{EVENLY} 1: detailed below level 2: total": lambda: top_down(
         levels=[LEVELS[0], Table(2, "total"), Table(1, "detailed"), LAST]
     ),
@@ -188,7 +189,7 @@ VALUES = {
     f"{EVENLY} 2: detailed below level 1: minor": lambda: top_down(
         schema=MINOR, levels=[LEVELS[0], Table(1, "minor"), LAST], shares=("1/3",) * 3
     ),
-    "levels must be some of 0 to 3, got [4]": lambda: top_down().stage("measurements", only=[4]),
+    "tables must be some of 0 to 3, got [4]": lambda: top_down().stage("measurements", only=[4]),
     "only must be of the measurements, got it of 'rounded'": lambda: top_down().stage("rounded", only=[1]),
     "stage must be one of measurements, adjusted, rounded, tables, got 'none'": lambda: top_down().stage("none"),
     "areas must end at one level, and '2' ends above it": lambda: top_down(tree=Hierarchy.from_parents([-1, 0, 0, 1])),
@@ -350,8 +351,8 @@ def test_a_release_is_what_the_steps_give_by_hand():
     tree, schema = Hierarchy.from_codes(["north", "south"]), Schema({"sex": ("female", "male")})
     levels, people = [Table(0, "total"), Table(0, "detailed"), Table(1, "detailed")], [[14, 9], [5, 0]]
     mechanism, rng = OnsTopDown(tree, schema, 2.0, levels, ("0.2", "0.3", "0.5")), np.random.default_rng(1)
-    for place, exact in enumerate(mechanism.exact_levels(people)):
-        noisy = mechanism.noisy(exact, place, 1, rng)[0]
+    for place, exact in enumerate(mechanism.measurements.exact_tables(people)):
+        noisy = mechanism.measurements.noisy(exact, place, 1, rng)[0]
         raised = np.where(noisy > 0, noisy, FLOOR).T
         if place == 0:
             above = np.rint(raised).astype(int)[0]
