@@ -2,23 +2,22 @@
 
 The file is that of the production release: a budget for each of the nine queries at each population group level (0
 switches a level off), a truncation threshold for each query that counts persons, the states, the reader and the kind of
-privacy. Unlike production, files are refused if a key stands twice, is missing or unknown, a threshold is no whole
-number, a budget is true, NaN or infinity, or nothing is released. ``"cef"``, the Bureau's internal fixed-width format,
-has no reader here; ``"csv"`` reads Parquet too, told by the ending of the file's name. Source: Sexton et al., "PHSafe:
+privacy. Unlike production, what contradicts itself is refused. ``"cef"``, the Bureau's internal fixed-width format, has
+no reader here; ``"csv"`` reads Parquet too, told by the ending of the file's name. Source: Sexton et al., "PHSafe:
 Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing Characteristics File (S-DHC)", 2024, table
 10.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
+from reprlib import repr as shortened
 from types import MappingProxyType
 from typing import Any
 
@@ -26,9 +25,9 @@ from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
 from algorithms.phsafe.tables import QUERIES
 from algorithms.release.frames import Frame
+from algorithms.schema import read_named
+from audit.arguments import whole_number
 from audit.claims import ZCDP, PureDP
-from audit.io.files import parsed_json
-from audit.io.text import quoted
 
 __all__ = ["CLAIMS", "PRESETS", "Config", "Settings", "noise_law", "noise_parameters", "read_config"]
 
@@ -38,9 +37,8 @@ PRESETS = ("us", "pr")
 KEYS = ("privacy_budget", "tau", "state_filter", "reader", "privacy_defn")
 TAUS = tuple(name for name, query in QUERIES.items() if query.truncated)
 LARGEST_TAU = 99_999  # no household holds more people
-LARGEST_FILE = 2**20  # bytes; the production file has 5,000
-LONGEST_NUMBER = 40  # letters of one in a message
 CLAIMS: Mapping[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
+PRODUCTION = Path(__file__).parent / "configs"
 NOISE = {"zcdp": "Discrete Gaussian", "puredp": "Two-Sided Geometric"}
 
 
@@ -56,15 +54,18 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.privacy_definition not in tuple(CLAIMS):
-            raise ValueError(f'privacy_defn must be "zcdp" or "puredp", got {_shown(self.privacy_definition)}')
+            raise ValueError(f'privacy_defn must be "zcdp" or "puredp", got {shortened(self.privacy_definition)}')
         if self.reader != "csv":
-            only = '"csv": there is no reader of the Bureau\'s CEF files here' if self.reader == "cef" else '"csv"'
-            raise ValueError(f"reader must be {only}, got {_shown(self.reader)}")
+            raise ValueError(f'reader must be "csv": there is no other here, got {shortened(self.reader)}')
         _check_keys("tau", self.tau, TAUS)
-        self._keep(tau={name: _threshold(name, self.tau[name]) for name in TAUS})
-        self._keep(state_filter=_states(self.state_filter))
+        tau = {name: whole_number(f"tau of {name}", self.tau[name], least=1) for name in TAUS}
+        if too_many := [name for name in TAUS if tau[name] > LARGEST_TAU]:
+            raise ValueError(f"tau of {too_many[0]} must be at most {LARGEST_TAU}, got {tau[too_many[0]]}")
+        object.__setattr__(self, "tau", MappingProxyType(tau))
+        object.__setattr__(self, "state_filter", _states(self.state_filter))
         _check_keys("privacy_budget", self.privacy_budget, tuple(QUERIES))
-        self._keep(privacy_budget={name: self._levels(name, self.privacy_budget[name]) for name in QUERIES})
+        budgets = {name: self._levels(name, self.privacy_budget[name]) for name in QUERIES}
+        object.__setattr__(self, "privacy_budget", MappingProxyType(budgets))
         spent = sum((budget for _, _, budget in self.budgets()), 0.0)
         if not 0 < 2 * spent < math.inf:
             raise ValueError(f"privacy_budget must add up to a positive finite number, got {spent}")
@@ -92,7 +93,7 @@ class Config:
         _check_table(table)
         if level not in self.privacy_budget[table]:
             levels = ", ".join(self.privacy_budget[table])
-            raise ValueError(f"level of {table} must be one of {levels}, got {_shown(level)}")
+            raise ValueError(f"level of {table} must be one of {levels}, got {shortened(level)}")
         return self.privacy_budget[table][level]
 
     def stability(self, table: str) -> int:
@@ -109,10 +110,6 @@ class Config:
             "reader": self.reader,
             "privacy_defn": self.privacy_definition,
         }
-
-    def _keep(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, MappingProxyType(value) if isinstance(value, dict) else value)
 
     def _levels(self, table: str, levels: Mapping[str, float]) -> Mapping[str, float]:
         _check_keys(f"privacy_budget of {table}", levels, QUERIES[table].levels)
@@ -140,8 +137,8 @@ def read_config(source: Settings) -> Config:
     Parameters
     ----------
     source : path-like, str, mapping or Config
-        A file in the Bureau's format of at most 1 MiB, or its content, or the name of a preset, ``"us"`` or ``"pr"``. A
-        `Config` comes back as it is.
+        A .json file in the Bureau's format, or its content, or the name of a preset, ``"us"`` or ``"pr"``. A `Config`
+        comes back as it is.
 
     Examples
     --------
@@ -151,23 +148,18 @@ def read_config(source: Settings) -> Config:
     if isinstance(source, Config):
         return source
     if isinstance(source, Mapping):
-        return _config(source)
+        _check_keys("config", source, KEYS)
+        renamed = {"privacy_definition" if key == "privacy_defn" else key: value for key, value in source.items()}
+        return Config(**renamed)
     if not isinstance(source, str | os.PathLike):
-        raise TypeError(f"config must be a path, the name of a preset, a mapping or a Config, got {_shown(source)}")
-    if source in PRESETS:
-        return _config(_parsed(resources.files("algorithms.phsafe").joinpath("configs", f"{source}.json").read_bytes()))
+        raise TypeError(f"config must be a path, the name of a preset, a mapping or a Config, got {shortened(source)}")
+    path = PRODUCTION / f"{source}.json" if source in PRESETS else source
+    values = read_named(path, "config (us, pr or a file)")
     try:
-        with Path(source).open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"config must be {', '.join(PRESETS)} or a .json file, got {os.fspath(source)}: No such file"
-        ) from None
-    try:
-        return _config(_parsed(content))
+        _check_keys("config", values, KEYS)
+        return read_config(values)
     except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{os.fspath(source)}: {error}") from None
+        raise type(error)(f"{os.fspath(source)}: {error}") from None
 
 
 def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoTailedGeometric:
@@ -214,37 +206,11 @@ def _law(definition: str, stability: int, budget: float) -> DiscreteGaussian | T
     return DiscreteGaussian(math.nextafter(stability / math.sqrt(2 * budget), math.inf))
 
 
-def _config(values: Any) -> Config:
-    _check_keys("config", values, KEYS)
-    renamed = {"privacy_definition" if key == "privacy_defn" else key: value for key, value in values.items()}
-    return Config(**renamed)
-
-
-def _parsed(content: bytes) -> Any:
-    if len(content) > LARGEST_FILE:
-        raise ValueError(f"a config must have at most {LARGEST_FILE} bytes, got more")
-    try:
-        return parsed_json(content)
-    except UnicodeDecodeError:
-        reason = "bytes that are not UTF-8"
-    except json.JSONDecodeError as error:
-        reason = f"something else in line {_line(error)}"
-    except ValueError as error:  # a key that stands twice, thousands of digits, or nested too deeply
-        reason = str(error).splitlines()[0]
-    raise ValueError(f"a config must be JSON with each key once, got: {reason}")
-
-
-def _line(error: json.JSONDecodeError) -> int:
-    """Return where JSON ends to be JSON; after a comma too many, where something should stand, as of Python 3.12."""
-    after = error.doc[error.pos :].lstrip(", \t\r\n") if error.msg.startswith("Illegal trailing comma") else ""
-    return error.doc.count("\n", 0, len(error.doc) - len(after) if after else error.pos) + 1
-
-
 def _check_keys(what: str, values: Any, names: Sequence[str]) -> None:
     if not isinstance(values, Mapping):
-        raise TypeError(f"{what} must be an object with the keys {', '.join(names)}, got {_shown(values)}")
+        raise TypeError(f"{what} must be an object with the keys {', '.join(names)}, got {shortened(values)}")
     missing = [name for name in names if name not in values]
-    unknown = [_shown(key) for key in values if key not in names]
+    unknown = [shortened(key) for key in values if key not in names]
     if missing or unknown:
         parts = [f"no {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown[:5])}"] * bool(unknown)
         raise ValueError(f"{what} must have the keys {', '.join(names)}, got {' and '.join(parts)}")
@@ -252,55 +218,24 @@ def _check_keys(what: str, values: Any, names: Sequence[str]) -> None:
 
 def _check_table(table: str) -> None:
     if table not in QUERIES:
-        raise ValueError(f"table must be one of {', '.join(QUERIES)}, got {_shown(table)}")
+        raise ValueError(f"table must be one of {', '.join(QUERIES)}, got {shortened(table)}")
 
 
 def _budget(where: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{where} must be a number, got {_shown(value)}")
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number of hundreds of digits
-        number = math.inf
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{where} must be 0 or more and finite, got {_shown(value)}")
-    return number
-
-
-def _threshold(table: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"tau of {table} must be a whole number, got {_shown(value)}")
-    number = int(value)
-    if not 1 <= number <= LARGEST_TAU:
-        raise ValueError(f"tau of {table} must be from 1 to {LARGEST_TAU}, got {_shown(number)}")
-    return number
+        raise TypeError(f"{where} must be a number, got {shortened(value)}")
+    number = value if isinstance(value, int) else float(value)  # an integer may be too large for a float
+    if not 0 <= number <= sys.float_info.max:
+        raise ValueError(f"{where} must be 0 or more and finite, got {shortened(value)}")
+    return float(number)
 
 
 def _states(codes: Any) -> tuple[str, ...]:
-    if not isinstance(codes, list | tuple):
-        raise TypeError(f"state_filter must be a list of FIPS codes in quotes, got {_shown(codes)}")
-    if bare := [code for code in codes if not isinstance(code, str)]:
-        raise TypeError(f"state_filter must be a list of FIPS codes in quotes, got {_shown(bare[0])} in it")
-    states = tuple(codes)
-    wrong = [code for code in states if code not in STATES]
-    if not states or len(set(states)) < len(states) or (wrong and states != (PUERTO_RICO,)):
-        repeated = [code for place, code in enumerate(states) if code in states[:place]]
-        examples = ", ".join(_shown(code) for code in (wrong or repeated)[:5]) or "none"
-        raise ValueError(
-            "state_filter must be distinct codes of states (01 to 56, without 03, 07, 14, 43, 52), or 72 alone, "
-            f"got {examples}{' twice' if repeated and not wrong else ''}"
-        )
-    return states
-
-
-def _shown(value: Any) -> str:
-    """Return a value in one short line, however large or deep it is."""
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, Mapping | list | tuple):
-        return "an object" if isinstance(value, Mapping) else "a list"
-    try:
-        text = repr(value)
-    except ValueError:  # Python refuses to write thousands of digits
-        return "a number too long to write"
-    return text if len(text) <= LONGEST_NUMBER else f"{text[:LONGEST_NUMBER]}..."
+    listed = tuple(codes) if isinstance(codes, list | tuple) else ()
+    if listed == (PUERTO_RICO,):
+        return listed
+    wrong = [code for place, code in enumerate(listed) if code not in STATES or code in listed[:place]]
+    if wrong or not listed:
+        rule = "a list of distinct codes of states in quotes (01 to 56, without 03, 07, 14, 43, 52), or 72 alone"
+        raise ValueError(f"state_filter must be {rule}, got {shortened(wrong or codes)}")
+    return listed

@@ -56,8 +56,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         key, _, where = case.partition(", ")
         model, relation = cast(tuple[Model, Relation], key.split())
         pair = joint_pair(model, relation, config, in_place=bool(where))
-        spent = rho_spent(change(pair), config, relation=relation)
-        joint[case] = {"rho": spent.rho, "pair": pair.label}
+        joint[case] = {"rho": rho_spent(change(pair), config), "pair": pair.label}
     return {"rows": rows, "joint": joint}
 
 

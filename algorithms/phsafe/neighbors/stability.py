@@ -2,29 +2,26 @@
 
 A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
 databases whose counts are ``L2`` apart (Sexton et al., 2024, lemma 3): the loss of a given pair needs no simulation.
-Truncation, dropping of repeated units and join act within one ``MAFID``: only households that differ are counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from algorithms.phsafe.budget import Settings, read_config
-from algorithms.phsafe.schema import FRAMES, PERSONS
+from algorithms.phsafe.schema import PERSONS
 from algorithms.phsafe.tables import QUERIES, TAU, Query, named
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
 from algorithms.phsafe.tabulation.rules import check_report
-from algorithms.phsafe.tabulation.validate import Validation, read_frames
+from algorithms.phsafe.tabulation.validate import read_frames
 from algorithms.release.duck import DuckDB
 from algorithms.release.frames import Frame
-from audit.claims import Relation, check_relation
 
-__all__ = ["Database", "Spent", "rho_spent", "stability_change"]
+__all__ = ["rho_spent", "stability_change"]
 
 Database = tuple[Any, Any, Any]
 """Persons, units and geo: paths, or frames."""
@@ -34,13 +31,7 @@ UNIT_COLUMNS = "h.RTYPE as UNIT_TYPE, h.FINAL_POP, h.TEN, h.HHT, h.HHT2, h.CPLT,
 
 
 def stability_change(
-    x: Database,
-    y: Database,
-    *,
-    tables: str | Sequence[str] = "all",
-    config: Settings | None = None,
-    validation: Validation = "none",
-    engine: DuckDB | None = None,
+    x: Database, y: Database, *, tables: str | Sequence[str] = "all", config: Settings | None = None
 ) -> Frame:
     """Return how far apart two databases are in every query, exactly.
 
@@ -52,10 +43,6 @@ def stability_change(
         Which of the nine queries.
     config : what `read_config` takes, optional
         Its thresholds, and the levels that it has a budget for. Default: thresholds of the 2020 Census, all levels.
-    validation : {"none", "production", "full"}
-        What both databases are checked for. Only valid databases pass ``"full"``.
-    engine : DuckDB, optional
-        An open database, which stays open. Default: a new one.
 
     Returns
     -------
@@ -69,63 +56,32 @@ def stability_change(
     queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)
     taus = settings.tau if settings else TAU
-    views = universes(queries, taus)
-    sides: dict[str, dict[str, Frame]] = {}
-    if engine is not None and not isinstance(engine, DuckDB):
-        raise TypeError(f"engine must be a DuckDB that is open, got {engine!r}")
-    with closing(DuckDB([*x, *y])) if engine is None else nullcontext(engine) as database:
-        for side, frames in (("x", x), ("y", y)):
-            check_report(read_frames(database, frames, settings.state_filter if settings else None, validation))
-            for name in FRAMES:
-                database.keep(f"{name}_{side}", f"select * from {name}")
-        differing = (
-            f"select MAFID from (select * from {name}_{one} except all select * from {name}_{other}) d"
-            for name in FRAMES
-            for one, other in ("xy", "yx")
-        )
-        database.keep("differing", " union ".join(differing))
-        for side in "xy":
-            for name in FRAMES:
-                database.keep(name, f"select * from {name}_{side} where MAFID in (select MAFID from differing)")
-            sides[side] = _cubes(database, queries, taus, side)
-        changed = [_rows_changed(database, number) for number in range(len(views))]
-    rows = {name: count for view, count in zip(views.values(), changed, strict=True) for name in view}
-    states = sorted({str(state) for cubes in sides.values() for cube in cubes.values() for state in cube["REGION"]})
+    rows = {}
+    with closing(DuckDB([*x, *y])) as database:
+        sides = [_cubes(database, frames, queries, taus, side) for side, frames in (("x", x), ("y", y))]
+        for number, view in enumerate(universes(queries, taus).values()):
+            rows |= dict.fromkeys(view, _rows_changed(database, number))
+    states = sorted({str(state) for cubes in sides for cube in cubes.values() for state in cube["REGION"]})
     changes = []
     for name, query in queries.items():
-        before, after = (levels_of(query, [sides[side][name]], states) for side in "xy")
+        before, after = (levels_of(query, [cubes[name]], states) for cubes in sides)
         stability = query.stability(taus.get(name))
         for level in query.levels:
             if settings and not settings.budget(name, level):
                 continue
             change = np.abs(after[level] - before[level])
-            squared = int((change**2).sum())
-            largest = int(change.max(initial=0))
+            squared, largest = int((change**2).sum()), int(change.max(initial=0))
             share = squared / stability**2
             changes.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
     columns = ("TABLE", "LEVEL", "L1", "L2_SQUARED", "LARGEST", "STABILITY", "SHARE", "ROWS")
     return Frame.from_rows(columns, changes)
 
 
-@dataclass(frozen=True)
-class Spent:
-    """What a pair of databases really costs: its exact loss for Gaussian noise, and what the settings promise."""
-
-    rho: float
-    promised: float
-
-    @property
-    def share(self) -> float:
-        """Part of the promise that is spent; above 1 the promise is broken."""
-        return self.rho / self.promised
-
-
-def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "add_remove") -> Spent:
-    """Add up what a pair spends of rho over a run; for a replaced person twice is promised (theorems 3 and 4)."""
+def rho_spent(change: Frame, config: Settings = "us") -> float:
+    """Add up what a pair spends of rho over a run: its exact loss for Gaussian noise."""
     config = read_config(config)
     if config.privacy_definition != "zcdp":
         raise ValueError(f"config must promise rho, got {config.privacy_definition!r}")
-    check_relation(relation)
     shares = {(table, level): (stability, share) for table, level, _, _, _, stability, share, _ in change.rows()}
     spent = 0.0
     for table, level, budget in config.budgets():
@@ -135,11 +91,14 @@ def rho_spent(change: Frame, config: Settings = "us", *, relation: Relation = "a
         if stability != config.stability(table):
             raise ValueError(f"stability of {table} must be {config.stability(table)}, got {stability}")
         spent += budget * share
-    return Spent(spent, config.total * (2 if relation == "replace_one" else 1))
+    return spent
 
 
-def _cubes(database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int], side: str) -> dict[str, Frame]:
-    """Count the persons, units and geo that a database holds, and keep the rows behind the counts."""
+def _cubes(
+    database: DuckDB, frames: Database, queries: Mapping[str, Query], taus: Mapping[str, int], side: str
+) -> dict[str, Frame]:
+    """Count one database, and keep the rows behind the counts."""
+    check_report(read_frames(database, frames, None, "none"))
     locate_households(database)
     for number, (condition, tau) in enumerate(universes(queries, taus)):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"

@@ -213,15 +213,8 @@ def test_name_of_a_preset_is_no_path(tmp_path, monkeypatch):
     (tmp_path / "us").write_text("no config")
     monkeypatch.chdir(tmp_path)
     assert read_config("us") == US
-    with pytest.raises(ValueError, match="config must be JSON"):
+    with pytest.raises(ValueError, match=r"config .* must be a \.json file, got us"):
         read_config(Path("us"))
-
-
-def test_missing_file_is_an_error_of_the_system(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        read_config(tmp_path / "no.json")
-    with pytest.raises(IsADirectoryError):
-        read_config(tmp_path)
 
 
 def test_config_is_read_only_and_can_be_copied():
@@ -285,39 +278,36 @@ def test_what_is_read_is_what_was_written(values):
 
 
 PH3, UNKNOWN = ("privacy_budget", "PH3", "usa_*"), "must have the keys .* got unknown"
-NOT_NEGATIVE, CODES = r"of PH3 usa_\* must be 0 or more and finite, got", "list of FIPS codes in quotes, got"
+NOT_NEGATIVE = r"of PH3 usa_\* must be 0 or more and finite, got"
 REFUSED = [  # where in the settings, what is there, and what is told
     (("extra",), 1, ValueError, "config must have the keys privacy_budget, tau, .* got unknown 'extra'"),
-    (("privacy_budget",), [1], TypeError, r"privacy_budget must be an object with the keys .*, got a list$"),
+    (("privacy_budget",), [1], TypeError, r"privacy_budget must be an object with the keys .*, got \[1\]$"),
     (("privacy_budget", "PH9"), {}, ValueError, f"privacy_budget {UNKNOWN} 'PH9'"),
     (("privacy_budget", "PH3"), 1.0, TypeError, "privacy_budget of PH3 must be an object .*, got 1.0"),
     (("privacy_budget", "PH3", 5), 0, ValueError, "of PH3 must .* got unknown 5"),
     (PH3, -1, ValueError, f"{NOT_NEGATIVE} -1$"),
     (PH3, math.nan, ValueError, f"{NOT_NEGATIVE} nan$"),
-    (PH3, 10**400, ValueError, rf"{NOT_NEGATIVE} 1000000000\d*\.\.\.$"),
-    (PH3, -(10**5000), ValueError, f"{NOT_NEGATIVE} (a number too long to write|-1000.*0)"),
+    (PH3, 10**400, ValueError, rf"{NOT_NEGATIVE} 1000000000\d*\.\.\.0+$"),
     (PH3, True, TypeError, r"of PH3 usa_\* must be a number, got True$"),
     (PH3, 1e-300, ValueError, r"out of reach of the noise, got 1e-300$"),
     (PH3, 1e300, ValueError, r"out of reach of the noise, got 1e\+300$"),
     (("privacy_budget",), fill(0), ValueError, "add up to a positive finite number, got 0"),
     (("tau", "PH5_denom"), 1, ValueError, f"tau {UNKNOWN} 'PH5_denom'"),
     (("tau",), 10, TypeError, "tau must be an object with the keys PH1_num, .*, got 10"),
-    (("tau", "PH4"), 0, ValueError, r"tau of PH4 must be from 1 to 99999, got 0$"),
-    (("tau", "PH4"), 10**6, ValueError, r"tau of PH4 must be from 1 to 99999, got 1000000$"),
-    (("tau", "PH4"), 10.0, TypeError, r"tau of PH4 must be a whole number, got 10.0$"),
-    (("tau", "PH4"), True, TypeError, r"tau of PH4 must be a whole number, got True$"),
-    (("state_filter",), [], ValueError, r"must be distinct codes .* alone, got none$"),
-    (("state_filter",), ["01", "02", "01"], ValueError, r"must be distinct codes .* alone, got '01' twice$"),
-    (("state_filter",), ["01", "72"], ValueError, r"must be distinct codes .* alone, got '72'$"),
-    (("state_filter",), ["00", "57", "1", "USA"], ValueError, r"distinct codes .*, got '00', '57', '1', 'USA'$"),
-    (("state_filter",), "72", TypeError, f"state_filter must be a {CODES} '72'"),
-    (("state_filter",), [72], TypeError, rf"state_filter must be a {CODES} 72 in it$"),
-    (("state_filter",), [10**5000], TypeError, "got (a number too long to write|1000.*) in it$"),
+    (("tau", "PH4"), 0, ValueError, r"tau of PH4 must be at least 1, got 0$"),
+    (("tau", "PH4"), 10**6, ValueError, r"tau of PH4 must be at most 99999, got 1000000$"),
+    (("tau", "PH4"), 10.0, TypeError, r"tau of PH4 must be an integer, got 10.0$"),
+    (("tau", "PH4"), True, TypeError, r"tau of PH4 must be an integer, got True$"),
+    (("state_filter",), [], ValueError, r"distinct codes .* alone, got \[\]$"),
+    (("state_filter",), ["01", "02", "01"], ValueError, r"distinct codes .* alone, got \['01'\]$"),
+    (("state_filter",), ["01", "72"], ValueError, r"distinct codes .* alone, got \['72'\]$"),
+    (("state_filter",), ["00", "57", "1", "USA"], ValueError, r"distinct codes .*, got \['00', '57', '1', 'USA'\]$"),
+    (("state_filter",), "72", ValueError, "state_filter must be a list of .*, got '72'$"),
+    (("state_filter",), [72], ValueError, r"state_filter must be a list of .*, got \[72\]$"),
     (("state_filter",), ["72"], ValueError, r"PH1_num usa_\* must be 0 where state_filter is Puerto Rico"),
-    (("reader",), "cef", ValueError, "reader must be \"csv\": there is no reader of .*, got 'cef'"),
-    (("reader",), "parquet", ValueError, "reader must be \"csv\", got 'parquet'"),
+    (("reader",), "cef", ValueError, "reader must be \"csv\": there is no other here, got 'cef'"),
     (("privacy_defn",), "rho", ValueError, 'privacy_defn must be "zcdp" or "puredp", got \'rho\''),
-    (("privacy_defn",), "z\n" * 1000, ValueError, r"privacy_defn must be .*, got 'z\?z\?.*\.\.\.'$"),
+    (("privacy_defn",), "z\n" * 1000, ValueError, r"privacy_defn must be .*, got 'z\\nz\\n.*\.\.\..*'$"),
 ]
 OTHERS = [
     ({**US.to_dict(), "a": 1, "b": 2}, ValueError, "got unknown 'a', 'b'"),
@@ -344,38 +334,31 @@ def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "a config must be JSON with each key once, got: something else in line 1"),
-        ("[" * 100_000, "a config must be JSON with each key once, got: it is nested too deeply"),
-        ("[]", "config must be an object with the keys privacy_budget, .*, got a list$"),
-        ('{\n"tau": 1,\n}', "a config must be JSON with each key once, got: something else in line 3"),
-        ("1" * 5000, "a config must be JSON with each key once, got: a number must have at most 308 digits"),
-        ('{"tau": 1, "reader": "csv", "tau": 2}', "a config must be JSON with each key once, got: 'tau' stands twice"),
-        (b"\xff\xfe\x00", "a config must be JSON with each key once, got: bytes that are not UTF-8"),
-        (" " * (2**20 + 1), "a config must have at most 1048576 bytes, got more"),
+        ("[]", r"config must be an object with the keys privacy_budget, .*, got \[\]$"),
         (json.dumps(changed("privacy_budget", "PH3", "usa_*", value=math.nan)), r"of PH3 usa_\* must be .*, got nan"),
         (json.dumps(US.to_dict()).replace("0.662976", "1e999"), "of PH3 state_A-G must be .*, got inf"),
-        (
-            json.dumps(US.to_dict()).replace("0.662976", "-" + "9" * 400),
-            "a number must have at most 308 digits, got 401",
-        ),
-        (json.dumps(changed("tau", "PH2", value=True)), "tau of PH2 must be a whole number, got True"),
+        (json.dumps(changed("tau", "PH2", value=True)), "tau of PH2 must be an integer, got True"),
     ],
 )
 def test_bad_files_are_one_line_with_their_name(tmp_path, text, words):
     path = tmp_path / "config.json"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises((TypeError, ValueError), match=words) as caught:
+    path.write_text(text)
+    with pytest.raises((TypeError, ValueError), match=f"^{path}: .*{words}") as caught:
         read_config(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ")
-    assert message.count("\n") == 0
-    assert len(message) < 500
+    assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("text", ["", '{"tau": 1, "reader": "csv", "tau": 2}'])
+def test_what_is_no_json_is_refused(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=r"^config \(us, pr or a file\) must be JSON, got .*config\.json: "):
+        read_config(tmp_path / "config.json")
 
 
 def test_direct_construction_is_checked_as_well():
     with pytest.raises(ValueError, match="must be 0 or more and finite, got -1"):
         Config({**US.privacy_budget, "PH2": {"usa_*": -1, "state_*": 1}}, US.tau, US.states)
-    with pytest.raises(ValueError, match="tau of PH2 must be from 1 to 99999, got 0"):
+    with pytest.raises(ValueError, match="tau of PH2 must be at least 1, got 0"):
         replace(US, tau={**US.tau, "PH2": 0})
     assert Config(US.privacy_budget, US.tau, US.states) == US
     assert Config(fill(np.float32(0.5)), {name: np.int64(3) for name in US.tau}, list(US.states)).total == 23

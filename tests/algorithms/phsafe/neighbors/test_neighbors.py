@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 
 from algorithms.phsafe.budget import read_config
@@ -30,12 +28,6 @@ def expected(model, relation, table, level):
     return numbers[2] if level == "state_*" and len(numbers) == 3 else numbers[0 if level.endswith("*") else 1]
 
 
-@functools.cache
-def change_of(pair):
-    change = stability_change(pair.x, pair.y)
-    return {(table, level): row for table, level, *row in change.rows()}, change
-
-
 VALID = [("PH1_num", "usa_*", "replace_one"), ("PH2", "usa_*", "replace_one"), ("PH4", "usa_A-G", "replace_one")]
 VALID += [("PH1_num", "usa_*", "add_remove"), ("PH4", "usa_*", "replace_one"), ("PH5_denom", "state_*", "replace_one")]
 
@@ -55,14 +47,14 @@ def test_a_pair_reaches_its_number(table, level, relation):
 )
 def test_a_valid_pair_costs_so_much_over_all_queries(relation, in_place):
     pair = joint_pair("VAL", relation, in_place=in_place)
-    spent = rho_spent(change_of(pair)[1], relation=relation)
-    assert spent.rho == pytest.approx(JOINT[f"VAL {relation}" + ", in place" * in_place], abs=5e-6)
+    spent = rho_spent(stability_change(pair.x, pair.y))
+    assert spent == pytest.approx(JOINT[f"VAL {relation}" + ", in place" * in_place], abs=5e-6)
 
 
 def test_other_thresholds_and_states():
     config = {**US.to_dict(), "tau": {**US.tau, "PH2": 3, "PH3": 2}, "state_filter": ["11", "56"]}
     pair = worst_pair("PH2", "usa_*", config=config)
-    change = stability_change(pair.x, pair.y, config=config, tables=["PH2"], validation="full")
+    change = stability_change(pair.x, pair.y, config=config, tables=["PH2"])
     assert change["L2_SQUARED"].tolist() == [18, 18]
     assert worst_pair("PH3", "state_A-G", "API", config=config) is worst_pair("PH3", "usa_*", "API", config=config)
     states = worst_pair("PH1_denom", "state_*", relation="replace_one", config=config).x[2]["TABBLKST"]
