@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -41,7 +40,7 @@ class Decision:
     second: str
     association: float  # mean over fields of the one and the other; NaN where it was not counted
     bins: int  # of the histogram of both together
-    joined: bool
+    joined: bool = False
 
     def __str__(self) -> str:
         counted = "association not counted" if math.isnan(self.association) else f"association {self.association:.2f}"
@@ -105,14 +104,12 @@ class Groups:
         number = "1 group" if len(self) == 1 else f"{len(self)} groups"
         if self.max_bins is None:
             return "\n".join([f"{number}, as given", *self.names])
-        rule = f"joined from association {self.least:g} on, up to {self.max_bins:,} bins"
-        lines = [f"{number}, {rule}", *self.names, "", "joins"]
-        lines += [str(one) for one in self.decisions if one.joined] or ["none"]
-        apart = [one for one in self.decisions if not one.joined]
-        weak = [one for one in apart if one.association < self.least]
-        lines += ["", "left apart"]
+        joins, apart = ([one for one in self.decisions if one.joined is joined] for joined in (True, False))
         unknown = [one for one in apart if math.isnan(one.association)]
-        lines += [f"{one}, above {self.max_bins:,}" for one in apart if one not in (*weak, *unknown)]
+        weak = [one for one in apart if one.association < self.least]
+        lines = [f"{number}, joined from association {self.least:g} on, up to {self.max_bins:,} bins", *self.names]
+        lines += ["", "joins", *(map(str, joins) if joins else ["none"]), "", "left apart"]
+        lines += [f"{one}, above {self.max_bins:,}" for one in apart if one.association >= self.least]
         for few, rule, first in (
             (unknown, "a table too large to count", "the first"),
             (weak, f"association below {self.least:g}", "the largest"),
@@ -184,35 +181,39 @@ def choose_groups(
     if not len(records):
         raise ValueError("public records must have one row at least, got none")
     _check_limits(schema, max_bins, least)
-    names, shape = tuple(schema.attributes), schema.shape
-    count = len(names)
-    columns = np.ascontiguousarray(records.T)
-    between = np.zeros((count, count))  # sums over pairs of fields, of any two groups
-    for one, other in combinations(range(count), 2):
-        bins, value = product(shape, (one, other)), math.nan  # where they can never be together
-        if bins <= LARGEST_GROUP:
-            table = np.bincount(bins_of(columns.T, (one, other), shape), minlength=bins)
-            value = association(table.reshape(shape[one], -1))
-        between[one, other] = between[other, one] = value
-    groups = [[column] for column in range(count)]
+    names, values = tuple(schema.attributes), _associations(records, schema)
 
-    def decision(one: int, other: int, *, joined: bool) -> Decision:
-        first, second = (CROSS.join(names[column] for column in groups[place]) for place in (one, other))
-        mean = float(between[one, other]) / (len(groups[one]) * len(groups[other]))
-        return Decision(first, second, mean, product(shape, groups[one] + groups[other]), joined)
+    def decision(one: list[int], other: list[int]) -> Decision:
+        first, second = (CROSS.join(names[column] for column in group) for group in (one, other))
+        return Decision(first, second, float(values[np.ix_(one, other)].mean()), product(schema.shape, one + other))
 
-    decisions = []
-    while pair := _closest(groups, between, shape, max_bins, least):
-        one, other = pair
-        decisions.append(decision(one, other, joined=True))
+    joins: list[Decision] = []
+    groups = [[column] for column in range(len(names))]
+    while True:
+        pairs = {places: decision(*(groups[at] for at in places)) for places in combinations(range(len(groups)), 2)}
+        means = {places: round(pair.association, SAME) for places, pair in pairs.items() if pair.bins <= max_bins}
+        near = {places: mean for places, mean in means.items() if mean >= least}  # NaN is not
+        if not near:
+            break
+        one, other = max(near, key=near.__getitem__)  # the first of equals
+        joins.append(replace(pairs[one, other], joined=True))
         groups[one] = sorted(groups[one] + groups.pop(other))
-        between[one] += between[other]
-        between[:, one] += between[:, other]
-        between = np.delete(np.delete(between, other, axis=0), other, axis=1)
-    apart = [decision(one, other, joined=False) for one, other in combinations(range(len(groups)), 2)]
-    apart.sort(key=lambda one: 0.0 if math.isnan(one.association) else -round(one.association, SAME))
+    apart = sorted(
+        pairs.values(), key=lambda one: 0.0 if math.isnan(one.association) else -round(one.association, SAME)
+    )
     fields = tuple(tuple(names[column] for column in group) for group in groups)
-    return Groups(fields, (*decisions, *apart), float(least), int(max_bins))
+    return Groups(fields, (*joins, *apart), float(least), int(max_bins))
+
+
+def _associations(records: NDArray[Any], schema: Schema) -> NDArray[np.float64]:
+    """Return the association of every two fields; NaN where their table is too large to count."""
+    shape, columns = schema.shape, np.ascontiguousarray(records.T)
+    values = np.full((len(shape), len(shape)), math.nan)
+    for one, other in combinations(range(len(shape)), 2):
+        if (bins := product(shape, (one, other))) <= LARGEST_GROUP:
+            table = np.bincount(bins_of(columns.T, (one, other), shape), minlength=bins)
+            values[one, other] = values[other, one] = association(table.reshape(shape[one], -1))
+    return values
 
 
 def association(table: ArrayLike) -> float:
@@ -228,19 +229,6 @@ def association(table: ArrayLike) -> float:
     corrected = max(0.0, phi - (rows - 1) * (columns - 1) / (total - 1))
     least = min(levels - (levels - 1) ** 2 / (total - 1) for levels in (rows, columns))
     return float(min(1.0, math.sqrt(corrected / (least - 1)))) if least > 1 else 0.0
-
-
-def _closest(
-    groups: list[list[int]], between: NDArray[np.float64], shape: Sequence[int], max_bins: int, least: float
-) -> tuple[int, int] | None:
-    """Return the two groups that are joined next; the first of equals."""
-    sizes = np.array([len(group) for group in groups])
-    bins = [product(shape, group) for group in groups]
-    fits = np.array([[one * other <= max_bins for other in bins] for one in bins])
-    mean = np.round(between / np.outer(sizes, sizes), SAME)
-    mean[~fits | np.tri(len(groups), dtype=np.bool_) | ~(mean >= least)] = -1.0
-    one, other = np.unravel_index(int(mean.argmax()), mean.shape)
-    return (int(one), int(other)) if mean[one, other] >= 0 else None
 
 
 def _check_limits(schema: Schema, max_bins: int, least: float) -> None:

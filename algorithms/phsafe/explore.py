@@ -1,14 +1,9 @@
 """What a budget gives and an accuracy needs: margins of error of PHSafe's noise, and its sheet of the explorer.
 
 The margin of error is the half width of the 90% interval: the least k with ``P(|noise| <= k) >= 0.9``. The paper
-(Sexton et al., 2024, sections 7.1 and 7.3) takes it from the normal law, as the whole part of ``z * sigma``, with three
-values of z:
-
-* its text and corollary 2 print `Z_PRINTED`, 1.64 (1.3448 = 1.64**2 / 2). That is too small: 0.8990 of a normal law
-  lies within 1.64 sigma, and above a sigma of 104 the whole part of 1.64 sigma never covers 90% of the discrete
-  Gaussian, contrary to what section 7.1 says;
-* its table 10, the production budgets, was computed with `Z_PRODUCTION`, 1.645;
-* the quantile itself is `Z_EXACT`, 1.64485...
+(Sexton et al., 2024, sections 7.1 and 7.3) takes it from the normal law, as the whole part of ``z * sigma``. Its table
+10, the production budgets, was computed with `Z_PRODUCTION`; its text and corollary 2 print 1.64, which is too small:
+above a sigma of 104 the whole part of 1.64 sigma never covers 90% of the discrete Gaussian.
 
 Truncation adds an error of its own that depends on the data; it is no part of a margin. The sheet starts from Table 10.
 """
@@ -19,7 +14,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from statistics import NormalDist
 from typing import Any
 
 from algorithms.noise.budgets import exact_budget_for
@@ -40,64 +34,31 @@ from algorithms.release.sheet import (
     totals,
     totals_input,
 )
-from audit.arguments import positive_number
 from audit.explorer.sheet import Chart, Column, Group, Input, Result, Row, Sheet, Shown, State, Table, Total, Value
 
-__all__ = [
-    "Z_EXACT",
-    "Z_PRINTED",
-    "Z_PRODUCTION",
-    "choose",
-    "compute",
-    "exact_budget_for",
-    "explore",
-    "margin_of_error",
-    "rho_for",
-    "sheet",
-    "state_of",
-]
+__all__ = ["Z_PRODUCTION", "choose", "compute", "explore", "rho_for", "sheet", "state_of"]
 
-Z_PRINTED, Z_PRODUCTION, Z_EXACT = 1.64, 1.645, NormalDist().inv_cdf(0.95)
-
-
-def margin_of_error(rho: float, stability: int, *, z: float = Z_PRODUCTION) -> int:
-    """Return the paper's margin of error, the whole part of ``z * sigma`` (after corollary 2): no guarantee."""
-    rho, sensitivity = positive_number("rho", rho), positive_number("stability", stability)
-    return _whole_part(positive_number("z", z) * sensitivity / math.sqrt(2 * rho))
+Z_PRODUCTION = 1.645
 
 
 def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
     """Return rho = (z^2 / 2) stability^2 / margin^2 of the whole part of a margin (corollary 2: 1.3448 for z^2 / 2)."""
-    sensitivity, z = positive_number("stability", stability), positive_number("z", z)
-    return (z * sensitivity / math.floor(checked_margin(margin, least=1))) ** 2 / 2
+    return (z * stability / math.floor(checked_margin(margin, least=1))) ** 2 / 2
 
 
 def choose(
-    config: Settings,
-    *,
-    margins: Mapping[str, Mapping[str, float]] | None = None,
-    tau: Mapping[str, int] | None = None,
-    z: float | None = Z_PRODUCTION,
+    config: Settings, *, margins: Mapping[str, Mapping[str, float]] | None = None, tau: Mapping[str, int] | None = None
 ) -> Config:
-    """Change thresholds, and release only levels with a margin, if any has; budgets are exact if `z` is None."""
+    """Change thresholds, and release only levels with a margin, if any has: by `rho_for`, or exactly for epsilon."""
     config = read_config(config)
     config = replace(config, tau={**config.tau, **(tau or {})})
     if margins is None:
         return config
-    definition = config.privacy_definition
-    if z is not None and definition != "zcdp":
-        raise ValueError(f"z must be None for epsilon, because the formula is that of rho, got {z}")
-    if not isinstance(margins, Mapping) or not all(isinstance(levels, Mapping) for levels in margins.values()):
-        raise TypeError(f"margins must map queries to levels to numbers, got {margins!r}")
     chosen = {table: dict.fromkeys(query.levels, 0.0) for table, query in QUERIES.items()}
     for table, levels in margins.items():
         for level, margin in levels.items():
             config.budget(table, level)  # refuses what does not exist
-            stability = config.stability(table)
-            if z is not None:
-                chosen[table][level] = rho_for(margin, stability, z=z)
-            else:
-                chosen[table][level] = exact_budget_for(margin, stability, privacy_definition=definition)
+            chosen[table][level] = _needed(margin, config.stability(table), config.privacy_definition)
     return replace(config, privacy_budget=chosen)
 
 
@@ -107,15 +68,11 @@ def explore(config: Settings) -> Frame:
     rows = []
     for table, level, budget, stability, variance, _ in noise_parameters(config).rows():
         law, sigma = noise_law(config, table, level), math.sqrt(variance)
-        margin = _whole_part(Z_PRODUCTION * sigma)
+        margin = math.floor(Z_PRODUCTION * sigma * (1 + 1e-12))  # rounding may leave a whole number a hair short
         accuracy = (sigma, margin, coverage(law, margin), exact_margin_of_error(law))
         rows.append((table, level, budget, stability, *accuracy))
     names = ("TABLE", "LEVEL", "BUDGET", "STABILITY", "SIGMA", "MARGIN", "COVERAGE", "EXACT_MARGIN")
     return Frame.from_rows(names, rows)
-
-
-def _whole_part(margin: float) -> int:
-    return math.floor(margin * (1 + 1e-12))  # a whole number that rounding has left a hair short stays what it is
 
 
 # The sheet of the explorer

@@ -13,7 +13,7 @@ import typer
 
 from algorithms.noise import Rng
 from algorithms.phsafe.budget import PRESETS, Config, Settings, read_config
-from algorithms.phsafe.explore import Z_PRODUCTION, choose, explore, sheet, state_of
+from algorithms.phsafe.explore import choose, explore, sheet, state_of
 from algorithms.phsafe.ledger import Ledger
 from algorithms.phsafe.measurement import PHSafe, joined_to, tabulated
 from algorithms.phsafe.neighbors.pairs import Model
@@ -176,10 +176,7 @@ def explore_phsafe(
         if table in thresholds:
             raise ValueError(f"--tau must name a query once, got {table} twice")
         thresholds[table] = int(value)
-    start = read_config(config)
-    # The formula is that of rho: a margin of epsilon is the exact one.
-    z = Z_PRODUCTION if start.privacy_definition == "zcdp" else None
-    settings = choose(start, margins=margins or None, tau=thresholds or None, z=z)
+    settings = choose(config, margins=margins or None, tau=thresholds or None)
     files = (persons, units, geo)
     if any((*files, recode, derive)) and (html is None or not all(files)):
         raise ValueError(

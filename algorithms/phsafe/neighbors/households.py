@@ -7,13 +7,11 @@ function of the members, or unrelated to them, it is given (models DER and API).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from algorithms.phsafe.schema import GEO, PERSONS, SEX, UNITS, Whole
+from algorithms.phsafe.schema import GEO, PERSONS, SEX, UNITS
 from algorithms.phsafe.tables import IN_HOUSEHOLD
 from algorithms.phsafe.tabulation.cubes import truncation_query
 from algorithms.phsafe.tabulation.derive import derive_units
@@ -37,7 +35,6 @@ __all__ = [
 
 FIRST_MAFID = 100_000_001
 TRIED, AT_ONCE = 1_000, 100  # MAFIDs, where the order of truncation matters
-DOMAINS = {**PERSONS, **SEX, **UNITS, **GEO}
 
 FrameDatabase = tuple[Frame, Frame, Frame]
 Order = Sequence[tuple[str, int]]
@@ -78,7 +75,7 @@ def derived(households: Sequence[Household]) -> FrameDatabase:
     """Return households as a database whose unit rows follow from the members; without members they are vacant."""
     rows = [("2", home.mafid, home.tenure if home.members else "0") for home in households]
     persons = _persons(households)
-    return _layout(persons), derive_units(persons, _frame(("RTYPE", "MAFID", "TEN"), rows)), _geo(households)
+    return _layout(persons), derive_units(persons, Frame.from_rows(("RTYPE", "MAFID", "TEN"), rows)), _geo(households)
 
 
 def database(households: Sequence[Household]) -> FrameDatabase:
@@ -88,7 +85,7 @@ def database(households: Sequence[Household]) -> FrameDatabase:
         for home in households
         for unit in home.units
     ]
-    return _layout(_persons(households)), _frame(UNITS, rows), _geo(households)
+    return _layout(_persons(households)), Frame.from_rows([*UNITS], rows), _geo(households)
 
 
 def without(home: Household, person: Person) -> Household:
@@ -130,7 +127,7 @@ def _persons(households: Sequence[Household]) -> Frame:
         for home in households
         for person in home.members
     ]
-    return _frame((*PERSONS, *SEX), rows)
+    return Frame.from_rows((*PERSONS, *SEX), rows)
 
 
 def _layout(persons: Frame) -> Frame:
@@ -138,13 +135,6 @@ def _layout(persons: Frame) -> Frame:
 
 
 def _geo(households: Sequence[Household]) -> Frame:
-    elsewhere = dict.fromkeys(GEO, "0")
-    places = [{**elsewhere, "RTYPE": "2", "MAFID": home.mafid, "TABBLKST": home.state} for home in households]
-    return _frame(GEO, [tuple(place.values()) for place in places])
-
-
-def _frame(names: Collection[str], rows: Sequence[tuple[Any, ...]]) -> Frame:
-    """Return rows below names: whole numbers in the columns whose domain they are, and text."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    kinds: list[Any] = [np.int64 if isinstance(DOMAINS[name], Whole) else object for name in names]
-    return Frame({name: np.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
+    elsewhere = dict.fromkeys(GEO, "0") | {"RTYPE": "2"}
+    places = (elsewhere | {"MAFID": home.mafid, "TABBLKST": home.state} for home in households)
+    return Frame.from_rows([*GEO], [tuple(place.values()) for place in places])

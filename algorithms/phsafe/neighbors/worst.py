@@ -9,7 +9,7 @@ allow is said in `algorithms.phsafe.neighbors.pairs`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 from algorithms.phsafe.budget import Settings, read_config
@@ -27,7 +27,7 @@ from algorithms.phsafe.neighbors.households import (
 )
 from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model, check_model
 from algorithms.phsafe.schema import STATES
-from algorithms.phsafe.tables import QUERIES, TAU
+from algorithms.phsafe.tables import IN_HOUSEHOLD, QUERIES
 from audit.claims import Relation
 
 __all__ = ["joint_pair", "pair_of", "worst_pair"]
@@ -51,30 +51,21 @@ def worst_pair(
 ) -> HouseholdPair:
     """Return the known pair that moves a query at a level the most, by default in the settings of 2020."""
     check_model(model, relation)
-    if table not in QUERIES:
-        raise ValueError(f"table must be one of {', '.join(QUERIES)}, got {table!r}")
-    if level not in QUERIES[table].levels:
-        raise ValueError(f"level of {table} must be one of {', '.join(QUERIES[table].levels)}, got {level!r}")
+    read_config("us").budget(table, level)  # refuses what there is not
     taus, states = _settings(config)
     tau, replaced, total = taus.get(table, 1), relation == "replace_one", level.endswith("*")
     if model == "API":
-        return _rows_elsewhere(ENTRANT.get(table), tau, states, replaced)
+        return _rows_elsewhere(table, tau, states, replaced)
     if model == "DER":
         return _row_changes(tau, states, replaced, vanishes=total and table in ONE_CELL)
     if table in ("PH2", "PH3", "PH6"):
         return _spouse_moves(tau, None, states) if replaced else _spouse_leaves(tau, states, counted=False)
     if replaced and not total:
         return _householder_changes(tau, states)
-    if table == "PH1_num":
-        return _child_leaves(tau, states, replaced)
     across = replaced and level.startswith("state") and len(set(states)) == 2
-    if table == "PH4" or (table == "PH5_denom" and not across):
-        return _relative_leaves(taus["PH4"], states, replaced)
-    if table == "PH5_denom":
-        return _relative_moves(states)
-    if table == "PH1_denom" and not across:
-        return _occupant_leaves(states, replaced)
-    return _occupant_moves(states) if replaced else _occupant_leaves(states, False)
+    if table in ("PH1_num", "PH4") or (table == "PH5_denom" and not across):
+        return _relative_leaves(table, taus["PH4" if table == "PH5_denom" else table], states, replaced)
+    return _occupant_leaves(table, states, replaced, across)
 
 
 def joint_pair(
@@ -95,13 +86,30 @@ def joint_pair(
     return _spouse_moves(tau, taus["PH3"], states) if replaced else _spouse_leaves(tau, states, counted=True)
 
 
-def pair_of(x: Sequence[Household], y: Sequence[Household], label: str, model: Model = "VAL") -> HouseholdPair:
+def _settings(config: Settings | None) -> tuple[Mapping[str, int], States]:
+    settings = read_config("us" if config is None else config)
+    states = STATES[:2] if config is None else settings.states
+    return settings.tau, (states[0], states[-1])
+
+
+@cache
+def pair_of(x: tuple[Household, ...], y: tuple[Household, ...], label: str, model: Model = "VAL") -> HouseholdPair:
     """Return neighbors; a household that does not change lives in both, so that no frame is empty."""
     alone = Household(FIRST_MAFID + 99_000_000, (Person("20"),), "1", x[0].state, (Unit("4", "09", "5"),))
     people = [sum(len(home.members) for home in homes) for homes in (x, y)]
     relation: Relation = "replace_one" if people[0] == people[1] else "add_remove"
     frames = derived if model == "VAL" else database
     return HouseholdPair(frames([*x, alone]), frames([*y, alone]), model, relation, label)
+
+
+def _leaves(label: str, home: Household, person: Person, *arrival: Household) -> HouseholdPair:
+    """Let a person leave a home and, if replaced, arrive in another, which is given before and after."""
+    return pair_of((home, *arrival[:1]), (without(home, person), *arrival[1:]), label)
+
+
+def _crowded(home: Household, entrant: Person, tau: int, last: Person, condition: str = IN_HOUSEHOLD) -> Household:
+    """Return a household that a person has joined, in which truncation leaves out `last` alone."""
+    return placed(joined(home, entrant), tau, lambda order: order[tau] == last[:2], condition)
 
 
 # Model VAL: databases are valid, and unit rows follow from the members
@@ -115,21 +123,13 @@ def _married(tau: int, states: States, *, counted: bool) -> Household:
     return placed(family, tau, lambda order: SPOUSE[:2] in order[:tau] and order[tau] == CHILD[:2])
 
 
-def _grown(mafid: int, tau: int, states: States, last: Person) -> Household:
-    """Return a large family with one adult relative, in which truncation leaves out `last` alone."""
-    family = Household(mafid, (WOMAN, *(CHILD,) * (tau - 1), RELATIVE), state=states[0])
-    return placed(family, tau, lambda order: order[tau] == last[:2])
-
-
-@cache
-def _spouse_leaves(tau: int, states: States, counted: bool) -> HouseholdPair:
+def _spouse_leaves(tau: int, states: States, *, counted: bool) -> HouseholdPair:
     """Let a spouse leave, whom a child replaces if `counted`: all who are counted then change their type."""
     family = _married(tau, states, counted=counted)
     label = f"a spouse{' who is counted' * counted} leaves a family of {len(family.members)}"
-    return pair_of([family], [without(family, SPOUSE)], label + ", and a child is counted instead" * counted)
+    return _leaves(label + ", and a child is counted instead" * counted, family, SPOUSE)
 
 
-@cache
 def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
     """Let a spouse leave one household and join another as a partner; none of the four types is the same.
 
@@ -139,28 +139,23 @@ def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
     label = f"leaves a family of {len(family.members)} and becomes"
     if few is None:
         other = Household(B, (MAN, *(CHILD,) * tau), state=states[0])
-        grown, label = joined(other, PARTNER), f"a spouse {label} an unmarried partner in another"
-    else:
-        other = Household(B, (MAN, *(CHILD,) * (tau - 1)), state=states[0])
-        grown = placed(
-            joined(other, YOUNG_PARTNER),
-            tau,
-            lambda order: order[tau] == MAN[:2] and YOUNG_PARTNER[:2] not in order[:few],
-        )
-        other, label = grown._replace(members=other.members), f"a spouse who is counted {label} a partner of 17"
-        label += " in another, where the householder is then not counted"
-    return pair_of([family, other], [without(family, SPOUSE), grown], label)
+        label = f"a spouse {label} an unmarried partner in another"
+        return _leaves(label, family, SPOUSE, other, joined(other, PARTNER))
+    other = Household(B, (MAN, *(CHILD,) * (tau - 1)), state=states[0])
+    grown = placed(
+        joined(other, YOUNG_PARTNER), tau, lambda order: order[tau] == MAN[:2] and YOUNG_PARTNER[:2] not in order[:few]
+    )
+    label = f"a spouse who is counted {label} a partner of 17 in another, where the householder is then not counted"
+    return _leaves(label, family, SPOUSE, grown._replace(members=other.members), grown)
 
 
-@cache
 def _householder_changes(tau: int, states: States) -> HouseholdPair:
     family = Household(A, (WOMAN, *(RELATIVE,) * max(1, tau - 1)), state=states[0])
     other = family._replace(members=(WOMAN._replace(race="01", hispanic=1), *family.members[1:]))
     label = f"the householder of a family of {len(family.members)} changes race and origin"
-    return pair_of([family], [other], label)
+    return pair_of((family,), (other,), label)
 
 
-@cache
 def _householder_changes_all(tau: int, states: States) -> HouseholdPair:
     """As `_householder_changes`, and the householder, not counted, changes sex and so the type of household."""
     children = (CHILD,) * (tau + 1)
@@ -174,108 +169,75 @@ def _householder_changes_all(tau: int, states: States) -> HouseholdPair:
         if WOMAN[:2] in before[tau:] and WOMAN[:2] in after[tau:]
     )
     label = f"the householder of a family of {len(family.members)}, not counted, changes race, origin and sex"
-    return pair_of([family], [other], label)
+    return pair_of((family,), (other,), label)
 
 
-@cache
-def _child_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
-    family = _grown(A, tau, states, RELATIVE)
-    if not replaced:
+def _relative_leaves(table: str, tau: int, states: States, replaced: bool) -> HouseholdPair:
+    """Let a child leave a large family, or the last relative any; if replaced, arrive counted instead of a child."""
+    large, other = (Household(mafid, (WOMAN, *(CHILD,) * (tau - 1)), state=states[0]) for mafid in (A, B))
+    if table == "PH1_num":
+        family, leaver = _crowded(large, RELATIVE, tau, RELATIVE), CHILD
         label = f"a child leaves a family of {len(family.members)}, and an adult is counted instead"
-        return pair_of([family], [without(family, CHILD)], label)
-    grown = _grown(B, tau, states, CHILD)
-    label = "a child leaves a large family and arrives as an adult in another; an adult is counted instead of a child"
-    return pair_of([family, without(grown, RELATIVE)], [without(family, CHILD), grown], f"{label}, twice")
-
-
-@cache
-def _relative_leaves(tau: int, states: States, replaced: bool) -> HouseholdPair:
-    family = Household(A, (YOUTH, SIBLING), state=states[0])
+        moved = (
+            "a child leaves a large family and arrives as an adult in another; an adult is counted instead of a child"
+        )
+        moved += ", twice"
+    else:
+        family, leaver = Household(A, (YOUTH, SIBLING), state=states[0]), SIBLING
+        label = "the last relative of a householder of 17"
+        moved = f"{label} arrives in a large family, as an adult counted instead of a child"
+        label += " leaves"
     if not replaced:
-        return pair_of([family], [without(family, SIBLING)], "the last relative of a householder of 17 leaves")
-    grown = _grown(B, tau, states, CHILD)
-    label = "the last relative of a householder of 17 arrives in a large family, as an adult counted instead of a child"
-    return pair_of([family, without(grown, RELATIVE)], [without(family, SIBLING), grown], label)
+        return _leaves(label, family, leaver)
+    grown = _crowded(other, RELATIVE, tau, CHILD)
+    return _leaves(moved, family, leaver, without(grown, RELATIVE), grown)
 
 
-@cache
-def _relative_moves(states: States) -> HouseholdPair:
-    family, alone = Household(A, (WOMAN, CHILD), state=states[0]), Household(B, (WOMAN,), state=states[1])
-    label = "the last relative of one householder joins another, in another state"
-    return pair_of([family, alone], [without(family, CHILD), joined(alone, CHILD)], label)
-
-
-@cache
-def _occupant_leaves(states: States, replaced: bool) -> HouseholdPair:
-    home, other = Household(A, (WOMAN,), state=states[0]), Household(B, (MAN,), state=states[0])
+def _occupant_leaves(table: str, states: States, replaced: bool, across: bool) -> HouseholdPair:
+    """Let the only occupant leave, or of families the last relative, where states differ to another of them."""
+    home, woman = Household(A, (WOMAN,), state=states[0]), Household(B, (WOMAN,), state=states[1])
+    if table == "PH5_denom" and across:
+        label = "the last relative of one householder joins another, in another state"
+        return _leaves(label, joined(home, CHILD), CHILD, woman, joined(woman, CHILD))
+    label = "the only occupant"
     if not replaced:
-        return pair_of([home], [without(home, WOMAN)], "the only occupant leaves")
-    return pair_of([home, other], [without(home, WOMAN), joined(other, ROOMMATE)], "the only occupant joins another")
-
-
-@cache
-def _occupant_moves(states: States) -> HouseholdPair:
-    home, empty = Household(A, (WOMAN,), state=states[0]), Household(B, tenure="3", state=states[1])
-    label = "the only occupant, an owner, moves to a vacant rented unit" + " in another state" * (
-        states[0] != states[1]
-    )
-    return pair_of([home, empty], [without(home, WOMAN), joined(empty, WOMAN)], label)
+        return _leaves(f"{label} leaves", home, WOMAN)
+    if table == "PH1_denom" and not across:
+        other = Household(B, (MAN,), state=states[0])
+        return _leaves(f"{label} joins another", home, WOMAN, other, joined(other, ROOMMATE))
+    empty = Household(B, tenure="3", state=states[1])
+    label += ", an owner, moves to a vacant rented unit" + " in another state" * (states[0] != states[1])
+    return _leaves(label, home, WOMAN, empty, joined(empty, WOMAN))
 
 
 # Models DER and API: rows of units are given
 
 
-@cache
-def _row_changes(tau: int, states: States, replaced: bool, vanishes: bool) -> HouseholdPair:
+def _row_changes(tau: int, states: States, replaced: bool, *, vanishes: bool) -> HouseholdPair:
     """Everyone who is counted moves in one direction, twice if a person is replaced: joins need not undo leaves."""
-    full, after = (CHILD,) * (tau + 1), () if vanishes else (SHIFTED,)
-    before = Household(A, full, state=states[0], units=(MARRIED,))
-    x, y = [before], [before._replace(members=full[1:], units=after)]
-    if replaced:
-        x.append(Household(B, full[1:], state=states[0], units=(MARRIED,)))
-        y.append(Household(B, full, state=states[0], units=after))
+    full, rows = (CHILD,) * (tau + 1), () if vanishes else (SHIFTED,)
+    homes = [Household(mafid, full, state=states[0], units=(MARRIED,)) for mafid in (A, B)]
+    x = (homes[0], *([without(homes[1], CHILD)] if replaced else []))
+    y = (without(homes[0], CHILD), *([homes[1]] if replaced else []))
     what = "rows of units vanish" if vanishes else "rows of units change everywhere"
     many = "a person moves between two households" if replaced else f"one of {tau + 1} persons leaves"
-    return pair_of(x, y, f"{many}: {what}", "DER")
+    return pair_of(x, tuple(home._replace(units=rows) for home in y), f"{many}: {what}", "DER")
 
 
-@cache
-def _rows_elsewhere(entrant: Person | None, tau: int, states: States, replaced: bool) -> HouseholdPair:
+def _rows_elsewhere(table: str | None, tau: int, states: States, replaced: bool) -> HouseholdPair:
     """Rows of two households vanish, where the person is not; all of the person's own change adds to it."""
-    sources = [Household(mafid, (CHILD,) * tau, state=states[0], units=(MARRIED,)) for mafid in (A, B, C, D)]
-    gone = sources if replaced else sources[:2]
-    x, y = list(gone), [home._replace(units=()) for home in gone]
-    home = Household(E, (CHILD,) * (tau if entrant else 1), state=states[0], units=(MARRIED,))
-    if entrant:  # who is not counted until a child leaves
-        home = placed(
-            joined(home, entrant), tau, lambda order: order[tau] == (entrant.relship, entrant.age), _universe(entrant)
-        )
-    x.append(home)
-    y.append(without(home, CHILD))
-    if replaced:
-        host = Household(F, (CHILD,) * tau, state=states[0], units=(MARRIED,))
-        if entrant:  # who is counted instead of a child at once
-            arrived = placed(
-                joined(host, entrant), tau, lambda order: order[tau] == (CHILD.relship, CHILD.age), _universe(entrant)
-            )
-            host = arrived._replace(members=host.members)
-        else:
-            host = host._replace(members=(), units=(SHIFTED,))
-            arrived = joined(host, CHILD)
-        x.append(host)
-        y.append(arrived)
+    homes = [Household(mafid, (CHILD,) * tau, state=states[0], units=(MARRIED,)) for mafid in (A, B, C, D, E, F)]
+    gone, (home, host) = homes[: 4 if replaced else 2], homes[4:]
+    if table in ENTRANT:  # who is not counted until a child leaves, and in another household at once instead of one
+        entrant, condition = ENTRANT[table], str(QUERIES[table].persons)
+        home = _crowded(home, entrant, tau, entrant, condition)
+        arrived = _crowded(host, entrant, tau, CHILD, condition)
+        host = arrived._replace(members=host.members)
+    else:
+        home = home._replace(members=(CHILD,))
+        host = host._replace(members=(), units=(SHIFTED,))
+        arrived = joined(host, CHILD)
+    x = (*gone, home, *((host,) if replaced else ()))
+    y = (*(one._replace(units=()) for one in gone), without(home, CHILD), *((arrived,) if replaced else ()))
     label = f"{'four' if replaced else 'two'} rows of units vanish where the person is not"
     return pair_of(x, y, label, "API")
-
-
-def _universe(entrant: Person) -> str:
-    """Return the universe of the query that such a person moves; hashes are the same in all, but not who is hashed."""
-    name = next(name for name, person in ENTRANT.items() if person == entrant)
-    return str(QUERIES[name].persons)
-
-
-def _settings(config: Settings | None) -> tuple[Mapping[str, int], States]:
-    if config is None:
-        return TAU, (STATES[0], STATES[1])
-    settings = read_config(config)
-    return settings.tau, (settings.states[0], settings.states[-1])

@@ -97,44 +97,35 @@ def _read(name: str, frame: Frame) -> dict[Key, dict[str, tuple[float, float]]]:
     keys, cell_column = _columns(name)
     if lacking := {*keys, cell_column, "COUNT", "NOISE_DISTRIBUTION", "VARIANCE"} - set(frame.columns):
         raise ValueError(f"{name} must have the columns of a release, got none called {', '.join(sorted(lacking))}")
-    counts, variances = _numbers(name, frame, "COUNT"), _numbers(name, frame, "VARIANCE")
-    _check(f"COUNT of {name} must be whole and below 2**53", counts, np.abs(counts) < LARGEST, counts == counts.round())
-    _check(f"VARIANCE of {name} must be finite and not negative", variances, variances >= 0, variances < np.inf)
-    noise = np.asarray(frame["NOISE_DISTRIBUTION"], object)
-    _check(f"NOISE_DISTRIBUTION of {name} must be {NOISE} to be post-processed", noise, noise == NOISE)
-    groups: dict[Key, dict[str, tuple[float, float]]] = {}
+    try:
+        counts, variances = (np.asarray(frame[column], np.float64) for column in ("COUNT", "VARIANCE"))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"COUNT and VARIANCE of {name} must be numbers, got a value that is none: {error}") from None
+    noise: NDArray[Any] = np.asarray(frame["NOISE_DISTRIBUTION"], object)
+    for rule, values, allowed in (
+        ("COUNT of {} must be whole and below 2**53", counts, (np.abs(counts) < LARGEST) & (counts == counts.round())),
+        ("VARIANCE of {} must be finite and not negative", variances, (variances >= 0) & (variances < np.inf)),
+        (f"NOISE_DISTRIBUTION of {{}} must be {NOISE} to be post-processed", noise, noise == NOISE),
+    ):
+        if not allowed.all():
+            raise ValueError(f"{rule.format(name)}, got {values[~allowed][0]}")
+    rows: dict[Key, list[tuple[str, tuple[float, float]]]] = {}
     noisy = zip(counts.tolist(), np.maximum(variances, LEAST_VARIANCE).tolist(), strict=True)
     texts = zip(*([str(value) for value in frame[column]] for column in (cell_column, *keys)), strict=True)
     for (cell, *key), row in zip(texts, noisy, strict=True):
-        group = groups.setdefault(tuple(key), {})
-        if cell not in MEASURED[name]:
-            raise ValueError(f"cells of {name} must be among {', '.join(MEASURED[name])}, got {cell}")
-        if cell in group:
-            raise ValueError(f"{name} must have one row a cell, got two of cell {cell} for {' '.join(key)}")
-        group[cell] = row
-    for place, group in groups.items():
-        if len(group) < len(MEASURED[name]):
-            cells = ", ".join(group)
-            raise ValueError(f"{name} must have cells {', '.join(MEASURED[name])}, got {cells} for {' '.join(place)}")
-    return groups
+        rows.setdefault(tuple(key), []).append((cell, row))
+    for place, group in rows.items():
+        if sorted(cells := [cell for cell, _ in group]) != sorted(MEASURED[name]):
+            known = ", ".join(MEASURED[name])
+            raise ValueError(
+                f"{name} must have each of the cells {known} once, got {', '.join(cells)} for {' '.join(place)}"
+            )
+    return {place: dict(group) for place, group in rows.items()}
 
 
 def _columns(name: str) -> tuple[tuple[str, ...], str]:
     iterated = name not in COUNTS or COUNTS[name].race is not None
     return GROUP if iterated else GROUP[:2], f"{name}_DATA_CELL"
-
-
-def _numbers(name: str, frame: Frame, column: str) -> Floats:
-    try:
-        return np.asarray(frame[column], np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{column} of {name} must be numbers, got a value that is none: {error}") from None
-
-
-def _check(rule: str, values: NDArray[Any], *allowed: NDArray[np.bool_]) -> None:
-    wrong = values[~np.all(allowed, axis=0)]
-    if wrong.size:
-        raise ValueError(f"{rule}, got {wrong[0]}")
 
 
 def _publish(name: str, rows: Sequence[tuple[Any, ...]]) -> Frame:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -63,9 +64,7 @@ def shared_ratio_laws(
         for start in range(0, todo.size, block):
             rows = todo[start : start + block]
             bottom, *tops = ((value[rows, None], variance[rows, None]) for value, variance in (denominator, *parts))
-            laws[0][:, rows] = _total(bottom, tops[0], tops[1], bounds, tail, fineness)
-            laws[1][:, rows] = _first_part(bottom, tops[0], tops[1], bounds, tail, fineness)
-            laws[2][:, rows] = _first_part(bottom, tops[1], tops[0], bounds, tail, fineness)
+            laws[:, :, rows] = _three_laws(bottom, tops[0], tops[1], bounds, tail, fineness)
         apart = np.abs(laws[0, 0] - laws[1, 0] - laws[2, 0])
         todo = todo[apart[todo] > TOLERANCE]
         if todo.size and fineness == FINEST:
@@ -75,7 +74,7 @@ def shared_ratio_laws(
     return laws
 
 
-def _total(
+def _three_laws(
     denominator: NoisyValue,
     first: NoisyValue,
     second: NoisyValue,
@@ -83,26 +82,20 @@ def _total(
     tail: float,
     fineness: int,
 ) -> Floats:
-    (y, v), (z, w) = first, second
+    (y, v), (z, w), (least, cap) = first, second, bounds
     share = v / (v + w)  # of the noise of the sum that the first part has: what is left of the part is independent
     rest = y - share * (y + z), v * w / (v + w)
-    return _outer_law(
-        denominator, (y + z, v + w), rest, lambda r: (-share * r, (1 - share) * r), bounds, None, tail, fineness
-    )
 
+    def of_total(r: Floats) -> tuple[Floats, Floats]:
+        return -share * r, (1 - share) * r
 
-def _first_part(
-    denominator: NoisyValue,
-    first: NoisyValue,
-    second: NoisyValue,
-    bounds: tuple[float, float],
-    tail: float,
-    fineness: int,
-) -> Floats:
-    least, cap = bounds
-    return _outer_law(
-        denominator, first, second, lambda r: (np.maximum(least - r, 0), cap - r), (0.0, cap), least, tail, fineness
-    )
+    def of_part(r: Floats) -> tuple[Floats, Floats]:
+        return np.maximum(least - r, 0), cap - r
+
+    law = partial(_outer_law, denominator, tail=tail, fineness=fineness)
+    total = law((y + z, v + w), rest, of_total, bounds, None)
+    parts = (law(outer, inner, of_part, (0.0, cap), least) for outer, inner in ((first, second), (second, first)))
+    return np.array([total, *parts])
 
 
 def _outer_law(

@@ -123,10 +123,10 @@ def test_what_is_no_neighbor_is_refused(x, y, model, relation, words):
     ("act", "words"),
     [
         (
-            lambda: pair_of([HOME], [without(HOME, HEAD)], "nobody lives there"),
+            lambda: pair_of((HOME,), (without(HOME, HEAD),), "nobody lives there"),
             "an occupied unit must have one householder",
         ),
-        (lambda: pair_of([HOME], [LEFT._replace(tenure="3")], ""), "must keep its tenure under VAL, got 1 and 3"),
+        (lambda: pair_of((HOME,), (LEFT._replace(tenure="3"),), ""), "must keep its tenure under VAL, got 1 and 3"),
         (lambda: worst_pair("PH2", "usa_*", "ANY"), "model must be one of VAL, DER, API, got 'ANY'"),
         (lambda: joint_pair("DER", "moved"), r"relation must be .*, got 'moved'"),
         (lambda: worst_pair("PH9", "usa_*"), r"table must be one of PH1_num, .*, got 'PH9'"),

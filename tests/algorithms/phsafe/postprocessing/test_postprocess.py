@@ -252,7 +252,11 @@ PH4 = table("PH4", [500, 900])
         ({}, {"cap": {"PH1": 10, "PH8": 10}}, "cap of PH5 must be above 2 and finite, got None"),
         ({"PH9": PH4}, {}, r"tables must be among PH1_num, .*, got PH9$"),
         ({"PH4": table("PH7", [1, 2, 3])}, {}, "PH4 must have the columns of a release, got none called PH4_DATA_CELL"),
-        ({"PH4": changed(PH4, COUNT=["x", "1"])}, {}, "COUNT of PH4 must be numbers, got a value that is none: .*'x'"),
+        (
+            {"PH4": changed(PH4, COUNT=["x", "1"])},
+            {},
+            "COUNT and VARIANCE of PH4 must be numbers, got a value that is none: .*'x'",
+        ),
         ({"PH4": changed(PH4, COUNT=[0.5, 1])}, {}, r"COUNT of PH4 must be whole and below 2\*\*53, got 0.5"),
         ({"PH4": table("PH4", [1, 2], -1.0)}, {}, "VARIANCE of PH4 must be finite and not negative, got -1.0"),
         (
@@ -260,13 +264,13 @@ PH4 = table("PH4", [500, 900])
             {},
             "NOISE_DISTRIBUTION of PH4 must be Discrete Gaussian to be post-processed, got Two-Sided Geometric",
         ),
-        ({"PH4": changed(PH4, PH4_DATA_CELL=["2", "1"])}, {}, "cells of PH4 must be among 2, 3, got 1"),
+        ({"PH4": changed(PH4, PH4_DATA_CELL=["2", "1"])}, {}, r"cells 2, 3 once, got 2, 1 for 1 STATE \*"),
+        ({"PH4": changed(PH4, PH4_DATA_CELL=["2", "2"])}, {}, r"cells 2, 3 once, got 2, 2 for 1 STATE \*"),
         (
-            {"PH4": changed(PH4, PH4_DATA_CELL=["2", "2"])},
+            {"PH4": PH4.where(np.array([True, False]))},
             {},
-            r"PH4 must have one row a cell, got two of cell 2 for 1 STATE \*",
+            r"PH4 must have each of the cells 2, 3 once, got 2 for 1 STATE",
         ),
-        ({"PH4": PH4.where(np.array([True, False]))}, {}, r"PH4 must have cells 2, 3, got 2 for 1 STATE \*"),
     ],
 )
 def test_what_no_release_holds_is_refused_in_one_line(tables, options, rule):
