@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
-from algorithms.bottom_up.accuracy import Accuracy, curve, smallest_epsilon
+from algorithms.bottom_up.accuracy import Accuracy, accuracy
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
 from algorithms.hierarchy import Hierarchy
@@ -93,9 +93,10 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         "median": float(np.median(counts)),
         "replicates": options["replicates"],
         "epsilons": list(epsilons),
-        "curves": {name: [_plain(accuracy) for accuracy in own] for name, own in curves.items()},
+        "curves": {name: [_plain(point) for point in own] for name, own in curves.items()},
         "chosen": {
-            words: {norm: _smallest(curves[f"{FINEST}, {words}"], norm) for norm in NORMS} for words in (DRAWN, SAMPLE)
+            words: {norm: smallest_epsilon(curves[f"{FINEST}, {words}"], norm) for norm in NORMS}
+            for words in (DRAWN, SAMPLE)
         },
         "reported": {
             tree.name(node): float(np.mean(~np.isnan(released[tree.ancestors(1) == node])))
@@ -106,17 +107,32 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     }
 
 
-def _smallest(accuracies: list[Accuracy], norm: Any) -> float | None:
-    try:
-        return smallest_epsilon(accuracies, TARGET, norm=norm)
-    except ValueError:  # no epsilon of the quick form
-        return None
+def curve(
+    mechanism: BottomUp | WeightedBottomUp,
+    data: Any,
+    rng: np.random.Generator,
+    *,
+    epsilons: Sequence[float],
+    **how: Any,
+) -> list[Accuracy]:
+    """Return the accuracies at several budgets in nats, in increasing order."""
+    return [accuracy(replace(mechanism, epsilon=epsilon), data, rng, **how) for epsilon in sorted(epsilons)]
 
 
-def _plain(accuracy: Accuracy) -> dict[str, Any]:
-    row: dict[str, Any] = {"epsilon": accuracy.epsilon}
+def smallest_epsilon(accuracies: list[Accuracy], norm: str, target: float = TARGET) -> float | None:
+    """Return the smallest epsilon tried from which on the lower end of the interval reaches a target, if one does."""
+    best = None
+    for one in reversed(accuracies):
+        if getattr(one, norm).interval[0] < target:
+            break
+        best = one.epsilon
+    return best
+
+
+def _plain(point: Accuracy) -> dict[str, Any]:
+    row: dict[str, Any] = {"epsilon": point.epsilon}
     for name in NORMS:
-        norm = getattr(accuracy, name)
+        norm = getattr(point, name)
         row[name] = {"error": norm.error, "deviation": float(norm.errors.std(ddof=1)) / norm.scale}
         row[name] |= {"accuracy": norm.accuracy, "interval": list(norm.interval), "expected": norm.expected_accuracy}
     return row

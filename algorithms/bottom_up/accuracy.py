@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +16,7 @@ from algorithms.noise.margins import inside
 from algorithms.noise.quadrature import mean_magnitude
 from audit.arguments import whole_number
 
-__all__ = ["Accuracy", "Norm", "accuracy", "curve", "expected_error", "smallest_epsilon"]
+__all__ = ["Accuracy", "Norm", "accuracy", "expected_error"]
 
 Floats = NDArray[np.float64]
 
@@ -113,38 +112,11 @@ def accuracy(
     return Accuracy(TwoTailedGeometric(mechanism.epsilon).epsilon, int(reported.sum()), *norms)
 
 
-def curve(
-    mechanism: BottomUp | WeightedBottomUp, data: ArrayLike, rng: Rng, *, epsilons: Sequence[float], **options: Any
-) -> list[Accuracy]:
-    """Return the accuracies at several budgets in nats, in increasing order."""
-    if not len(epsilons):
-        raise ValueError("epsilons must be at least one, got none")
-    return [accuracy(replace(mechanism, epsilon=epsilon), data, rng, **options) for epsilon in sorted(epsilons)]
-
-
-def smallest_epsilon(accuracies: Sequence[Accuracy], target: float, *, norm: Literal["l1", "l2"] = "l1") -> float:
-    """Return the smallest epsilon tried from which on the lower end of the interval reaches an accuracy below 1."""
-    if not target < 1:
-        raise ValueError(f"target must be below 1, got {target}")
-    if norm not in ("l1", "l2"):
-        raise ValueError(f"norm must be l1 or l2, got {norm!r}")
-    best = None
-    for one in sorted(accuracies, key=lambda one: one.epsilon, reverse=True):
-        if (one.l1 if norm == "l1" else one.l2).interval[0] < target:
-            break
-        best = one.epsilon
-    if best is None:
-        raise ValueError(f"no epsilon tried reaches an accuracy of {target}: try larger ones")
-    return best
-
-
 def expected_error(epsilon: float, cells: int) -> float:
     """Return the expected absolute error, in people, of a sum of noisy cells: of one it is ``1 / sinh(epsilon)``.
 
     One cell's characteristic function at angle t is the inverse of ``1 + 2q (1 - cos t) / (1 - q)**2``.
     """
-    if cells < 1:
-        raise ValueError(f"cells must be at least 1, got {cells}")
     q = math.exp(-TwoTailedGeometric(epsilon).epsilon)
     ratio = 2 * q / math.expm1(-epsilon) ** 2
 

@@ -39,20 +39,9 @@ Ints = NDArray[np.int64]
 
 SEED = 2020  # of everything that the bundled persons are given
 
-DIVISIONS = {  # of the census
-    1: ("09", "23", "25", "33", "44", "50"),
-    2: ("34", "36", "42"),
-    3: ("17", "18", "26", "39", "55"),
-    4: ("19", "20", "27", "29", "31", "38", "46"),
-    5: ("10", "11", "12", "13", "24", "37", "45", "51", "54"),
-    6: ("01", "21", "28", "47"),
-    7: ("05", "22", "40", "48"),
-    8: ("04", "08", "16", "30", "32", "35", "49", "56"),
-    9: ("02", "06", "15", "41", "53"),
-}
-REGION = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3, 6: 3, 7: 3, 8: 4, 9: 4}
-DIVISION = {state: division for division, states in DIVISIONS.items() for state in states}
 PSEUDO_STATES = {"06": 0.40, "48": 0.28, "36": 0.17, "27": 0.10, "15": 0.048, "56": 0.002}
+DIVISIONS = {"06": "9", "48": "7", "36": "2", "27": "4", "15": "9", "56": "8"}  # of the census, and its regions
+REGIONS = {"06": "4", "48": "3", "36": "1", "27": "2", "15": "4", "56": "4"}
 BELOW_STATE = {
     **{"TABBLKCOU": "001", "TABTRACTCE": "000100", "TABBLK": "1000", "TABBLKGRPCE": "1"},
     **{"PLACEFP": "99999", "AIANNHCE": "9999"},
@@ -165,12 +154,12 @@ def assembled(
     place[np.argsort(mafid)] = np.arange(kind.size)  # units come in the order of their MAFIDs
     if not sex:
         del persons["QSEX"]
-    division = np.array([DIVISION[code] for code in state])
+    regions, divisions = ([known.get(code, "0") for code in state] for known in (REGIONS, DIVISIONS))
     places = {
         **keys,
         "TABBLKST": state,
-        "DIVISIONCE": ONE_DIGIT[division],
-        "REGIONCE": ONE_DIGIT[np.array([REGION.get(d, 0) for d in range(10)])[division]],
+        "DIVISIONCE": np.array(divisions, dtype=object),
+        "REGIONCE": np.array(regions, dtype=object),
         **{name: np.broadcast_to(np.array(code, dtype=object), kind.size) for name, code in BELOW_STATE.items()},
     }
     geo = Frame({name: places[name] for name in GEO})

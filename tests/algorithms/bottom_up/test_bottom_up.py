@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
 from algorithms.bottom_up import inverse_cdf as inverse_module
-from algorithms.bottom_up.accuracy import accuracy, curve, expected_error, smallest_epsilon
+from algorithms.bottom_up.accuracy import accuracy, expected_error
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.weighted import UNITS, round_units, units_of
 from algorithms.bugs.census import ABSENT
@@ -23,6 +23,7 @@ from algorithms.noise import TwoTailedGeometric
 from algorithms.schema import Schema
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
+from experiments.bottom_up_curve import curve, smallest_epsilon
 from tests.helpers import pair_of, refuses, same_losses
 
 TREE = Hierarchy.from_codes(["a", "b", "a", "b", "c"], ["1", "1", "2", "2", "1"])
@@ -340,10 +341,11 @@ def test_curves_rise_to_one_and_tell_the_smallest_epsilon_from_which_on_a_target
     assert (accuracies[-1] > 0.999).all()
     assert (accuracies[:, 1] > accuracies[:, 0]).all()  # squares first, where populations are high
     reached = [(0.99, "l1", 0.1), (0.99, "l2", 0.01), (-100, "l1", 0.001)]
-    assert all(smallest_epsilon(found, target, norm=norm) == least for target, norm, least in reached)
+    assert all(smallest_epsilon(found, norm, target) == least for target, norm, least in reached)
+    assert smallest_epsilon(found[:1], "l1", 0.9999) is None
     best, *_, worst = (replace(one, epsilon=at) for one, at in zip(found[::-1], (0.2, 0.3, 0.4), strict=True))
     assert worst.l1.interval[0] < 0.99 < best.l1.interval[0]
-    assert smallest_epsilon([best, worst, replace(best, epsilon=0.5)], 0.99) == 0.5
+    assert smallest_epsilon([best, worst, replace(best, epsilon=0.5)], "l1", 0.99) == 0.5
 
 
 @pytest.mark.slow  # the modules that it loads are
@@ -363,7 +365,6 @@ def test_the_experiment_says_which_target_no_epsilon_reached():
 # Bad input
 
 SAMPLE = WeightedBottomUp(1.0, 4.5, (2,))
-CLOSE = accuracy(BottomUp(1.0), [9, 3], np.random.default_rng(0), replicates=2)
 
 
 PUBLISHED, MARGINS = "published totals must be", BottomUp(1.0, schema=SCHEMA).margins
@@ -418,11 +419,6 @@ VALUES = {
     "at least one area must be reported, got none that agrees with its published total": lambda: measured(
         BottomUp(1.0, TREE, published=published(1, 1, 1)), COUNTS
     ),
-    "epsilons must be at least one, got none": lambda: curve(BottomUp(1.0), [3], None, epsilons=[]),
-    "target must be below 1, got 1.0": lambda: smallest_epsilon([CLOSE], 1.0),
-    "norm must be l1 or l2, got 'l3'": lambda: smallest_epsilon([CLOSE], 0.5, norm="l3"),
-    "no epsilon tried reaches an accuracy of 0.9999: try larger ones": lambda: smallest_epsilon([CLOSE], 0.9999),
-    "cells must be at least 1, got 0": lambda: expected_error(1.0, 0),
 }
 TYPES = {
     "tree must be a Hierarchy, got list": lambda: BottomUp(1.0, [0]),

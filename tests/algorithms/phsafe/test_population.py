@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from algorithms.data import build
 from algorithms.phsafe import population, tabulate
 from algorithms.phsafe.population import load_households
-from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS
+from algorithms.phsafe.schema import GEO, PERSONS, UNITS
 from tests.algorithms.phsafe.oracle import TWINS
-from tests.households import synthetic_households
 
 DATA = Path(build.__file__).parent
 FRAMES = ("persons", "units", "geo")
@@ -109,15 +108,6 @@ def test_loading_is_deterministic_and_sex_only_a_column():
     assert list(plain.persons.rows()) == [row[:-1] for row in again.persons.rows()]
     for frame in ("units", "geo"):
         assert list(getattr(plain, frame).rows()) == list(getattr(again, frame).rows())
-
-
-def test_states_lie_in_the_divisions_and_regions_of_the_census():
-    geo = synthetic_households(1_100, 20).geo
-    assert set(population.DIVISION) == set(STATES) == set(geo["TABBLKST"])
-    places = dict(zip(geo["TABBLKST"], geo["DIVISIONCE"], strict=True))
-    assert [places[state] for state in ("09", "36", "17", "27", "10", "01", "48", "56", "06")] == list("123456789")
-    regions = dict(zip(geo["DIVISIONCE"], geo["REGIONCE"], strict=True))
-    assert "".join(regions[division] for division in "123456789") == "112233344"
 
 
 @given(seed=st.integers(0, 2**32 - 1), indices=st.lists(st.integers(0, 799_999_998), min_size=2, unique=True))
