@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,30 @@ class Tabulation:
         """Return the counts, and the numerators made from them, one row a cell, in the production order."""
         measured = {query for query, _ in self.counts}
         sums = {name: DERIVED.get(name, (name, {})) for name in PUBLISHED}
-        rows = (
-            row
-            for name, (source, parts) in sums.items()
-            if source in measured
-            for row in _rows(name, QUERIES[source], self, parts or {cell: (cell,) for cell in QUERIES[source].cells})
+        return self.rows(
+            {
+                name: (QUERIES[source], parts or {cell: (cell,) for cell in QUERIES[source].cells})
+                for name, (source, parts) in sums.items()
+                if source in measured
+            }
         )
+
+    def rows(self, tables: Mapping[str, tuple[Query, Mapping[str, Sequence[str]]]]) -> Frame:
+        """Return tables, region by region, each of a query and by cell the basis cells that add up to it."""
+        rows = []
+        for name, (query, parts) in tables.items():
+            places = {cell: place for place, cell in enumerate(query.cells)}
+            summed = {cell: [places[part] for part in basis] for cell, basis in parts.items()}
+            for kind, regions in (("usa", ("1",)), ("state", self.states)):
+                levels = [level for level in query.levels if (query.name, level) in self.counts]
+                of_kind = [level for level in levels if split_level(level)[0] == kind]
+                for (i, region), level in product(enumerate(regions), of_kind):
+                    for counts, iteration in zip(self.counts[query.name, level][i], split_level(level)[1], strict=True):
+                        code = "" if query.race is None else iteration
+                        rows += [
+                            (name, kind.upper(), region, code, cell, int(counts[at].sum()))
+                            for cell, at in summed.items()
+                        ]
         return Frame.from_rows(COLUMNS, rows)
 
 
@@ -74,8 +93,7 @@ def tabulate(
     """Count exactly. The result is not private.
 
     With `truncate`, count the basis cells of the queries as the private path does, zeros included. Without, count every
-    cell with totals and subtotals, without zeros, as the production code's own non-private tabulator does: there the
-    denominators of PH1 and PH5 repeat one count in three cells, and PH8's numerator adds up the units' populations.
+    cell with totals and subtotals, without zeros, as the production code's own non-private tabulator does.
 
     Parameters
     ----------
@@ -83,14 +101,10 @@ def tabulate(
         The three frames: CSV or Parquet files, or pandas, polars and Arrow tables or whatever DuckDB reads.
     tables : "all" or sequence of str
         Which of the eleven tables.
-    truncate : bool
-        Whether at most tau of a household's persons are counted, and basis cells only.
     config : what `read_config` takes, optional
         Its thresholds, states and levels. Default: thresholds of the 2020 Census, all states in the data, all levels.
-    engine : {"duckdb", "spark"}, DuckDB or Spark
-        The engine that counts.
-    partitions : int
-        Number of parts of the households, by ``MAFID``, that are counted one by one: more parts need less memory.
+    engine, partitions : {"duckdb", "spark"}, DuckDB or Spark; int
+        The engine that counts, and in how many parts of the households, one by one: more need less memory.
     validation : {"full", "production", "none"}
         What is checked first; see `algorithms.phsafe.tabulation.validate`.
 
@@ -109,18 +123,12 @@ def tabulate(
         frame = tabulation(persons, units, geo, queries, **options).frame()
         return frame.where(np.isin(frame["TABLE"].astype(str), names))
     queries = {name: NONPRIVATE[name] for name in PUBLISHED if name in names}
-    exact = tabulation(persons, units, geo, queries, truncate=False, **options)
-    rows = (
-        row
-        for name, query in queries.items()
-        for row in _rows(
-            name,
-            query,
-            exact,
-            {cell: query.totals.get(cell, (cell,)) for cell in sorted({*query.cells, *query.totals}, key=int)},
-        )
-    )
-    return Frame.from_rows(COLUMNS, (row for row in rows if row[-1]))
+    exact, summed = tabulation(persons, units, geo, queries, truncate=False, **options), {}
+    for name, query in queries.items():
+        cells = sorted({*query.cells, *query.totals}, key=int)
+        summed[name] = query, {cell: query.totals.get(cell, (cell,)) for cell in cells}
+    frame = exact.rows(summed)
+    return frame.where(frame["COUNT"] != 0)
 
 
 def tabulation(
@@ -145,17 +153,16 @@ def tabulation(
     )
     sources = dict(zip(FRAMES, (persons, units, geo), strict=True))
     with opened(engine, [persons, units, geo]) as opened_engine:
-        parts = list(each_part(opened_engine, sources, FRAMES, work, parts=partitions))
-    report = [fault for part in parts for fault in part.faults]
-    states = {state for part in parts for state, _ in part.states}
-    check_report(report)
-    if PUERTO_RICO in states and len(states) > 1 and validation != "none":  # seen across parts only here
-        raise ValueError(f"geo: Puerto Rico must be by itself, and there is {min(states)} besides")
-    ordered = tuple(sorted({state for part in parts for state, housed in part.states if housed}))
+        faults, places, cubes = zip(*each_part(opened_engine, sources, FRAMES, work, parts=partitions), strict=True)
+    check_report(chain(*faults))
+    housing = dict(sorted(chain(*places)))  # of a state that has housing in one part, and not in another, the former
+    if PUERTO_RICO in housing and len(housing) > 1 and validation != "none":  # seen across parts only here
+        raise ValueError(f"geo: Puerto Rico must be by itself, and there is {min(housing)} besides")
+    ordered = tuple(state for state, housed in housing.items() if housed)
     counts = {
         (name, level): array
         for name, query in queries.items()
-        for level, array in levels_of(query, [part.cubes[name] for part in parts], ordered).items()
+        for level, array in levels_of(query, [cube[name] for cube in cubes], ordered).items()
         if settings is None or settings.budget(DERIVED.get(name, (name, {}))[0], level)
     }
     return Tabulation(ordered, counts)
@@ -195,15 +202,6 @@ def _sizes(
     return (), [(name, int(people), int(homes)) for name, rows in counts.items() for people, homes in rows.rows()]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What was found and counted in some households (nothing if faults were found); states, and which have housing."""
-
-    faults: Sequence[Finding]
-    states: Sequence[tuple[str, bool]] = ()
-    cubes: Mapping[str, Frame] = field(default_factory=dict)
-
-
 def _count(
     database: DuckDB,
     types: Types,
@@ -212,28 +210,10 @@ def _count(
     taus: Mapping[str, int],
     allowed: Sequence[str] | None,
     validation: Validation,
-) -> _Part:
+) -> tuple[Sequence[Finding], Sequence[tuple[str, bool]], Mapping[str, Frame]]:
+    """Return what is wrong with some households, or their states, which of these have housing, and what is counted."""
     if faults := find_faults(database, types, allowed, validation):
-        return _Part(faults)
+        return faults, (), {}
     states = list(database.fetch(STATES).rows())
     locate_households(database)
-    return _Part((), states, count_cubes(database, queries, taus))
-
-
-def _rows(
-    name: str, query: Query, exact: Tabulation, parts: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[str, str, str, str, str, int]]:
-    """Yield the rows of a table, region by region; each cell is the sum of its parts."""
-    places = {cell: place for place, cell in enumerate(query.cells)}
-    picked = {cell: [places[part] for part in summed] for cell, summed in parts.items()}
-    for region_type, regions in (("usa", ("1",)), ("state", exact.states)):
-        for i, region in enumerate(regions):
-            for level in query.levels:
-                counts = exact.counts.get((query.name, level))
-                kind, iterations = split_level(level)
-                if counts is None or kind != region_type:
-                    continue
-                for j, iteration in enumerate(iterations):
-                    code = "" if query.race is None else iteration
-                    for cell, summed in picked.items():
-                        yield name, kind.upper(), region, code, cell, int(counts[i, j, summed].sum())
+    return (), states, count_cubes(database, queries, taus)
