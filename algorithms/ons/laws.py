@@ -25,7 +25,7 @@ from algorithms.noise.quadrature import laplace_log_cdf
 from audit.claims import ApproxDP, GaussianDP, PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
-__all__ = ["PILOT_DELTA", "CountNoise", "Law", "check_law", "classical_scale", "unchanged_probability"]
+__all__ = ["PILOT_DELTA", "CountNoise", "Law", "classical_scale", "unchanged_probability"]
 
 Law = Literal["laplace", "geometric", "gaussian"]
 Floats = NDArray[np.float64]
@@ -33,12 +33,6 @@ PILOT_DELTA = 0.05  # the only delta of two digits for which the classical scale
 CELLS, POINTS = 1000, 2**20  # most changed counts whose law is tabulated, and most outcomes of one of them
 LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-10, 1e6, 1e-300  # of Gaussian noise: its delta has its digits there
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-
-
-def check_law(law: object) -> None:
-    """Refuse anything but the three laws."""
-    if law not in get_args(Law):
-        raise ValueError(f"law must be one of {', '.join(get_args(Law))}, got {law!r}")
 
 
 def classical_scale(epsilon: float, delta: float) -> float:
@@ -54,6 +48,9 @@ def classical_scale(epsilon: float, delta: float) -> float:
 def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELTA) -> float:
     r"""Return the probability that a count is released unchanged, with noise rounded to whole numbers.
 
+    :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`: Tables 1
+    to 3 of the pilot on mortality data of the Office for National Statistics.
+
     Parameters
     ----------
     law : {"laplace", "geometric", "gaussian"}
@@ -62,20 +59,10 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
         Budget of the count in nats, positive and finite.
     delta : float
         Delta of Gaussian noise in the classical scale. The pilot does not print it; its Table 2 is that of 0.05.
-
-    Returns
-    -------
-    float
-        :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`: Tables 1
-        to 3 of the pilot on mortality data of the Office for National Statistics.
     """
-    check_law(law)
-    _check_promise(epsilon, delta)
-    if law == "laplace":
-        return -math.expm1(-epsilon / 2)
-    if law == "geometric":
-        return math.tanh(epsilon / 2)
-    return math.erf(1 / (math.sqrt(8) * classical_scale(epsilon, delta)))
+    if law == "gaussian":
+        return math.erf(1 / (math.sqrt(8) * classical_scale(epsilon, delta)))
+    return math.exp(CountNoise(law, epsilon).log_law(np.zeros(1))[0])
 
 
 @dataclass(frozen=True)
@@ -92,7 +79,8 @@ class CountNoise:
     rounded: bool = True
 
     def __post_init__(self) -> None:
-        check_law(self.law)
+        if self.law not in get_args(Law):
+            raise ValueError(f"law must be one of {', '.join(get_args(Law))}, got {self.law!r}")
         if self.law == "gaussian":
             _check_promise(self.epsilon, self.delta)
             if not (LEAST_EPSILON <= self.epsilon <= MOST_EPSILON and self.delta >= LEAST_DELTA):

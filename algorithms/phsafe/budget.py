@@ -224,7 +224,7 @@ def _check_table(table: str) -> None:
 def _budget(where: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{where} must be a number, got {shortened(value)}")
-    number = value if isinstance(value, int) else float(value)  # an integer may be too large for a float
+    number: Any = value if type(value) is int else float(value)  # an integer may be too large for a float
     if not 0 <= number <= sys.float_info.max:
         raise ValueError(f"{where} must be 0 or more and finite, got {shortened(value)}")
     return float(number)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from algorithms.phsafe.tables import QUERIES
-from audit.explorer.sheet import Input, Table
+from audit.explorer.sheet import Input, Sheet
 
 __all__ = ["build_workbook", "formulas", "name_of"]
 
@@ -166,6 +166,9 @@ WIDTHS, LAST = (32, 42, *[16] * 12), 7  # of columns, in characters; the column 
 EPOCH = datetime(2024, 1, 1)  # the same settings give the same bytes
 
 
+Cell = Input | tuple[str, str] | None  # to be entered; words in a style, or the key of a result in a format; nothing
+
+
 def build_workbook(explored: Any, words: Mapping[str, str]) -> bytes:
     """Return the workbook: settings, totals and the table of levels, and a hidden worksheet of the steps."""
     import xlsxwriter  # of the extra `xlsx`
@@ -174,9 +177,9 @@ def build_workbook(explored: Any, words: Mapping[str, str]) -> bytes:
     options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
     with xlsxwriter.Workbook(content, options) as book:
         book.set_properties({"title": words["page.title"], "created": EPOCH})
-        page = _Page(book, explored, words)
-        page.write_settings()
-        page.write_table(explored.sheet.tables[0])
+        page = _Page(book, explored)
+        for cells in (*_settings(explored.sheet, words), *_levels(explored.sheet, words)):
+            page.write(*cells)
         steps = book.add_worksheet("steps")
         for row, (name, formula) in enumerate(page.formulas.items()):
             steps.write_string(row, 0, name)
@@ -186,38 +189,70 @@ def build_workbook(explored: Any, words: Mapping[str, str]) -> bytes:
     return content.getvalue()
 
 
+def _settings(sheet: Sheet, words: Mapping[str, str]) -> Iterator[Sequence[Cell]]:
+    inputs = {setting.key: setting for setting in sheet.inputs}
+    yield [(words[sheet.title], "title")]
+    confidential = ("page.confidential",) * sheet.confidential
+    for about in (*confidential, *sheet.about, *(f"workbook.{place}" for place in range(1, 4))):
+        yield [(words[about], "note")]
+    yield [(words["page.settings"], "head")]
+    for setting in (inputs[f"phsafe/all/all/{name}"] for name in ("privacy", "delta")):
+        yield (words[setting.label], "label"), None, setting, (words[f"{setting.label}.help"], "note")
+    yield [(words["page.totals"], "head")]
+    for total in sheet.totals:
+        note = words.get(f"{total.label}.help", "")
+        yield (words[total.label], "label"), None, (total.key, total.shown), (note, "note") if note else None
+
+
+def _levels(sheet: Sheet, words: Mapping[str, str]) -> Iterator[Sequence[Cell]]:
+    """Yield each query with its threshold and share, and below it its levels: inputs first, then numbers."""
+    table, inputs = sheet.tables[0], {setting.key: setting for setting in sheet.inputs}
+    entries = [column for column in table.columns if column.entry]
+    numbers = [column for column in table.columns if not column.entry or column.quantity in ("rho", "epsilon")]
+    yield [(words[table.label], "head")]
+    names = [f"{words[column.label]} ({words['workbook.set']})" for column in entries]
+    names += [words[column.label] for column in numbers]
+    yield [(name, "head") for name in (words[table.names], words[table.rows], *names)]
+    for group in table.groups:
+        share, tau = group.results[0], inputs[group.inputs[0]] if group.inputs else None
+        threshold = (words[tau.label], "label") if tau else None
+        yield (words[group.label], "head"), threshold, tau, (words[share.label], "label"), (share.key, share.shown)
+        for row in group.rows:
+            yield (
+                *((words[group.label], "label"), (words[row.label], "label")),
+                *(inputs[f"{row.place}/{column.quantity}"] for column in entries),
+                *((f"{row.place}/{column.quantity}", column.shown) for column in numbers),
+            )
+
+
 class _Page:
     """The worksheet that is read, line by line; `formulas` are those that have no cell yet."""
 
-    def __init__(self, book: Any, explored: Any, words: Mapping[str, str]) -> None:
-        self.book, self.page = book, book.add_worksheet("PHSafe")
-        self.explored, self.words, self.sheet = explored, words, explored.sheet
+    def __init__(self, book: Any, explored: Any) -> None:
+        self.book, self.page, self.row = book, book.add_worksheet("PHSafe"), -1
         self.values, self.results, self.formulas = explored.values, explored.results, formulas()
-        self.inputs = {setting.key: setting for setting in self.sheet.inputs}
         self.styles = {name: book.add_format(style) for name, style in STYLES.items()}
         self.styles |= {shown: book.add_format({"num_format": number}) for shown, number in FORMATS.items()}
-        self.row = -1
         for column, width in enumerate(WIDTHS):
             self.page.set_column(column, column, width)
 
-    def text(self, column: int, style: str, text: str) -> None:
-        if style != "note":
-            self.page.write_string(self.row, column, text, self.styles[style])
-        elif text:
-            self.page.merge_range(self.row, column, self.row, LAST, text, self.styles[style])
-            lines = math.ceil(1.3 * len(text) / sum(WIDTHS[column : LAST + 1]))  # other fonts may be wider
-            self.page.set_row(self.row, 15 * lines)
-
-    def line(self, style: str, text: str) -> None:
+    def write(self, *cells: Cell) -> None:
         self.row += 1
-        self.text(0, style, text)
+        for column, cell in enumerate(cells):
+            if isinstance(cell, Input):
+                self._enter(column, cell)
+            elif cell and cell[1] in FORMATS:
+                value, name = self.results[cell[0]], self._name(name_of(cell[0]), column)
+                formula, style = f"={self.formulas.pop(name)}", self.styles[cell[1]]
+                self.page.write_formula(self.row, column, formula, style, "" if value is None else value)
+            elif cell and cell[1] == "note":
+                self.page.merge_range(self.row, column, self.row, LAST, cell[0], self.styles["note"])
+                lines = math.ceil(1.3 * len(cell[0]) / sum(WIDTHS[column : LAST + 1]))  # other fonts may be wider
+                self.page.set_row(self.row, 15 * lines)
+            elif cell:
+                self.page.write_string(self.row, column, cell[0], self.styles[cell[1]])
 
-    def number(self, column: int, key: str, shown: str) -> None:
-        value, name = self.results[key], self._name(name_of(key), column)
-        formula = f"={self.formulas.pop(name)}"
-        self.page.write_formula(self.row, column, formula, self.styles[shown], "" if value is None else value)
-
-    def entry(self, column: int, setting: Input) -> None:
+    def _enter(self, column: int, setting: Input) -> None:
         self._name(f"in_{name_of(setting.key)}", column)
         value = self.values[setting.key]
         value = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
@@ -233,47 +268,3 @@ class _Page:
     def _name(self, name: str, column: int) -> str:
         self.book.define_name(name, f"=PHSafe!${chr(ord('A') + column)}${self.row + 1}")
         return name
-
-    def write_settings(self) -> None:
-        words = self.words
-        self.line("title", words[self.sheet.title])
-        confidential = ("page.confidential",) * self.sheet.confidential
-        for about in (*confidential, *self.sheet.about, *(f"workbook.{place}" for place in range(1, 4))):
-            self.line("note", words[about])
-        self.line("head", words["page.settings"])
-        for name in ("privacy", "delta"):
-            setting = self.inputs[f"phsafe/all/all/{name}"]
-            self.line("label", words[setting.label])
-            self.entry(2, setting)
-            self.text(3, "note", words[f"{setting.label}.help"])
-        self.line("head", words["page.totals"])
-        for total in self.sheet.totals:
-            self.line("label", words[total.label])
-            self.number(2, total.key, total.shown)
-            self.text(3, "note", words.get(f"{total.label}.help", ""))
-
-    def write_table(self, table: Table) -> None:
-        """Write each query with its threshold and share, and below it its levels: inputs first, then numbers."""
-        words = self.words
-        entries = [column for column in table.columns if column.entry]
-        numbers = [column for column in table.columns if not column.entry or column.quantity in ("rho", "epsilon")]
-        self.line("head", words[table.label])
-        self.line("head", words[table.names])
-        self.text(1, "head", words[table.rows])
-        for at, column in enumerate((*entries, *numbers), 2):
-            self.text(at, "head", words[column.label] + f" ({words['workbook.set']})" * (at < 2 + len(entries)))
-        for group in table.groups:
-            self.line("head", words[group.label])
-            for key in group.inputs:
-                self.text(1, "label", words[self.inputs[key].label])
-                self.entry(2, self.inputs[key])
-            share = group.results[0]
-            self.text(3, "label", words[share.label])
-            self.number(4, share.key, share.shown)
-            for row in group.rows:
-                self.line("label", words[group.label])
-                self.text(1, "label", words[row.label])
-                for at, column in enumerate(entries, 2):
-                    self.entry(at, self.inputs[f"{row.place}/{column.quantity}"])
-                for at, column in enumerate(numbers, 2 + len(entries)):
-                    self.number(at, f"{row.place}/{column.quantity}", column.shown)

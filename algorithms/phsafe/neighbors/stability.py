@@ -56,7 +56,7 @@ def stability_change(
     queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)
     taus = settings.tau if settings else TAU
-    rows = {}
+    rows: dict[str, int] = {}
     with closing(DuckDB([*x, *y])) as database:
         sides = [_cubes(database, frames, queries, taus, side) for side, frames in (("x", x), ("y", y))]
         for number, view in enumerate(universes(queries, taus).values()):
