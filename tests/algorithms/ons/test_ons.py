@@ -193,7 +193,7 @@ VALUES = {
     "only must be of the measurements, got it of 'rounded'": lambda: top_down().stage("rounded", only=[1]),
     "stage must be one of measurements, adjusted, rounded, tables, got 'none'": lambda: top_down().stage("none"),
     "areas must end at one level, and '2' ends above it": lambda: top_down(tree=Hierarchy.from_parents([-1, 0, 0, 1])),
-    "epsilon must be positive and finite, got -1": lambda: unchanged_probability("laplace", -1),
+    "epsilon must be positive and finite, got -1.0": lambda: unchanged_probability("laplace", -1),
     "delta must be between 0 and 1, got 1.0": lambda: unchanged_probability("gaussian", 1.0, delta=1.0),
     "actual and released must have one shape, got (1,) and (2,)": lambda: utility([1], [1, 2]),
     "actual counts must not be negative, got -1": lambda: utility([-1], [1]),
