@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,7 @@ from algorithms.noise.geometric import geometric_loss
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
 from audit.exact import LossDistribution, compose_losses
 
-__all__ = ["BottomUp", "LogLikelihood", "Noise"]
+__all__ = ["BottomUp", "LogLikelihood", "Noise", "NoisyCounts"]
 
 Noise = Literal["exact", "inverse_cdf"]
 Integers = NDArray[np.int64]
@@ -30,8 +31,91 @@ LogLikelihood = Callable[[ArrayLike, ArrayLike], Floats]
 MOST_ATTRIBUTES = 12  # of which all margins are made: 4,096 tables
 
 
+class NoisyCounts(PureBudget, ABC):
+    """Whole-number noise on counts of people, which are then calibrated to published totals, if there are any."""
+
+    tree: Hierarchy | None
+    noise: Noise
+    published: PublishedTotals | None
+
+    threads: ClassVar[bool] = True  # no run writes into what another reads
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one record changes the histogram at most, in people."""
+        return 1
+
+    @abstractmethod
+    def counts(self, data: ArrayLike) -> Integers:
+        """Return the counts of people that are to be protected, shape (leaves,) or (leaves, cells)."""
+
+    @property
+    def _hidden(self) -> int:
+        return self.sensitivity
+
+    @cached_property
+    def law(self) -> TwoTailedGeometric | InverseCdf:
+        """The law of the error of every cell, before calibration."""
+        per_person = TwoTailedGeometric(self.epsilon).epsilon / self._hidden
+        return TwoTailedGeometric(per_person) if self.noise == "exact" else InverseCdf(per_person)
+
+    def exact(self, data: ArrayLike) -> Integers:
+        """Return what a release would be without noise, in its shape, with areas that are not reported."""
+        return self.counts(data)
+
+    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
+        """Release counts, shape (leaves,) or (leaves, cells), `size` times; NaN in areas that are not reported."""
+        exact = self.counts(data)
+        noisy = add_noise(exact, self.law, size, rng, query="histogram", sensitivity=self.sensitivity)
+        if self.published is None:
+            return noisy
+        agreed = agreement(self.published, self._areas(len(exact)), exact)
+        return calibrate(noisy.reshape(size, len(exact), -1), self.published, agreed).reshape(noisy.shape)
+
+    def stage(self, name: Literal["measurements"]) -> Self:
+        """Return the noisy counts before they are calibrated, as a mechanism by itself."""
+        if name != "measurements":
+            raise ValueError(f"stage must be measurements, got {name!r}")
+        return replace(self, published=None)  # type: ignore[type-var]
+
+    def exact_loss(self, pair: Pair) -> LossDistribution | None:
+        """Return the law of the loss before calibration, which is post-processing; None if its table is too large."""
+        x, y = self.counts(pair.x), self.counts(pair.y)
+        check_covered(self.published, self.tree, x, y)
+        return self._loss(x, y)
+
+    @property
+    def log_likelihood(self) -> LogLikelihood | None:
+        """Function of outputs, shape (runs, ...), and data, to log-probabilities, shape (runs,).
+
+        None if the law is not known: for calibrated counts, and for an inverse too wide to be tabulated.
+        """
+        known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
+        return self._log_likelihood if known and self.published is None else None
+
+    def _log_likelihood(self, outputs: ArrayLike, data: ArrayLike) -> Floats:
+        array, exact = np.asarray(outputs), self.counts(data).reshape(-1)
+        columns = array.reshape(len(array), -1) if array.ndim else array
+        return log_likelihood_of_cells(columns, exact, lambda noisy, true: self.law.logpmf(noisy - true))
+
+    def _areas(self, leaves: int) -> Hierarchy:
+        return self.tree or Hierarchy.regular(leaves, 1)
+
+    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
+        if self.published is not None and self.tree is not None:
+            reported = agreement(self.published, self.tree, x).reported
+            x, y = x[reported], y[reported]
+        law, shifts = self.law, changes(x.reshape(-1), y.reshape(-1))
+        if isinstance(law, TwoTailedGeometric):
+            return geometric_loss(law.epsilon, shifts)
+        if not law.tabulated:
+            return None
+        tables = {shift: law.exact_loss(shift) for shift in set(shifts)}
+        return compose_losses(tables[shift] for shift in shifts)
+
+
 @dataclass(frozen=True, eq=False)
-class BottomUp(PureBudget):
+class BottomUp(NoisyCounts):
     """Two-tailed geometric noise on every cell of the histogram; margins, areas and totals add up noisy cells.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed, relative to the published totals: neighbors
@@ -70,8 +154,6 @@ class BottomUp(PureBudget):
     noise: Noise = "exact"
     published: PublishedTotals | None = None
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
     def __post_init__(self) -> None:
         if self.tree is not None and not isinstance(self.tree, Hierarchy):
             raise TypeError(f"tree must be a Hierarchy, got {type(self.tree).__name__}")
@@ -82,16 +164,6 @@ class BottomUp(PureBudget):
             if self.tree is None:
                 raise ValueError("published totals need a tree of areas, got none")
             check_areas(self.published, self.tree)
-
-    @cached_property
-    def law(self) -> TwoTailedGeometric | InverseCdf:
-        """The law of the error of every cell, before calibration."""
-        return TwoTailedGeometric(self.epsilon) if self.noise == "exact" else InverseCdf(self.epsilon)
-
-    @property
-    def sensitivity(self) -> int:
-        """By how much one person changes the histogram, in people."""
-        return 1
 
     @property
     def entrywise(self) -> bool:
@@ -113,25 +185,6 @@ class BottomUp(PureBudget):
         if self.schema is not None and array.shape[1:] != (self.schema.cells,):
             raise ValueError(f"counts must have {self.schema.cells} cells in each area, got shape {array.shape}")
         return check_counts(array.reshape(-1)).reshape(array.shape)
-
-    def exact(self, data: ArrayLike) -> Integers:
-        """Return what a release would be without noise, in its shape, with areas that are not reported."""
-        return self.counts(data)
-
-    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
-        """Release counts, shape (leaves,) or (leaves, cells), `size` times; NaN in areas that are not reported."""
-        exact = self.counts(data)
-        noisy = add_noise(exact, self.law, size, rng, query="histogram", sensitivity=self.sensitivity)
-        if self.published is None:
-            return noisy
-        agreed = agreement(self.published, self._areas(len(exact)), exact)
-        return calibrate(noisy.reshape(size, len(exact), -1), self.published, agreed).reshape(noisy.shape)
-
-    def stage(self, name: Literal["measurements"]) -> BottomUp:
-        """Return the noisy counts before they are calibrated, as a mechanism by itself."""
-        if name != "measurements":
-            raise ValueError(f"stage must be measurements, got {name!r}")
-        return replace(self, published=None)
 
     def tables(self, noisy: ArrayLike) -> Integers | Floats:
         """Add up noisy cells, shape (..., leaves, cells), to all areas, shape (..., areas, cells); NaN if a part is."""
@@ -160,39 +213,3 @@ class BottomUp(PureBudget):
             added = cube.sum(axis=tuple(axis - len(sides) for axis in range(len(sides)) if axis not in axes))
             margins[name] = added.reshape(*tables.shape[:-1], -1)
         return margins
-
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the loss before calibration, which is post-processing; None if its table is too large."""
-        x, y = self.counts(pair.x), self.counts(pair.y)
-        check_covered(self.published, self.tree, x, y)
-        return self._loss(x, y)
-
-    @property
-    def log_likelihood(self) -> LogLikelihood | None:
-        """Function of outputs, shape (runs, ...), and counts of their shape, to log-probabilities, shape (runs,).
-
-        None if the law is not known: for calibrated counts, and for an inverse too wide to be tabulated.
-        """
-        known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
-        return self._log_likelihood if known and self.published is None else None
-
-    def _log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:
-        array, exact = np.asarray(outputs), np.asarray(counts).reshape(-1)
-        columns = array.reshape(len(array), -1) if array.ndim else array
-        return log_likelihood_of_cells(columns, exact, lambda noisy, true: self.law.logpmf(noisy - true))
-
-    def _areas(self, leaves: int) -> Hierarchy:
-        return self.tree or Hierarchy.regular(leaves, 1)
-
-    def _loss(self, x: Integers, y: Integers) -> LossDistribution | None:
-        if self.published is not None and self.tree is not None:
-            reported = agreement(self.published, self.tree, x).reported
-            x, y = x[reported], y[reported]
-        law = self.law
-        if isinstance(law, TwoTailedGeometric):
-            return geometric_loss(law.epsilon, changes(x.reshape(-1), y.reshape(-1)))
-        if not law.tabulated:
-            return None
-        shifts = [int(d) for d in (y - x).reshape(-1) if d]
-        tables = {shift: law.exact_loss(shift) for shift in set(shifts)}
-        return compose_losses(tables[shift] for shift in shifts)

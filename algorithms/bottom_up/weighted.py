@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bottom_up.calibration import PublishedTotals
-from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood, Noise
+from algorithms.bottom_up.mechanism import BottomUp, Noise, NoisyCounts
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import Rng, TwoTailedGeometric
-from algorithms.noise.counts import Databases, Pair, PureBudget
+from algorithms.noise import TwoTailedGeometric
 from algorithms.schema import Schema
 from audit.arguments import real_number
-from audit.exact import LossDistribution
 
 __all__ = ["MOST", "UNITS", "WeightedBottomUp", "check_largest_weight", "round_units", "units_of"]
 
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 UNITS = 2**20
 """Parts of a person in which weights are added up."""
@@ -34,7 +31,7 @@ MOST = 2**33
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedBottomUp(PureBudget):
+class WeightedBottomUp(NoisyCounts):
     r"""Bottom-up noise on weighted counts, with the largest possible weight as global sensitivity.
 
     **Claim.** Pure DP with `epsilon` when one record is added or removed, whatever its weight; relative to the
@@ -82,8 +79,6 @@ class WeightedBottomUp(PureBudget):
     noise: Noise = "exact"
     published: PublishedTotals | None = None
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-
     def __post_init__(self) -> None:
         check_largest_weight(self.largest_weight)
         sides = self.shape if isinstance(self.shape, tuple) else ()
@@ -103,38 +98,11 @@ class WeightedBottomUp(PureBudget):
     @cached_property
     def of_counts(self) -> BottomUp:
         """The mechanism that is run on the rounded counts."""
-        per_person = TwoTailedGeometric(self.epsilon).epsilon / self._hidden
-        return BottomUp(per_person, self.tree, self.schema, noise=self.noise, published=self.published)
-
-    @property
-    def _hidden(self) -> int:
-        return self.sensitivity
+        return BottomUp(self.law.epsilon, self.tree, self.schema, noise=self.noise, published=self.published)
 
     def counts(self, data: ArrayLike) -> Integers:
         """Return the weighted counts of records, rounded to whole people: shape `shape`; see `units_of`."""
         return round_units(units_of(data, self.shape, self.largest_weight))
-
-    def exact(self, data: ArrayLike) -> Integers:
-        """Return what a release would be without noise, shape `shape`."""
-        return self.counts(data)
-
-    def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
-        """Release the weighted counts of records, shape (n, 2), `size` times: shape (size, *shape)."""
-        return self.of_counts(self.counts(data), size, rng)
-
-    def stage(self, name: Literal["measurements"]) -> WeightedBottomUp:
-        """Return one stage as a mechanism by itself: see `BottomUp.stage`."""
-        return replace(self, published=self.of_counts.stage(name).published)
-
-    def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of two databases of records, as `BottomUp.exact_loss` of their counts."""
-        return self.of_counts.exact_loss(Databases(self.counts(pair.x), self.counts(pair.y)))
-
-    @property
-    def log_likelihood(self) -> LogLikelihood | None:
-        """Function of outputs, shape (runs, *shape), and records, which returns log-probabilities: see `BottomUp`."""
-        law = self.of_counts.log_likelihood
-        return None if law is None else lambda outputs, records: law(outputs, self.counts(records))
 
 
 def check_largest_weight(weight: object) -> None:

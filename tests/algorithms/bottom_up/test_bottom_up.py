@@ -389,9 +389,7 @@ VALUES = {
     "noisy must have shape (..., leaves, cells), got (1,)": lambda: BottomUp(1.0).tables([3]),
     "margins need a schema of 1 to 12 attributes, got none": lambda: BottomUp(1.0).margins([[3]]),
     "noisy must have 6 cells in each area, got 1": lambda: MARGINS([[3]]),
-    "the two databases must have the same cells, got shapes (1,) and (2,)": lambda: BottomUp(1.0).exact_loss(
-        pair_of([3], [3, 4])
-    ),
+    "the two databases must have the same leaves, got 1 and 2": lambda: BottomUp(1.0).exact_loss(pair_of([3], [3, 4])),
     "published totals need a tree of areas, got none": lambda: BottomUp(1.0, published=published(5)),
     f"{PUBLISHED} one for each of 3 areas of level 1, got 1": lambda: BottomUp(1.0, TREE, published=published(5)),
     f"{PUBLISHED} whole numbers of people, 0 or more, got -5": lambda: published(-5),
