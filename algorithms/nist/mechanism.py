@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args, overload
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +23,10 @@ from audit.arguments import real_number
 from audit.claims import PureDP
 from audit.exact import LossDistribution
 
-__all__ = ["CountedStage", "HistogramStage", "MeasurementStage", "NistDp3"]
+__all__ = ["HistogramStage", "MeasurementStage", "NistDp3"]
 
 Law = Literal["laplace", "geometric"]
+Stage = Literal["measurements", "thresholded", "counted"]
 Chosen = Sequence[str | Sequence[str]] | None
 AT_ONCE = 2**20  # bins or rows of runs that are worked on together
 LEAST_SHARE = 1e-12  # epsilon of a histogram, see `TwoTailedGeometric`
@@ -181,39 +182,39 @@ class NistDp3(PureBudget):
             counts.append(histogram[filled[-1]])
         return Fitted(self.schema, self.groups, tuple(filled), tuple(counts), self.rows)
 
-    @overload
-    def stage(self, name: Literal["measurements"], *, only: Chosen = None) -> MeasurementStage: ...
-    @overload
-    def stage(self, name: Literal["thresholded", "counted"], *, only: Chosen = None) -> HistogramStage: ...
-    def stage(self, name: Literal["measurements", "thresholded", "counted"], *, only: Chosen = None) -> HistogramStage:
+    def stage(self, name: Stage, *, only: Chosen = None) -> HistogramStage:
         """Return noisy histograms, before or after the cut, or rows counted by bins, as a mechanism by itself.
 
         `only` names the groups that are released, by words such as ``"age*sex"`` or by their fields. Default: all.
         """
-        if name not in STAGES:
-            raise ValueError(f"stage must be one of {', '.join(STAGES)}, got {name!r}")
+        if name not in get_args(Stage):
+            raise ValueError(f"stage must be one of {', '.join(get_args(Stage))}, got {name!r}")
         names = self.groups.names
         selected = names if only is None else [one if isinstance(one, str) else CROSS.join(one) for one in only]
         if unknown := [one for one in selected if one not in names]:
             raise ValueError(f"only must name groups, got {unknown[0]!r}")
         if not selected:
             raise ValueError("only must name one group at least, got none")
-        chosen = tuple(place for place, one in enumerate(names) if one in selected)
-        return STAGES[name](self, chosen)
+        kind = MeasurementStage if name == "measurements" else HistogramStage
+        return kind(self, tuple(place for place, one in enumerate(names) if one in selected), name)
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramStage:
-    """Histograms of some groups of NistDp3 after noise and cut, as a mechanism.
+    """Histograms of some groups of NistDp3 after noise and cut, or counted from its rows, as a mechanism.
 
     **Claim.** The sum of the shares of the groups released, as of all stages.
     """
 
     nist: NistDp3
     only: tuple[int, ...]
+    name: Stage
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
-    __name__ = "NistDp3 thresholded"
+
+    @property
+    def __name__(self) -> str:
+        return f"NistDp3 {self.name}"
 
     @property
     def claim(self) -> PureDP:
@@ -226,9 +227,10 @@ class HistogramStage:
         return sum(self.nist.bins[group] for group in self.only)
 
     def exact(self, records: ArrayLike) -> NDArray[Any]:
-        """Return the histograms without noise and cut, shape (bins,), group after group."""
+        """Return the histograms without noise and cut, group after group; of rows, how many would be in each bin."""
         exact = check_records(records, self.nist.schema)
-        return np.concatenate([self.nist.histogram(exact, group) for group in self.only])
+        counts = np.concatenate([self.nist.histogram(exact, group) for group in self.only])
+        return counts * (self.nist.rows / max(1, len(exact))) if self.name == "counted" else counts
 
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Measure records, shape (n, fields), `size` times: shape (size, bins), group after group."""
@@ -236,21 +238,25 @@ class HistogramStage:
         return np.concatenate([self._one(exact, group, size, rng) for group in self.only], axis=1)
 
     def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
-        return self.nist.cut(self.nist.measure(records, group, size, rng), group)
+        if self.name != "counted":
+            noisy = self.nist.measure(records, group, size, rng)
+            return noisy if self.name == "measurements" else self.nist.cut(noisy, group)
+        bins, chance = self.nist.bins[group], np.random.default_rng() if isinstance(rng, str) else rng
+        histograms = np.empty((size, bins), np.int64)
+        for part in chunks(size, max(bins, self.nist.rows), AT_ONCE):
+            counts = self.nist.cut(self.nist.measure(records, group, part.stop - part.start, rng), group)
+            rows = draw_bins(counts, self.nist.rows, chance)
+            rows += bins * np.arange(len(rows))[:, np.newaxis]
+            histograms[part] = np.bincount(rows.reshape(-1), minlength=len(rows) * bins).reshape(-1, bins)
+        return histograms
 
 
-@dataclass(frozen=True, eq=False)
 class MeasurementStage(HistogramStage):
-    """The noisy histograms of some groups of NistDp3, as a mechanism."""
-
-    __name__ = "NistDp3 measurements"
+    """The noisy histograms of some groups of NistDp3, of which the law is known."""
 
     def components(self) -> list[MeasurementStage]:
         """Return each group as a mechanism with one law of noise, for estimates to examine one by one."""
         return [replace(self, only=(group,)) for group in self.only]
-
-    def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
-        return self.nist.measure(records, group, size, rng)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the loss of a pair of databases, all groups together, as `geometric_loss` or `laplace_loss`."""
@@ -264,26 +270,3 @@ class MeasurementStage(HistogramStage):
         log_law = law.logpmf if isinstance(law, TwoTailedGeometric) else law.logpdf
         exact = self.exact(records)
         return log_likelihood_of_cells(outputs, exact, lambda noisy, true: log_law(noisy - true), "bins")
-
-
-@dataclass(frozen=True, eq=False)
-class CountedStage(HistogramStage):
-    """The synthetic rows of NistDp3 counted by the bins of some groups, as a mechanism."""
-
-    __name__ = "NistDp3 counted"
-
-    def exact(self, records: ArrayLike) -> NDArray[np.float64]:
-        """Return how many rows would be in each bin on average, drawn without noise and cut, shape (bins,)."""
-        return super().exact(records) * (self.nist.rows / max(1, len(np.asarray(records))))
-
-    def _one(self, records: NDArray[Any], group: int, size: int, rng: Rng) -> NDArray[Any]:
-        bins, chance = self.nist.bins[group], np.random.default_rng() if isinstance(rng, str) else rng
-        histograms = np.empty((size, bins), np.int64)
-        for part in chunks(size, max(bins, self.nist.rows), AT_ONCE):
-            rows = draw_bins(super()._one(records, group, part.stop - part.start, rng), self.nist.rows, chance)
-            rows += bins * np.arange(len(rows))[:, np.newaxis]
-            histograms[part] = np.bincount(rows.reshape(-1), minlength=len(rows) * bins).reshape(-1, bins)
-        return histograms
-
-
-STAGES = {"measurements": MeasurementStage, "thresholded": HistogramStage, "counted": CountedStage}

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from algorithms.hierarchy import Hierarchy
-from algorithms.release.intake import LARGEST
+from algorithms.hierarchy import Hierarchy, check_counts
 from algorithms.schema import Query, Schema
 
 __all__ = ["PILOT_LEVELS", "PILOT_TABLES", "Counts", "Domain", "Table"]
@@ -60,19 +59,10 @@ class Domain:
     def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
         """Return people by leaf and cell, shape (leaves, cells), integers without a copy, or refuse them."""
         array, shape = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
-        if array.dtype.kind not in "iuf":
-            raise TypeError(f"histogram must hold whole numbers of people, got dtype {array.dtype}")
         if array.shape != shape:
             raise ValueError(f"histogram must have the shape (leaves, cells) = {shape}, got {array.shape}")
-        if array.dtype.kind == "f":
-            fractions = array[~(np.isfinite(array) & (array == np.rint(array)))]
-            if fractions.size:
-                raise ValueError(f"histogram must hold whole numbers of people, got {fractions[0]}")
-        if array.min() < 0:
-            raise ValueError(f"histogram must not be negative, got {array.min()}")
-        if (people := array.sum(dtype=np.float64)) >= LARGEST:
-            raise ValueError(f"histogram must count less than 2**40 people, got {people:.0f}")
-        return array.astype(np.int64) if array.dtype.kind == "f" else array
+        counts = check_counts(array.reshape(-1)).reshape(shape)
+        return counts if array.dtype.kind == "f" else array
 
     def query(self, table: Table) -> Query:
         """Return the query of a table."""

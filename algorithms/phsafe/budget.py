@@ -15,15 +15,16 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from reprlib import repr as shortened
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.phsafe.schema import PUERTO_RICO, STATES
-from algorithms.phsafe.tables import QUERIES
+from algorithms.phsafe.tables import QUERIES, TAU
 from algorithms.release.frames import Frame
 from algorithms.schema import read_named
 from audit.arguments import whole_number
@@ -35,7 +36,6 @@ PRESETS = ("us", "pr")
 """Names of the production settings of the 2020 Census: the fifty states with the District of Columbia, Puerto Rico."""
 
 KEYS = ("privacy_budget", "tau", "state_filter", "reader", "privacy_defn")
-TAUS = tuple(name for name, query in QUERIES.items() if query.truncated)
 LARGEST_TAU = 99_999  # no household holds more people
 CLAIMS: Mapping[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
 PRODUCTION = Path(__file__).parent / "configs"
@@ -57,9 +57,9 @@ class Config:
             raise ValueError(f'privacy_defn must be "zcdp" or "puredp", got {shortened(self.privacy_definition)}')
         if self.reader != "csv":
             raise ValueError(f'reader must be "csv": there is no other here, got {shortened(self.reader)}')
-        _check_keys("tau", self.tau, TAUS)
-        tau = {name: whole_number(f"tau of {name}", self.tau[name], least=1) for name in TAUS}
-        if too_many := [name for name in TAUS if tau[name] > LARGEST_TAU]:
+        _check_keys("tau", self.tau, tuple(TAU))
+        tau = {name: whole_number(f"tau of {name}", self.tau[name], least=1) for name in TAU}
+        if too_many := [name for name in TAU if tau[name] > LARGEST_TAU]:
             raise ValueError(f"tau of {too_many[0]} must be at most {LARGEST_TAU}, got {tau[too_many[0]]}")
         object.__setattr__(self, "tau", MappingProxyType(tau))
         object.__setattr__(self, "state_filter", _states(self.state_filter))
@@ -222,9 +222,9 @@ def _check_table(table: str) -> None:
 
 
 def _budget(where: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise TypeError(f"{where} must be a number, got {shortened(value)}")
-    number: Any = value if type(value) is int else float(value)  # an integer may be too large for a float
+    number = value if isinstance(value, int) else float(value)  # an integer may be too large for a float
     if not 0 <= number <= sys.float_info.max:
         raise ValueError(f"{where} must be 0 or more and finite, got {shortened(value)}")
     return float(number)

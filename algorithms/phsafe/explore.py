@@ -92,18 +92,18 @@ BESIDE: dict[str, Shown] = {"share": "share", "left_out": "whole", "left_out_sha
 PLACES = tuple((table, level) for table, query in QUERIES.items() for level in query.levels)
 NOISE = ("share", "sigma", "margin", "coverage", "exact")
 POINTS = tuple((f"phsafe/curve/{step}/margin", f"phsafe/curve/{step}/budget") for step in map("{:02}".format, STEPS))
-COLUMNS: dict[tuple[str, str], dict[str, Any]] = {
-    ("on", "on"): {"entry": True},
-    ("margin", "wanted"): {"entry": True},
-    ("rho", "rho"): {"shown": "budget", "entry": True, "decides": True},
-    ("epsilon", "epsilon"): {"shown": "budget", "entry": True, "decides": True},
-    ("share", "share"): {"shown": "share"},
-    ("sigma", "sigma"): {},
-    ("margin", "margin"): {"shown": "whole"},
-    ("coverage", "coverage"): {"shown": "share"},
-    ("exact", "exact"): {"shown": "whole", "decides": True},
-}
-"""Quantity and label of each column of the table, and how it is shown."""
+COLUMNS = (
+    Column(quantity="on", label="phsafe.on", entry=True),
+    Column(quantity="margin", label="phsafe.wanted", entry=True),
+    Column(quantity="rho", label="phsafe.rho", shown="budget", entry=True, decides=True),
+    Column(quantity="epsilon", label="phsafe.epsilon", shown="budget", entry=True, decides=True),
+    Column(quantity="share", label="phsafe.share", shown="share"),
+    Column(quantity="sigma", label="phsafe.sigma"),
+    Column(quantity="margin", label="phsafe.margin", shown="whole"),
+    Column(quantity="coverage", label="phsafe.coverage", shown="share"),
+    Column(quantity="exact", label="phsafe.exact", shown="whole", decides=True),
+    TENTH,
+)
 
 
 def sheet(sizes: Sizes | None = None) -> Sheet:
@@ -266,9 +266,8 @@ def _tables() -> tuple[Table, Table]:
         )
         for table, query in QUERIES.items()
     )
-    columns = tuple(Column(quantity=name, label=f"phsafe.{label}", **more) for (name, label), more in COLUMNS.items())
     return (
-        Table(label="phsafe.table", columns=(*columns, TENTH), groups=groups),
+        Table(label="phsafe.table", columns=COLUMNS, groups=groups),
         accuracy_table({group.label: group.rows for group in groups}),
     )
 

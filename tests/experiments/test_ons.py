@@ -7,7 +7,7 @@ import pytest
 
 from algorithms.benchmarks.cell_key import CellKey
 from algorithms.flaxman import GDPC
-from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
+from algorithms.ons.top_down import FLOOR, adjusted, maximum_remainder
 from experiments.__main__ import FIGURES
 from experiments.audits import exact_law
 from experiments.experiment import load_numbers

@@ -10,9 +10,9 @@ from scipy import special
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise
-from algorithms.ons.adjust import adjusted, maximum_remainder
 from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import Table
+from algorithms.ons.top_down import adjusted, maximum_remainder
 from algorithms.schema import Schema
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair

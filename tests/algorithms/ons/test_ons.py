@@ -12,9 +12,9 @@ from scipy import stats
 from algorithms.bugs.systems.ons import ClassicalGaussian
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown, unchanged_probability
-from algorithms.ons.adjust import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.laws import CountNoise, classical_scale
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
+from algorithms.ons.top_down import FLOOR, adjusted, maximum_remainder
 from algorithms.ons.utility import CLASSES, transition_matrix, utility
 from algorithms.schema import Grouping, Schema
 from audit.claims import ApproxDP, GaussianDP, PureDP
@@ -146,19 +146,17 @@ def test_fourteen_tables_of_the_pilot():
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "histogram"),
+    ("message", "histogram"),
     [
-        (ValueError, "have the shape (leaves, cells) = (4, 6), got (4, 5)", HISTOGRAM[:, :5]),
-        (ValueError, "not be negative, got -30", -HISTOGRAM),
-        (ValueError, "hold whole numbers of people, got 9.5", HISTOGRAM + 0.5),
-        (ValueError, "hold whole numbers of people, got nan", np.where(HISTOGRAM > 8, np.nan, 1)),
-        (TypeError, "hold whole numbers of people, got dtype <U21", HISTOGRAM.astype(str)),
-        (ValueError, f"count less than 2**40 people, got {24 * 2**38}", np.full((4, 6), 2**38)),
+        ("histogram must have the shape (leaves, cells) = (4, 6), got (4, 5)", HISTOGRAM[:, :5]),
+        ("counts must not be negative, got -30", -HISTOGRAM),
+        ("counts must be whole numbers of people, got nan", np.where(HISTOGRAM > 8, np.nan, 1)),
+        (f"counts must add up to less than 2**53, got {24 * 2**49}", np.full((4, 6), 2**49)),
     ],
 )
-def test_histograms_that_break_a_rule(error, message, histogram):
+def test_histograms_that_break_a_rule(message, histogram):
     for mechanism in (independent(), top_down()):
-        refuses(error, f"histogram must {message}", mechanism, histogram, 1, np.random.default_rng(0))
+        refuses(ValueError, message, mechanism, histogram, 1, np.random.default_rng(0))
 
 
 EVENLY = "each level must divide the one above it evenly, got level"
