@@ -37,15 +37,17 @@ class Fitted:
     @property
     def people(self) -> int:
         """What the histogram with the fewest bins counts, at least 1: the least noise, and the least that is cut."""
-        sizes = [math.prod(len(self.schema.attributes[name]) for name in names) for names in self.groups.fields]
+        sizes = [math.prod(self._levels(group)) for group in range(len(self.groups))]
         return max(1, int(self.counts[int(np.argmin(sizes))].sum()))
+
+    def _levels(self, group: int) -> list[int]:
+        return [len(self.schema.attributes[name]) for name in self.groups.fields[group]]
 
     def codes(self, group: int, bins: NDArray[np.int64]) -> NDArray[Any]:
         """Return the codes of some bins of a group, in the order of its fields, shape (bins, its fields)."""
-        names = self.groups.fields[group]
-        shape = [len(self.schema.attributes[name]) for name in names]
-        columns = np.empty((bins.size, len(names)), code_type(self.schema))
-        for column, codes in enumerate(np.unravel_index(bins, shape)):
+        levels = self._levels(group)
+        columns = np.empty((bins.size, len(levels)), code_type(self.schema))
+        for column, codes in enumerate(np.unravel_index(bins, levels)):
             columns[:, column] = codes
         return columns
 
@@ -60,7 +62,7 @@ class Fitted:
             if counts.size:
                 chosen = bins[draw_bins(counts[np.newaxis], number, chance)[0]]
             else:
-                chosen = chance.integers(0, math.prod(len(self.schema.attributes[name]) for name in names), number)
+                chosen = chance.integers(0, math.prod(self._levels(group)), number)
             people[:, [place[name] for name in names]] = self.codes(group, chosen)
         return people
 

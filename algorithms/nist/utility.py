@@ -14,6 +14,7 @@ from audit.arguments import whole_number
 
 __all__ = ["marginal_distance"]
 
+MOST_CELLS = 2**63  # that int64 numbers
 TABULATED = 2**22  # most cells of a margin that are counted in a table; of larger ones only those that occur
 
 
@@ -70,20 +71,11 @@ def _sets(fields: int, ways: int, marginals: int, rng: np.random.Generator) -> l
 
 
 def _distance(both: list[NDArray[np.int64]], schema: Schema, columns: tuple[int, ...]) -> float:
-    cells = product(schema.shape, columns)
-    if cells <= TABULATED:
-        counts = [np.bincount(bins_of(records, columns, schema.shape), minlength=cells) for records in both]
-    else:
-        counts = _counts_of_those_that_occur(both, columns)
-    p, q = (count / count.sum() for count in counts)
+    if (cells := product(schema.shape, columns)) >= MOST_CELLS:
+        raise ValueError(f"margins must have fewer than 2**63 cells, got {cells:,}")
+    bins = [bins_of(records, columns, schema.shape) for records in both]
+    if cells > TABULATED:
+        known, numbers = np.unique(np.concatenate(bins), return_inverse=True)
+        cells, bins = known.size, [*np.split(numbers, [len(both[0])])]
+    p, q = (np.bincount(one, minlength=cells) / one.size for one in bins)
     return float(np.abs(p - q).sum() / 2)
-
-
-def _counts_of_those_that_occur(both: list[NDArray[np.int64]], columns: tuple[int, ...]) -> list[NDArray[np.int64]]:
-    """Count cells that either database has, numbering them anew with every field: no number outgrows the records."""
-    place = np.zeros(sum(map(len, both)), np.int64)
-    for column in columns:
-        codes = np.concatenate([records[:, column] for records in both]).astype(np.int64)
-        place = np.unique(place * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
-    split, cells = len(both[0]), int(place.max()) + 1
-    return [np.bincount(part, minlength=cells) for part in (place[:split], place[split:])]

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CLASSES", "Utility", "transition_matrix", "utility"]
+__all__ = ["CLASSES", "transition_matrix", "utility"]
 
 CLASSES = ("0", "1", "2", "3", "4", "5-10", "11-25", "26-50", "51-100", "101-1000", "1000+")
 """Of counts, in the pilot's Tables 6 and 7. A count of 1,000 is in the one before the last."""
 _BEGINNINGS = np.array([0, 1, 2, 3, 4, 5, 11, 26, 51, 101, 1001])
-
-
-@dataclass(frozen=True)
-class Utility:
-    """Distances between a released table and the actual one; `on_diagonal` is the share that stays in its class."""
-
-    on_diagonal: float
-    l1: float
-    l2: float
-    hellinger: float
 
 
 def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int64]:
@@ -39,18 +28,19 @@ def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int6
     return matrix
 
 
-def utility(actual: ArrayLike, released: ArrayLike) -> Utility:
-    """Return the pilot's four measures (section 5, Figures 3 to 6) of what a release did to a table of counts."""
+def utility(actual: ArrayLike, released: ArrayLike) -> dict[str, float]:
+    """Return the pilot's four measures (section 5, Figures 3 to 6) of what a release did to a table of counts.
+
+    They are the share of counts that stays in its class, and the distances L1, L2 and Hellinger's.
+    """
     matrix = transition_matrix(actual, released)
     if not matrix.sum():
         raise ValueError("tables must have one cell at least, got none")
     before, after = np.asarray(actual, np.float64), np.asarray(released, np.float64)
-    difference = after - before
-    return Utility(
-        on_diagonal=float(np.trace(matrix) / matrix.sum()),
-        l1=float(np.abs(difference).sum()),
-        l2=float(np.sqrt(np.square(difference).sum())),
-        hellinger=math.nan
-        if after.min() < 0
-        else float(np.sqrt(np.square(np.sqrt(after) - np.sqrt(before)).sum() / 2)),
-    )
+    difference, possible = after - before, after.min() >= 0
+    return {
+        "on_diagonal": float(np.trace(matrix) / matrix.sum()),
+        "l1": float(np.abs(difference).sum()),
+        "l2": float(np.sqrt(np.square(difference).sum())),
+        "hellinger": float(np.sqrt(np.square(np.sqrt(after) - np.sqrt(before)).sum() / 2)) if possible else math.nan,
+    }

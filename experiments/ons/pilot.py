@@ -98,7 +98,7 @@ def _released(
 
 def _utilities(exact: Sequence[NDArray[np.int64]], tables: Sequence[NDArray[Any]]) -> list[list[float]]:
     utilities = [utility(before, after) for before, after in zip(exact, tables, strict=True)]
-    return [[getattr(of_table, measure) for of_table in utilities] for measure in MEASURES]
+    return [[of_table[measure] for of_table in utilities] for measure in MEASURES]
 
 
 def _medians(of_runs: Sequence[list[list[float]]]) -> dict[str, list[float | None]]:

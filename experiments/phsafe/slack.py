@@ -9,9 +9,9 @@ from typing import Any, cast, get_args
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.budget import Config, read_config
 from algorithms.phsafe.neighbors.pairs import HouseholdPair, Model
-from algorithms.phsafe.neighbors.stability import rho_spent, stability_change
+from algorithms.phsafe.neighbors.stability import stability_change
 from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.release.frames import Frame
@@ -58,6 +58,12 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         pair = joint_pair(model, relation, config, in_place=bool(where))
         joint[case] = {"rho": rho_spent(change(pair), config), "pair": pair.label}
     return {"rows": rows, "joint": joint}
+
+
+def rho_spent(change: Frame, config: Config) -> float:
+    """Add up what a pair spends of rho over a run: its exact loss for Gaussian noise."""
+    shares = zip(config.budgets(), change["SHARE"].tolist(), strict=True)
+    return sum((budget * share for (_, _, budget), share in shares), 0.0)
 
 
 def check(numbers: Numbers) -> Checks:

@@ -21,7 +21,7 @@ from algorithms.phsafe.tabulation.validate import read_frames
 from algorithms.release.duck import DuckDB
 from algorithms.release.frames import Frame
 
-__all__ = ["rho_spent", "stability_change"]
+__all__ = ["stability_change"]
 
 Database = tuple[Any, Any, Any]
 """Persons, units and geo: paths, or frames."""
@@ -75,23 +75,6 @@ def stability_change(
             changes.append((name, level, int(change.sum()), squared, largest, stability, share, rows[name]))
     columns = ("TABLE", "LEVEL", "L1", "L2_SQUARED", "LARGEST", "STABILITY", "SHARE", "ROWS")
     return Frame.from_rows(columns, changes)
-
-
-def rho_spent(change: Frame, config: Settings = "us") -> float:
-    """Add up what a pair spends of rho over a run: its exact loss for Gaussian noise."""
-    config = read_config(config)
-    if config.privacy_definition != "zcdp":
-        raise ValueError(f"config must promise rho, got {config.privacy_definition!r}")
-    shares = {(table, level): (stability, share) for table, level, _, _, _, stability, share, _ in change.rows()}
-    spent = 0.0
-    for table, level, budget in config.budgets():
-        if (table, level) not in shares:
-            raise ValueError(f"change must have every level with a budget, got none for {table} {level}")
-        stability, share = shares[table, level]
-        if stability != config.stability(table):
-            raise ValueError(f"stability of {table} must be {config.stability(table)}, got {stability}")
-        spent += budget * share
-    return spent
 
 
 def _cubes(

@@ -53,7 +53,11 @@ def find_faults(database: DuckDB, types: Types, states: Sequence[str] | None, va
 
 
 def _keys(states: Sequence[str] | None) -> list[Rule]:
-    unit, place = "every MAFID must be that of a unit", "every MAFID must be that of a place"
+    unit, place, once = (
+        "every MAFID must be that of a unit",
+        "every MAFID must be that of a place",
+        "no MAFID may stand twice",
+    )
     marks = ("PEOPLE", "UNITS", "PLACES")
     rows = " union all ".join(
         f"select MAFID, {', '.join(f'{int(mark == own)} as {mark}' for mark in marks)} from {name}"
@@ -62,18 +66,11 @@ def _keys(states: Sequence[str] | None) -> list[Rule]:
     sums = ", ".join(f"sum({mark}) as {mark}" for mark in marks)
     keys = f"(select MAFID, {sums} from ({rows}) r group by MAFID) k"
     rules = [
-        *(
-            Rule(name, "no MAFID may stand twice", keys, f"{mark} > 1", "MAFID", mark)
-            for name, mark in (("units", "UNITS"), ("geo", "PLACES"))
-        ),
-        *(
-            Rule(name, words, keys, f"{mark} > 0 and {other} = 0", "MAFID", mark)
-            for name, words, mark, other in (
-                ("persons", unit, "PEOPLE", "UNITS"),
-                ("units", place, "UNITS", "PLACES"),
-                ("geo", unit, "PLACES", "UNITS"),
-            )
-        ),
+        Rule("units", once, keys, "UNITS > 1", "MAFID", "UNITS"),
+        Rule("geo", once, keys, "PLACES > 1", "MAFID", "PLACES"),
+        Rule("persons", unit, keys, "PEOPLE > 0 and UNITS = 0", "MAFID", "PEOPLE"),
+        Rule("units", place, keys, "UNITS > 0 and PLACES = 0", "MAFID", "UNITS"),
+        Rule("geo", unit, keys, "PLACES > 0 and UNITS = 0", "MAFID", "PLACES"),
     ]
     if states is None:
         island, elsewhere = (f"geo where TABBLKST {sign} '{PUERTO_RICO}'" for sign in ("=", "<>"))
