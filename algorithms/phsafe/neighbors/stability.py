@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from algorithms.phsafe.budget import Settings, read_config
-from algorithms.phsafe.schema import PERSONS
+from algorithms.phsafe.schema import FRAMES, PERSONS
 from algorithms.phsafe.tables import QUERIES, TAU, Query, named
 from algorithms.phsafe.tabulation.cubes import count_cubes, kept_query, levels_of, locate_households, universes
-from algorithms.phsafe.tabulation.rules import check_report
-from algorithms.phsafe.tabulation.validate import read_frames
+from algorithms.phsafe.tabulation.intake import read_frame
 from algorithms.release.duck import DuckDB
 from algorithms.release.frames import Frame
 
@@ -81,7 +80,8 @@ def _cubes(
     database: DuckDB, frames: Database, queries: Mapping[str, Query], taus: Mapping[str, int], side: str
 ) -> dict[str, Frame]:
     """Count one database, and keep the rows behind the counts."""
-    check_report(read_frames(database, frames, None, "none"))
+    for (name, columns), source in zip(FRAMES.items(), frames, strict=True):
+        read_frame(database, name, source, columns)
     locate_households(database)
     for number, (condition, tau) in enumerate(universes(queries, taus)):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"

@@ -32,12 +32,12 @@ from algorithms.release.spark import Engine, opened
 __all__ = ["DERIVED_COLUMNS", "derive_units", "household_columns", "members", "own_households"]
 
 DERIVED_COLUMNS = ("FINAL_POP", "NPF", "HHSPAN", "HHRACE", "HHT", "HHT2", "CPLT")
-COUPLES = (  # code, in words, and whether the sexes are the same
-    ("21", "opposite-sex", "spouse", False),
-    ("22", "opposite-sex", "unmarried partner", False),
-    ("23", "same-sex", "spouse", True),
-    ("24", "same-sex", "unmarried partner", True),
-)
+COUPLES = {
+    "21": "opposite-sex spouse",
+    "22": "opposite-sex unmarried partner",
+    "23": "same-sex spouse",
+    "24": "same-sex unmarried partner",
+}
 
 
 def _number(condition: str) -> str:
@@ -123,16 +123,13 @@ def _couples() -> list[Rule]:
     """Return what RELSHIP and QSEX say of a couple where they say different things."""
     couples = f"""(select p.MAFID, p.RELSHIP, p.QSEX = h.QSEX as SAME from persons p
         join persons h on h.MAFID = p.MAFID and h.RELSHIP = '{HOUSEHOLDER}' where {sql_in("p.RELSHIP", PARTNERS)}) c"""
-    return [
-        Rule(
-            "persons",
-            f"RELSHIP says {kind} {partner}, QSEX says {'different sexes' if same else 'the same sex'}",
-            couples,
-            f"RELSHIP = '{code}' and {'not ' * same}SAME",
-            "MAFID",
-        )
-        for code, kind, partner, same in COUPLES
-    ]
+    sexes = {True: ("different sexes", "not SAME"), False: ("the same sex", "SAME")}
+    rules = []
+    for code, couple in COUPLES.items():
+        words, broken = sexes[couple.startswith("same")]
+        rule = f"RELSHIP says {couple}, QSEX says {words}"
+        rules.append(Rule("persons", rule, couples, f"RELSHIP = '{code}' and {broken}", "MAFID"))
+    return rules
 
 
 @contextmanager

@@ -175,12 +175,11 @@ def household_sizes(
     sources = dict(zip(FRAMES, (persons, units, geo), strict=True))
     work = partial(_sizes, allowed=read_config(config).state_filter)
     with opened(engine, [persons, units, geo]) as opened_engine:
-        parts = list(each_part(opened_engine, sources, FRAMES, work))
-    check_report(fault for faults, _ in parts for fault in faults)
-    sizes: dict[str, Counter[int]] = {name: Counter() for name, query in QUERIES.items() if query.truncated}
-    for _, rows in parts:
-        for name, people, homes in rows:
-            sizes[name][people] += homes
+        faults, parts = zip(*each_part(opened_engine, sources, FRAMES, work), strict=True)
+    check_report(chain(*faults))
+    sizes: dict[str, Counter[int]] = {name: Counter() for name in TAU}
+    for name, people, homes in chain(*parts):
+        sizes[name][people] += homes
     return sizes
 
 

@@ -12,31 +12,21 @@ promise, as the paper says of the production's checks (section 6.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from algorithms.phsafe.schema import FRAMES, GROUP_QUARTERS, PUERTO_RICO
 from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, household_columns, members
-from algorithms.phsafe.tabulation.intake import Types, read_frame
+from algorithms.phsafe.tabulation.intake import Types
 from algorithms.phsafe.tabulation.rules import Finding, Rule, domains, tally
 from algorithms.release.duck import DuckDB
 
-__all__ = ["Validation", "find_faults", "read_frames"]
+__all__ = ["Validation", "find_faults"]
 
 Validation = Literal["full", "production", "none"]
 
 # Householder's sex, as the household type tells it: the production layout of persons has none.
 STATED_SEX = "case when u.HHT2 >= '09' or (u.HHT2 < '05' and u.HHT in ('2', '4', '5')) then '1' else '2' end"
-
-
-def read_frames(
-    database: DuckDB, frames: Sequence[Any], states: Sequence[str] | None, validation: Validation
-) -> list[Finding]:
-    """Read persons, units and geo, and return the rules that they break."""
-    types = {
-        name: read_frame(database, name, source, FRAMES[name]) for name, source in zip(FRAMES, frames, strict=True)
-    }
-    return find_faults(database, types, states, validation)
 
 
 def find_faults(database: DuckDB, types: Types, states: Sequence[str] | None, validation: Validation) -> list[Finding]:

@@ -240,5 +240,5 @@ def small():
 
 
 def test_tables_that_there_are_not_are_refused():
-    with pytest.raises(ValueError, match="tables must be among PH1_num, .* 'PH5_num'"):
+    with pytest.raises(ValueError, match=r"tables must be among PH1_num, .* 'PH5_num'"):
         stability_change(small(), small(), tables="PH5_num")
