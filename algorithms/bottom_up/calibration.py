@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import LARGEST_EXACT, Hierarchy
 from audit.arguments import whole_number
 
-__all__ = [
-    "Agreement",
-    "PublishedTotals",
-    "agreement",
-    "calibrate",
-    "check_areas",
-    "check_covered",
-    "check_totals",
-    "whole_cells",
-]
+__all__ = ["Agreement", "PublishedTotals", "agreement", "calibrate", "check_covered", "check_totals", "whole_cells"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,14 +73,6 @@ class Agreement:
     def reported(self) -> NDArray[np.bool_]:
         """Which leaves are reported, shape (leaves,)."""
         return ~(self.inconsistent[self.area] & (self.area >= 0))
-
-
-def check_areas(published: PublishedTotals, tree: Hierarchy) -> None:
-    """Refuse totals of a level that the tree does not have, or of another number of areas."""
-    nodes = tree.level(published.level)
-    if published.totals.size != (number := nodes.stop - nodes.start):
-        where = f"one for each of {number} areas of level {published.level}"
-        raise ValueError(f"published totals must be {where}, got {published.totals.size}")
 
 
 def check_covered(published: PublishedTotals | None, tree: Hierarchy | None, x: Integers, y: Integers) -> None:

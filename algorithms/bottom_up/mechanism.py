@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibrate, check_areas, check_covered
+from algorithms.bottom_up.calibration import PublishedTotals, agreement, calibrate, check_covered
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.hierarchy import Hierarchy, check_counts
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
@@ -139,12 +139,6 @@ class BottomUp(NoisyCounts):
     published : PublishedTotals, optional
         Totals to which noisy counts are calibrated. The promise covers neither these nor which of them agree with the
         data.
-
-    Examples
-    --------
-    >>> mechanism = BottomUp(1.0, Hierarchy.regular(2, 1), published=PublishedTotals(0, [21]))
-    >>> mechanism([[10, 0], [3, 8]], 5, np.random.default_rng(7)).shape
-    (5, 2, 2)
     """
 
     epsilon: float
@@ -163,7 +157,10 @@ class BottomUp(NoisyCounts):
         if self.published is not None:
             if self.tree is None:
                 raise ValueError("published totals need a tree of areas, got none")
-            check_areas(self.published, self.tree)
+            nodes, areas = self.tree.level(self.published.level), self.published.totals.size
+            if areas != (number := nodes.stop - nodes.start):
+                where = f"one for each of {number} areas of level {self.published.level}"
+                raise ValueError(f"published totals must be {where}, got {areas}")
 
     @property
     def entrywise(self) -> bool:

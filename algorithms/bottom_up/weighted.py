@@ -63,11 +63,6 @@ class WeightedBottomUp(NoisyCounts):
     :math:`w = u` go from 0 to 1. Floating-point sums, which depend on the order of records, would break it
     (Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in Differentially Private
     Libraries and How to Fix It", 2022).
-
-    Examples
-    --------
-    >>> WeightedBottomUp(1.0, 4.5, (3,)).counts([[0, 2.25], [0, 2.25], [2, 1.2]])
-    array([5, 0, 1])
     """
 
     epsilon: float

@@ -63,13 +63,6 @@ class NistDp3(PureBudget):
     :math:`\ln 10`: Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so an empty histogram keeps
     half a spurious bin on average, whatever its size; with geometric noise, :math:`q = e^{-1/b}`, from :math:`q/(1+q)`
     to :math:`1/(1+q)` of a bin. Memory holds one histogram, and what the cut leaves of the others.
-
-    Examples
-    --------
-    >>> schema = Schema({"sex": ("male", "female"), "age": ("young", "old"), "state": ("a", "b", "c")})
-    >>> nist = NistDp3(schema, Groups([["sex", "age"], ["state"]]), epsilon=1.0, rows=5)
-    >>> nist(np.array([[0, 1, 2]] * 100 + [[1, 0, 0]] * 50), 3, np.random.default_rng(0)).shape
-    (3, 5, 3)
     """
 
     schema: Schema

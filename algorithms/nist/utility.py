@@ -42,12 +42,6 @@ def marginal_distance(
         Number of fields in a margin, and of different sets of fields; all sets if there are no more.
     rng : numpy Generator
         Chooses the sets; the same seed chooses the same sets.
-
-    Examples
-    --------
-    >>> one, other = [[0, 0, 0], [1, 1, 1]], [[0, 1, 0], [1, 0, 0]]
-    >>> marginal_distance(one, other, Schema({"a": "xy", "b": "xy", "c": "xy"}), rng=np.random.default_rng(0))
-    1.0
     """
     both = [check_records(records, schema) for records in (first, second)]
     if not all(map(len, both)):

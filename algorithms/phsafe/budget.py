@@ -139,11 +139,6 @@ def read_config(source: Settings) -> Config:
     source : path-like, str, mapping or Config
         A .json file in the Bureau's format, or its content, or the name of a preset, ``"us"`` or ``"pr"``. A `Config`
         comes back as it is.
-
-    Examples
-    --------
-    >>> read_config("pr").states
-    ('72',)
     """
     if isinstance(source, Config):
         return source
@@ -183,12 +178,6 @@ def noise_parameters(config: Settings) -> Frame:
         ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``. ``VARIANCE`` is what
         production publishes: of the discrete Gaussian the parameter sigma squared, which is the variance unless sigma
         is below about 0.6; of the two-sided geometric 2 q / (1 - q)^2 with q = exp(-epsilon / stability).
-
-    Examples
-    --------
-    >>> frame = noise_parameters("us")
-    >>> len(frame), round(frame["VARIANCE"][0], 2)
-    (46, np.float64(92401.68))
     """
     config = read_config(config)
     rows = []

@@ -138,18 +138,13 @@ def state_of(config: Settings) -> dict[str, Value]:
     """Return the state of the sheet that settings of PHSafe are."""
     config = read_config(config)
     kind = BUDGETS[config.privacy_definition]
-    state: dict[str, Value] = {
-        SETTINGS["privacy"]: config.privacy_definition,
-        SETTINGS["states"]: " ".join(config.states),
-    }
-    for table, tau in config.tau.items():
-        state[f"phsafe/{table}/all/tau"] = tau
+    state: dict[str, Value] = {f"phsafe/{table}/all/tau": tau for table, tau in config.tau.items()}
+    state |= {SETTINGS["privacy"]: config.privacy_definition, SETTINGS["states"]: " ".join(config.states)}
     for table, level in PLACES:
-        budget = config.budget(table, level)
-        state[f"phsafe/{table}/{level}/on"] = budget > 0
-        state |= {f"phsafe/{table}/{level}/{name}": None for name in BUDGETS.values()}
+        place, budget = f"phsafe/{table}/{level}", config.budget(table, level)
+        state |= {f"{place}/on": budget > 0, **{f"{place}/{name}": None for name in BUDGETS.values()}}
         if budget:
-            state[f"phsafe/{table}/{level}/{kind}"] = budget
+            state[f"{place}/{kind}"] = budget
     return state
 
 

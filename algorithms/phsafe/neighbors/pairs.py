@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from algorithms.phsafe.tabulation.tabulate import tabulate
@@ -30,7 +31,7 @@ from audit.claims import Relation, check_relation
 __all__ = ["HouseholdPair", "Model", "check_model"]
 
 Model = Literal["VAL", "DER", "API"]
-Rows = Counter[tuple[Any, ...]]
+Rows = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +46,28 @@ class HouseholdPair:
 
     def __post_init__(self) -> None:
         check_model(self.model, self.relation)
-        gone, come = _differences(self.x[0], self.y[0])
-        changed = sorted((gone.total(), come.total()))
-        if changed != ([1, 1] if self.relation == "replace_one" else [0, 1]):
-            raise ValueError(
-                f"persons must differ as {self.relation} has it, got {gone.total()} out and {come.total()} in"
-            )
-        if any(_differences(self.x[2], self.y[2])):
+        persons, units, geo = (_differences(one, other) for one, other in zip(self.x, self.y, strict=True))
+        gone, come = map(len, persons)
+        if sorted((gone, come)) != ([1, 1] if self.relation == "replace_one" else [0, 1]):
+            raise ValueError(f"persons must differ as {self.relation} has it, got {gone} out and {come} in")
+        if any(geo):
             raise ValueError("geo must be the same in both databases, got rows in one alone")
-        removed, new = _differences(self.x[1], self.y[1])
         if self.model == "API":
-            rows, most = removed.total() + new.total(), 2 * sum(changed)
+            rows, most = sum(map(len, units)), 2 * (gone + come)
             if rows > most:
                 raise ValueError(f"at most {most} rows of units may differ under API, got {rows}")
             return
-        touched, concerned = (
-            {row[frame.columns.index("MAFID")] for row in (one + other)}
-            for frame, one, other in ((self.x[1], removed, new), (self.x[0], gone, come))
+        concerned, touched = (
+            {row[frame.columns.index("MAFID")] for row in chain(*rows)}
+            for frame, rows in zip(self.x[:2], (persons, units), strict=True)
         )
         if elsewhere := touched - concerned:
             raise ValueError(f"rows of units must differ only where the person is or was, got MAFID {min(elsewhere)}")
-        for _, units, _ in (self.x, self.y):
-            if len(set(units["MAFID"].tolist())) < len(units):
+        for _, frame, _ in (self.x, self.y):
+            if len(set(frame["MAFID"].tolist())) < len(frame):
                 raise ValueError(f"a MAFID must have one row of units under {self.model}, got two")
         if self.model == "VAL":
-            tenures = [dict(zip(units["MAFID"], units["TEN"], strict=True)) for _, units, _ in (self.x, self.y)]
+            tenures = [dict(zip(frame["MAFID"], frame["TEN"], strict=True)) for _, frame, _ in (self.x, self.y)]
             for mafid, tenure in tenures[0].items():
                 other = tenures[1].get(mafid, "0")
                 if "0" not in (tenure, other) and tenure != other:
@@ -87,4 +85,4 @@ def check_model(model: str, relation: str) -> None:
 
 def _differences(x: Frame, y: Frame) -> tuple[Rows, Rows]:
     one, other = Counter(x.rows()), Counter(y.rows())
-    return one - other, other - one
+    return [*(one - other).elements()], [*(other - one).elements()]

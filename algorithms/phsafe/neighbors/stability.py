@@ -80,8 +80,8 @@ def _cubes(
     database: DuckDB, frames: Database, queries: Mapping[str, Query], taus: Mapping[str, int], side: str
 ) -> dict[str, Frame]:
     """Count one database, and keep the rows behind the counts."""
-    for (name, columns), source in zip(FRAMES.items(), frames, strict=True):
-        read_frame(database, name, source, columns)
+    for name, source in zip(FRAMES, frames, strict=True):
+        read_frame(database, name, source, FRAMES[name])
     locate_households(database)
     for number, (condition, tau) in enumerate(universes(queries, taus)):
         rows, columns = "households h", f"h.MAFID, {UNIT_COLUMNS}"
