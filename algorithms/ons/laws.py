@@ -22,6 +22,7 @@ from algorithms.noise.counts import integer_losses
 from algorithms.noise.geometric import geometric_loss
 from algorithms.noise.laplace import laplace_loss
 from algorithms.noise.quadrature import laplace_log_cdf
+from audit.arguments import fraction, positive_number
 from audit.claims import ApproxDP, GaussianDP, PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -41,8 +42,7 @@ def classical_scale(epsilon: float, delta: float) -> float:
     Its theorem (Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, 3.22) holds below an
     epsilon of 1 only: at epsilon 10, which the pilot tabulates, the noise costs a delta of 0.21 instead of 0.05.
     """
-    _check_promise(epsilon, delta)
-    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+    return math.sqrt(2 * math.log(1.25 / fraction("delta", delta))) / positive_number("epsilon", epsilon)
 
 
 def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELTA) -> float:
@@ -76,8 +76,8 @@ class CountNoise:
         if self.law not in get_args(Law):
             raise ValueError(f"law must be one of {', '.join(get_args(Law))}, got {self.law!r}")
         if self.law == "gaussian":
-            _check_promise(self.epsilon, self.delta)
-            if not (LEAST_EPSILON <= self.epsilon <= MOST_EPSILON and self.delta >= LEAST_DELTA):
+            epsilon, delta = positive_number("epsilon", self.epsilon), fraction("delta", self.delta)
+            if not (LEAST_EPSILON <= epsilon <= MOST_EPSILON and delta >= LEAST_DELTA):
                 limits = f"from {LEAST_EPSILON:g} to {MOST_EPSILON:g} and a delta of {LEAST_DELTA:g} or more"
                 raise ValueError(f"gaussian noise must have an epsilon {limits}, got {self.epsilon} and {self.delta}")
         elif self.delta:
@@ -218,10 +218,3 @@ def _tight_scale(epsilon: float, delta: float) -> float:
     low, high = -30.0, 30.0  # logarithms of mu, which the limits of the promise keep between
     root = brentq(lambda log_mu: GaussianDP(math.exp(log_mu)).delta_at(epsilon) - delta, low, high, xtol=1e-13)
     return math.exp(-root) * (1 + 1e-12)  # on the safe side of the solver's tolerance
-
-
-def _check_promise(epsilon: float, delta: float) -> None:
-    if not 0 < epsilon < math.inf:
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta}")

@@ -176,8 +176,8 @@ def noise_parameters(config: Settings) -> Frame:
     Frame
         One row for each query and level with a budget: ``TABLE``, ``LEVEL``, ``BUDGET`` (rho, or epsilon in nats),
         ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``. ``VARIANCE`` is what
-        production publishes: of the discrete Gaussian the parameter sigma squared, which is the variance unless sigma
-        is below about 0.6; of the two-sided geometric 2 q / (1 - q)^2 with q = exp(-epsilon / stability).
+        production publishes: of the discrete Gaussian the parameter sigma squared, of the two-sided geometric the
+        variance itself.
     """
     config = read_config(config)
     rows = []

@@ -82,10 +82,8 @@ SETTINGS = {name: f"phsafe/all/all/{name}" for name in ("privacy", "delta", "sta
 PRESET, CURVE, NOW = "phsafe/all/all/preset", "phsafe/curve/all/row", "phsafe/curve/now"
 STEPS = (8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28, 30, 33, 36, 40, 45, 50)
 """Margins of the curve, in twentieths of the current one."""
-TARGETS = {  # margins of Table 10 from which its budgets were computed
-    "persons": {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 68},
-    "children": {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 20},
-}
+TARGETS = {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 68}
+"""Margins of Table 10 from which its budgets were computed; of children 20 in the states' groups A-G."""
 CHILDREN = ("PH3", "PH6")
 LARGEST = 10**9  # margin, in people
 BESIDE: dict[str, Shown] = {"share": "share", "left_out": "whole", "left_out_share": "share"}
@@ -231,7 +229,7 @@ def _inputs(us: dict[str, Value]) -> list[Input]:
         if query.truncated:
             key = f"phsafe/{table}/all/tau"
             inputs.append(number(key, "phsafe.tau", 1, 99_999, kind="integer", unit="page.people"))
-        targets = TARGETS["children" if table in CHILDREN else "persons"]
+        targets = TARGETS | ({"state_A-G": 20} if table in CHILDREN else {})
         for level in query.levels:
             place, target = f"phsafe/{table}/{level}", targets["usa" if level.startswith("usa") else level]
             own = (f"{place}/rho", f"{place}/epsilon")
@@ -268,18 +266,12 @@ def _tables() -> tuple[Table, Table]:
 
 
 def _charts() -> tuple[Chart, ...]:
-    shares = ("share", *BUDGETS.values())
+    shares: dict[str, Shown] = {"share": "share", "rho": "budget", "epsilon": "budget"}
     bars = tuple((f"phsafe.{table}", *(f"phsafe/{table}/all/{name}" for name in shares)) for table in QUERIES)
-    axes: tuple[tuple[str, Shown], ...] = (("phsafe.share", "share"), ("phsafe.rho", "budget"))
+    axes = tuple((f"phsafe.{name}", shown) for name, shown in shares.items())
+    price: dict[str, Any] = {"axes": (("phsafe.wanted", "whole"), ("phsafe.budget", "budget")), "inputs": (CURVE,)}
     now = (f"{NOW}/margin", f"{NOW}/budget")
     return (
-        Chart(kind="bars", label="phsafe.bars", points=bars, axes=(*axes, ("phsafe.epsilon", "budget"))),
-        Chart(
-            kind="curve",
-            label="phsafe.curve",
-            points=POINTS,
-            axes=(("phsafe.wanted", "whole"), ("phsafe.budget", "budget")),
-            current=now,
-            inputs=(CURVE,),
-        ),
+        Chart(kind="bars", label="phsafe.bars", points=bars, axes=axes),
+        Chart(kind="curve", label="phsafe.curve", points=POINTS, current=now, **price),
     )

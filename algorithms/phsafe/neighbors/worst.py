@@ -181,16 +181,14 @@ def _relative_leaves(table: str, tau: int, states: States, replaced: bool) -> Ho
         moved = (
             "a child leaves a large family and arrives as an adult in another; an adult is counted instead of a child"
         )
-        moved += ", twice"
     else:
         family, leaver = Household(A, (YOUTH, SIBLING), state=states[0]), SIBLING
-        label = "the last relative of a householder of 17"
-        moved = f"{label} arrives in a large family, as an adult counted instead of a child"
-        label += " leaves"
+        label = "the last relative of a householder of 17 leaves"
+        moved = f"{label.removesuffix('leaves')}arrives in a large family, as an adult counted instead of a child"
     if not replaced:
         return _leaves(label, family, leaver)
     grown = _crowded(other, RELATIVE, tau, CHILD)
-    return _leaves(moved, family, leaver, without(grown, RELATIVE), grown)
+    return _leaves(moved + ", twice" * (leaver == CHILD), family, leaver, without(grown, RELATIVE), grown)
 
 
 def _occupant_leaves(table: str, states: States, replaced: bool, across: bool) -> HouseholdPair:

@@ -24,15 +24,14 @@ HASHES = ", ".join(
 HOUSEHOLDS = """
     select u.RTYPE, u.MAFID, u.FINAL_POP, u.TEN, u.HHT, u.HHT2, u.CPLT, u.HHRACE, u.HHSPAN, g.TABBLKST as STATE
     from units u join geo g on g.MAFID = u.MAFID where g.RTYPE not in ('4', '5') and g.TABBLKST is not null"""
-REPEATED = "select MAFID from households group by MAFID having count(*) > 1"
-JOINABLE = "select * from households h where not exists (select 1 from repeated r where r.MAFID = h.MAFID)"
 
 
 def locate_households(database: DuckDB) -> None:
     """Make ``households``, and ``joinable`` without rows that share a ``MAFID`` (algorithm 3)."""
     database.keep("households", HOUSEHOLDS)
-    database.keep("repeated", REPEATED)
-    database.view("joinable", JOINABLE)
+    database.keep("repeated", "select MAFID from households group by MAFID having count(*) > 1")
+    alone = "not exists (select 1 from repeated r where r.MAFID = h.MAFID)"
+    database.view("joinable", f"select * from households h where {alone}")
 
 
 def universes(

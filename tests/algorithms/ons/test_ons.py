@@ -175,7 +175,7 @@ VALUES = {
     "shares of tables must add up to 1, got 7/6: 1/6 too much": lambda: independent(shares=("1/2", "1/3", "1/3")),
     "tables must be some of 0 to 2, got [3]": lambda: independent().only([3]),
     "tables must be some of 0 to 2, got []": lambda: independent().only([]),
-    "delta must be between 0 and 1, got 0.0": lambda: top_down(law="gaussian"),
+    "delta must be in (0, 1), got 0.0": lambda: top_down(law="gaussian"),
     "the first level must be the total of level 0, got none": lambda: top_down(levels=[]),
     "the last level must be the detailed query of level 2, got level 1: sex": lambda: top_down(
         levels=LEVELS[:3], shares=("1/3",) * 3
@@ -192,7 +192,7 @@ VALUES = {
     "stage must be one of measurements, adjusted, rounded, tables, got 'none'": lambda: top_down().stage("none"),
     "areas must end at one level, and '2' ends above it": lambda: top_down(tree=Hierarchy.from_parents([-1, 0, 0, 1])),
     "epsilon must be positive and finite, got -1.0": lambda: unchanged_probability("laplace", -1),
-    "delta must be between 0 and 1, got 1.0": lambda: unchanged_probability("gaussian", 1.0, delta=1.0),
+    "delta must be in (0, 1), got 1.0": lambda: unchanged_probability("gaussian", 1.0, delta=1.0),
     "actual and released must have one shape, got (1,) and (2,)": lambda: utility([1], [1, 2]),
     "actual counts must not be negative, got -1": lambda: utility([-1], [1]),
     "tables must have one cell at least, got none": lambda: utility([], []),
