@@ -93,8 +93,8 @@ class NoisyCounts(PureBudget, ABC):
         known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
         return self._log_likelihood if known and self.published is None else None
 
-    def _log_likelihood(self, outputs: ArrayLike, data: ArrayLike) -> Floats:
-        array, exact = np.asarray(outputs), self.counts(data).reshape(-1)
+    def _log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:  # of some entries, where `entrywise`
+        array, exact = np.asarray(outputs), np.asarray(counts).reshape(-1)
         columns = array.reshape(len(array), -1) if array.ndim else array
         return log_likelihood_of_cells(columns, exact, lambda noisy, true: self.law.logpmf(noisy - true))
 

@@ -20,6 +20,7 @@ from audit.arguments import real_number
 __all__ = ["MOST", "UNITS", "WeightedBottomUp", "check_largest_weight", "round_units", "units_of"]
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 UNITS = 2**20
 """Parts of a person in which weights are added up."""
@@ -98,6 +99,9 @@ class WeightedBottomUp(NoisyCounts):
     def counts(self, data: ArrayLike) -> Integers:
         """Return the weighted counts of records, rounded to whole people: shape `shape`; see `units_of`."""
         return round_units(units_of(data, self.shape, self.largest_weight))
+
+    def _log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> Floats:
+        return super()._log_likelihood(outputs, self.counts(records))
 
 
 def check_largest_weight(weight: object) -> None:
