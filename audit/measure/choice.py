@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from audit.attacks import Attack
-from audit.attacks.protocol import Exploration, candidate_statistics
-from audit.attacks.reading import with_columns
+from audit.attacks.protocol import Exploration, candidate_statistics, with_columns
 from audit.attacks.selection import distinct, empty_event
 from audit.events import Event, Guesses, Rule, Statistic, WeightRule
 from audit.methods.method import Basis, Counts, Floats, Method, guesses
