@@ -23,7 +23,7 @@ import joblib
 
 from audit.io.temporary import SPILLED, temporary_folder
 
-__all__ = ["OnDask", "OnRay", "Workers", "packed", "shielded"]
+__all__ = ["Workers", "packed", "shielded"]
 
 SAFE = "PYTHONSAFEPATH"  # as `python -P`
 KILLED = "a worker process was killed twice over the same runs: fewer jobs need less memory"
@@ -33,16 +33,15 @@ _here = threading.local()  # of a worker: what it has unpacked; threads share no
 
 
 @contextmanager
-def shielded() -> Iterator[Callable[[Callable[..., Any]], Callable[..., Any]]]:
+def shielded() -> Iterator[None]:
     """Keep worker processes that are started meanwhile from importing what lies in the current folder.
 
-    They start as ``python -m``, which looks there first. Yields a function that prepares work to be sent to them, as
-    work may start processes of its own.
+    They start as ``python -m``, which looks there first.
     """
     before = os.environ.get(SAFE)
     _set("1")
     try:
-        yield lambda work: partial(_as_before, work, before)
+        yield
     finally:
         _set(before)
 
@@ -59,10 +58,17 @@ def _share_in_own_folder(process: int) -> None:
     atexit.register(lambda: stack.close() if os.getpid() == process else None)
 
 
-def _as_before(work: Callable[..., Any], setting: str | None, *arguments: Any) -> Any:
-    """Do work in a shielded worker process whose own children are not shielded."""
+def _unshielded(work: Callable[[Any], Any], setting: str | None, number: int, task: Any) -> tuple[int, Any]:
+    """Do a task in a shielded worker process whose own children are not shielded."""
     _set(setting)
-    return work(*arguments)
+    return number, work(task)
+
+
+def _set(setting: str | None) -> None:
+    if setting is None:
+        os.environ.pop(SAFE, None)
+    else:
+        os.environ[SAFE] = setting
 
 
 class Workers:
@@ -76,139 +82,77 @@ class Workers:
         self.work, self.n_jobs, self.prefer = work, n_jobs, "threads" if threads else "processes"
         backend, _ = joblib.parallel.get_active_backend(prefer=self.prefer)
         self.shared = bool(getattr(backend, "uses_threads", False))
-        self.cluster: OnDask | OnRay | None = None
+        self.cluster: Callable[[dict[int, Any]], Iterator[tuple[int, Any]]] | None = None
         if type(backend).__name__ == "DaskDistributedBackend":
-            self.cluster = OnDask(backend.client, packed(work))
+            self.cluster = partial(self._on_dask, backend.client)
         elif type(backend).__name__ == "RayBackend":
-            self.cluster = OnRay(packed(work))
-        self.number = self.cluster.number if self.cluster else int(joblib.effective_n_jobs(n_jobs))
+            self.cluster = self._on_ray
+        self.number = max(1, int(joblib.effective_n_jobs(-1 if self.cluster else n_jobs)))
+        self._packed = packed(work) if self.cluster else None
+        self._sent: Any = None  # where the cluster has it
 
     def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """Yield the place of each task and what the work returned, as they are finished.
 
         A worker process killed twice over the same work is a ChildProcessError; work that cannot be sent, a ValueError.
         """
-        if self.cluster:
-            yield from self.cluster.finished(tasks)
-        elif self.number == 1 or len(tasks) == 1:
+        if not self.cluster and (self.number == 1 or len(tasks) == 1):
             yield from ((number, self.work(task)) for number, task in enumerate(tasks))
-        else:
-            yield from self._here(dict(enumerate(tasks)))
-
-    def _here(self, missing: dict[int, Any]) -> Iterator[tuple[int, Any]]:
-        """Work in threads or processes; do again what a killed worker process has lost."""
-        deaths = 0
-        if not self.shared:
-            _share_in_own_folder(os.getpid())
+            return
+        missing, deaths = dict(enumerate(tasks)), 0
         while missing:
             try:
-                with (
-                    shielded() as as_before,
-                    joblib.Parallel(
-                        n_jobs=self.n_jobs, prefer=self.prefer, return_as="generator_unordered"
-                    ) as parallel,
-                ):
-                    one = joblib.delayed(partial(_numbered, self.work if self.shared else as_before(self.work)))
-                    for number, result in parallel([one(*pair) for pair in missing.items()]):
-                        del missing[number]
-                        deaths = 0
-                        yield number, result
-            except BrokenProcessPool:
+                for number, result in (self.cluster or self._here)(missing):
+                    del missing[number]
+                    deaths = 0
+                    yield number, result
+            except BrokenProcessPool:  # what a killed worker process has lost is done again
                 deaths += 1
                 if deaths > 1:
                     raise ChildProcessError(KILLED) from None
-            except Exception as error:
-                if type(error).__name__ != "PicklingError":
-                    raise
-                raise ValueError(UNSENT) from error
 
+    def _here(self, tasks: dict[int, Any]) -> Iterator[tuple[int, Any]]:
+        """Work in threads or processes."""
+        if not self.shared:
+            _share_in_own_folder(os.getpid())
+        one = joblib.delayed(partial(_unshielded, self.work, os.environ.get(SAFE)))
+        parallel = joblib.Parallel(n_jobs=self.n_jobs, prefer=self.prefer, return_as="generator_unordered")
+        try:
+            with shielded(), parallel:
+                yield from parallel([one(*task) for task in tasks.items()])
+        except Exception as error:
+            if type(error).__name__ != "PicklingError":
+                raise
+            raise ValueError(UNSENT) from error
 
-def _numbered(work: Callable[[Any], Any], number: int, task: Any) -> tuple[int, Any]:
-    return number, work(task)
-
-
-def _set(setting: str | None) -> None:
-    if setting is None:
-        os.environ.pop(SAFE, None)
-    else:
-        os.environ[SAFE] = setting
-
-
-def packed(work: Any) -> Packed:
-    """Return work, closures and lambdas too, as it is sent to `OnDask`, `OnRay` and new processes."""
-    try:
-        return uuid.uuid4().hex, pickle.dumps(joblib.wrap_non_picklable_objects(work, keep_wrapper=False))
-    except Exception as error:  # whatever what it holds raises
-        raise ValueError(UNSENT) from error
-
-
-class OnDask:
-    """Workers of a dask cluster."""
-
-    def __init__(self, client: Any, work: Packed) -> None:
-        self.client, self.work = client, work
-        self._sent: Any = None
-
-    @property
-    def number(self) -> int:
-        """How many tasks run at the same time."""
-        return max(1, int(sum(self.client.ncores().values())))
-
-    def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each task and what came of it, as they are finished."""
-        from distributed import KilledWorker
-
-        missing, lost = dict(enumerate(tasks)), 0
-        while missing:
-            try:
-                for number, result in self._once(missing):
-                    del missing[number]
-                    yield number, result
-            except (KilledWorker, CancelledError) as error:
-                # The scheduler allows some deaths by itself; what was sent dies with the last worker that had it.
-                self._sent, lost = None, lost + 1
-                if lost > 1 or isinstance(error, KilledWorker):
-                    raise ChildProcessError(KILLED) from None
-
-    def _once(self, tasks: dict[int, Any]) -> Iterator[tuple[int, Any]]:
-        from distributed import as_completed
+    def _on_dask(self, client: Any, tasks: dict[int, Any]) -> Iterator[tuple[int, Any]]:
+        from distributed import KilledWorker, as_completed
 
         if self._sent is None:
             try:
-                (self._sent,) = self.client.scatter([self.work], broadcast=True, hash=False)
+                (self._sent,) = client.scatter([self._packed], broadcast=True, hash=False)
             except Exception as error:  # of many kinds
                 raise ConnectionError(f"the dask cluster stopped: {error}") from error
-        futures = {self.client.submit(_done, self._sent, task, pure=False): number for number, task in tasks.items()}
+        futures = {client.submit(_done, self._sent, task, pure=False): number for number, task in tasks.items()}
         try:
             for future in as_completed(list(futures)):
                 yield futures[future], future.result()
+        except KilledWorker:  # the scheduler allows some deaths by itself
+            raise ChildProcessError(KILLED) from None
+        except CancelledError:  # what was sent dies with the last worker that had it
+            self._sent = None
+            raise BrokenProcessPool from None
         finally:
-            if self.client.status == "running":
-                self.client.cancel([future for future in futures if not future.done()])
+            if client.status == "running":
+                client.cancel([future for future in futures if not future.done()])
 
-
-class OnRay:
-    """Workers of a ray cluster that the program is connected to."""
-
-    def __init__(self, work: Packed) -> None:
-        self.work = work
-        self._sent: Any = None
-
-    @property
-    def number(self) -> int:
-        """How many tasks run at the same time."""
-        import ray
-
-        return max(1, int(ray.cluster_resources().get("CPU", 1)))
-
-    def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each task and what came of it, as they are finished."""
+    def _on_ray(self, tasks: dict[int, Any]) -> Iterator[tuple[int, Any]]:
         import ray
 
         if self._sent is None:
-            self._sent = ray.put(self.work)
+            self._sent = ray.put(self._packed)
         again_once = ray.remote(max_retries=1)(_done)
-        pending = {again_once.remote(self._sent, task): number for number, task in enumerate(tasks)}
+        pending = {again_once.remote(self._sent, task): number for number, task in tasks.items()}
         try:
             while pending:
                 (first,), _ = ray.wait(list(pending))
@@ -219,6 +163,14 @@ class OnRay:
             raise ChildProcessError(KILLED) from None
         except ray.exceptions.RayError as error:
             raise ConnectionError(f"the ray cluster stopped: {str(error).splitlines()[0]}") from error
+
+
+def packed(work: Any) -> Packed:
+    """Return work, closures and lambdas too, as it is sent to a cluster and to new processes."""
+    try:
+        return uuid.uuid4().hex, pickle.dumps(joblib.wrap_non_picklable_objects(work, keep_wrapper=False))
+    except Exception as error:  # whatever what it holds raises
+        raise ValueError(UNSENT) from error
 
 
 def _done(work: Packed, task: Any) -> Any:

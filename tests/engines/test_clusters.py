@@ -26,7 +26,7 @@ from algorithms.topdown.estimation.splitting import split
 from algorithms.topdown.release import release
 from audit.claims import ZCDP, PureDP
 from audit.io.backends import on_backend
-from audit.io.workers import OnDask, Workers, packed
+from audit.io.workers import Workers
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.audit.cli.desk import QUICK, Outcome, results
@@ -166,9 +166,10 @@ def test_a_cluster_that_stops_is_told():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as own,
-        distributed.Client(own, timeout=2) as client,
+        distributed.Client(own, timeout=2),
     ):
-        arriving = OnDask(client, packed(told)).finished(range(TASKS))
+        with joblib.parallel_config(backend="dask"):
+            arriving = Workers(told, 1).finished(range(TASKS))
         next(arriving)
         own.close()
         with refused_like(ConnectionError, "the dask cluster stopped: "):

@@ -15,7 +15,7 @@ import pytest
 
 from audit.io.backends import on_backend
 from audit.io.temporary import FOLDER, _leftovers
-from audit.io.workers import SAFE, UNSENT, Workers, _done, packed, shielded
+from audit.io.workers import SAFE, UNSENT, Workers, _done, _unshielded, packed, shielded
 from tests.helpers import refused, refuses
 
 
@@ -25,12 +25,11 @@ def test_the_shield_is_there_while_workers_start_and_for_nothing_else(monkeypatc
             monkeypatch.delenv(SAFE, raising=False)
         else:
             monkeypatch.setenv(SAFE, before)
-        with shielded() as as_before:
-            work = as_before(lambda *words: (words, os.environ.get(SAFE)))
+        with shielded():
             assert os.environ[SAFE] == "1"
         assert os.environ.get(SAFE) == before
         monkeypatch.setenv(SAFE, "1")  # as in a worker that has started
-        assert work("a", "b") == (("a", "b"), before)
+        assert _unshielded(lambda task: (task, os.environ.get(SAFE)), before, 1, "b") == (1, ("b", before))
 
 
 def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
