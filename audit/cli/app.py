@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from audit.cli.audit import LIMITS, audit
 from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
 from audit.cli.exits import USAGE, WITHIN, finished, run_typed
-from audit.cli.help import Sectioned
 from audit.cli.inputs.options import with_options
 from audit.cli.plan import plan
 from audit.cli.replay import replay
@@ -77,7 +77,36 @@ SET = {  # by subcommand: options that a project may set
     "plan": ("confidence",),
 }
 
+OTHERS = "Options of this command"
+SECTIONS = {  # of help
+    "Arguments": "",
+    "Everyday options": "data claim epsilon cell size runs confidence seed out as_json help",
+    OTHERS: "",
+    "Neighboring databases": "cells people move_to add_row at replace_row relation distance public_data",
+    "Systems of `plaudit list`": "set stage pair",
+    "Files for systems": "areas count spec",
+    "Outputs of another program": "outputs_x outputs_y",
+    "Time and machines": "jobs backend store timeout",
+}
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+class Sectioned(TyperCommand):
+    """A command whose help has sections, everyday options first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options."""
+        titles = {name: title for title, names in SECTIONS.items() for name in names.split()}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                argument = parameter.param_type_name == "argument"
+                sections["Arguments" if argument else titles.get(parameter.name or "", OTHERS)].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -22,7 +22,7 @@ from audit.io.text import printable
 
 __all__: list[str] = []
 
-NEEDED = re.compile(r"([A-Za-z0-9_.-]+)(\[[^]]*\])?([^;]*)(?:;\s*extra == ['\"](.+)['\"])?$")
+NEEDED = re.compile(r"([A-Za-z0-9_.-]+)[^;]*(?:;\s*extra == ['\"](.+)['\"])?$")
 OFFERED = ("census", "release", "spark", "dask", "ray", "xlsx")  # extras for users
 
 
@@ -80,35 +80,33 @@ def _version(package: str) -> str:
         return ""
 
 
-def _packages() -> Iterator[tuple[str, str]]:
-    """Yield what plaudit needs, each with the extra that brings it; the extra of the core is empty."""
-    for line in metadata.requires("plaudit") or ():
-        if (requirement := NEEDED.fullmatch(line)) is not None and requirement[1] != "plaudit":
-            yield requirement[1], requirement[4] or ""
+def _packages(extra: str) -> dict[str, str]:
+    """Return the versions of what an extra brings, or the core if it is empty; those of missing packages are empty."""
+    needed = filter(None, map(NEEDED.fullmatch, metadata.requires("plaudit") or ()))
+    return {one[1]: _version(one[1]) for one in needed if (one[2] or "") == extra and one[1] != "plaudit"}
 
 
 def _installation() -> Iterator[tuple[str, str]]:
     yield "plaudit", f"{metadata.version('plaudit')}, in {Path(__file__).resolve().parents[2]}"
     yield "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    core = [(package, _version(package)) for package, extra in _packages() if not extra]
-    yield "core", ", ".join(f"{package} {version or 'MISSING'}" for package, version in core)
+    yield "core", ", ".join(f"{package} {version or 'MISSING'}" for package, version in _packages("").items())
 
 
 def _extras() -> Iterator[tuple[str, str]]:
     for extra in OFFERED:
-        brought = {package: _version(package) for package, of in _packages() if of == extra}
-        here = ", ".join(f"{package} {version}" for package, version in brought.items() if version)
-        missing = ", ".join(package for package, version in brought.items() if not version)
-        way = f"without {missing}: pip install 'plaudit[{extra}]'" if missing else ""
-        yield extra, "; ".join(filter(None, (here, way)))
+        versions = _packages(extra)
+        words = ", ".join(f"{package} {version}" for package, version in versions.items() if version)
+        if missing := ", ".join(package for package, version in versions.items() if not version):
+            words += f"{words and '; '}without {missing}: pip install 'plaudit[{extra}]'"
+        yield extra, words
 
 
 def _engines() -> Iterator[tuple[str, str]]:
-    clusters = [name for name, package in (("dask", "distributed"), ("ray", "ray")) if _version(package)]
-    yield "simulations", ", ".join(["processes (loky)", "threads", *clusters])
-    spark = "no Spark (extra spark)"
-    if _version("pyspark"):
-        spark = "Spark" if shutil.which("java") else "Spark, but no Java"
+    clusters = [f", {name}" for name, package in (("dask", "distributed"), ("ray", "ray")) if _version(package)]
+    yield "simulations", f"processes (loky), threads{''.join(clusters)}"
+    spark = (
+        f"Spark{'' if shutil.which('java') else ', but no Java'}" if _version("pyspark") else "no Spark (extra spark)"
+    )
     yield "tables", f"{'DuckDB' if _version('duckdb') else 'no DuckDB (extra census)'}, {spark}"
 
 

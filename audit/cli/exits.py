@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from audit.cli.inputs.options import SETTINGS
 from audit.io.temporary import pop_leftovers
 from audit.io.text import printable
 
@@ -39,15 +40,6 @@ OTHER_NAMES = {  # how other tools name options
     "--out": ("--output", "--output-dir", "-o"),
     "--jobs": ("--workers", "--threads", "--n-jobs", "-j"),
 }
-MOVED = {  # options of earlier versions, and what took their place; it goes with --set, which stands for the command
-    **{f"--{name}": f"--set {name}=VALUE" for name in ("geo", "public", "groups", "units", "config", "recode")},
-    **{f"--{name}": f"--set {name}=VALUE" for name in ("preset", "rho")},
-    "--derive": "--set derive=true",
-    "--address": "--backend dask=ADDRESS or ray=ADDRESS",
-    "--selection": "measure_loss(selection=SHARE), in Python",
-    "--share": "measure_loss_one_run(share=SHARE), in Python",
-    "--name": "result.to_json(FILE), in Python",
-}
 NUMBERS = {"float": "a number, such as 0.5", "int": "a whole number, such as 3"}  # by how typer's errors begin
 
 
@@ -60,31 +52,24 @@ def exit_code(verdicts: Iterable[str]) -> int:
 def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
     """Run a command and return its exit code, or say in one line what else ended it; only `work` returns 1."""
     try:
-        return _printed(work, name)
-    except BaseException as error:  # of ours, of a library, of a mechanism: of any kind
-        if debug:
-            where = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
-            with suppress(OSError, ValueError):
-                print(end=where, file=sys.stderr)
-        return _ended(error, name)
-
-
-def _printed(work: Callable[[], int], name: str) -> int:
-    """Run a command, name what killed runs have left, and flush the output while its errors can still be shown."""
-    try:
         try:
             code = work()
         finally:
             for words in pop_leftovers():
                 complain(f"{name}: {words}")
-        print(end="", flush=True)
-    except BaseException:
+        print(end="", flush=True)  # while its errors can still be shown
+        return code
+    except BaseException as error:  # of ours, of a library, of a mechanism: of any kind
         try:
-            print(end="", flush=True)
+            with suppress(ValueError):  # closed
+                print(end="", flush=True)
         except OSError:  # the interpreter would try again at exit, and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
-    return code
+        if debug:
+            where = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
+            with suppress(OSError, ValueError):
+                print(end=where, file=sys.stderr)
+        return _ended(error, name)
 
 
 def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str, Any] | None = None) -> int:
@@ -134,10 +119,8 @@ def _words_of_usage(error: Any) -> str:
     for option, words in OTHER_NAMES.items():
         if option in known and getattr(error, "option_name", None) in words:
             error.possibilities = [option]
-    if "--set" in known and (instead := MOVED.get(getattr(error, "option_name", ""))):
-        return f"No such option: {error.option_name}: give {instead}"
-    if "--open" in known and getattr(error, "option_name", "") == "--xlsx":
-        return "No such option: --xlsx: this sheet has no workbook, and --html FILE writes a page"
+    if "--set" in known and (name := getattr(error, "option_name", "").lstrip("-")) in SETTINGS:
+        return f"No such option: --{name}: give --set {name}=VALUE"
     for wrong in getattr(error.__cause__, "errors", list)():
         if kind := NUMBERS.get(wrong["type"].partition("_")[0]):
             error.message = f"must be {kind}, got {wrong['input']!r}"

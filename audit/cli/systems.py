@@ -15,7 +15,6 @@ from audit.cli.inputs.options import suggestion, with_options
 __all__ = ["list_systems", "run_system"]
 
 WIDEST = 120  # columns of a line that is easily read
-KEPT: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  # names
 
 
 @with_options
@@ -30,41 +29,45 @@ def list_systems(
     from audit.io.terminal import console
 
     known = plugin("systems").systems()
-    rows = {name: _described(system) for name, system in known.items()}
-    if word:
-        begins = re.compile(rf"(?<!\w){re.escape(word.strip())}", re.IGNORECASE)
-        whole = re.compile(rf"{begins.pattern}(?!\w)", re.IGNORECASE)
-        texts = {name: (f"{name} {row['group']}", row["about"]) for name, row in rows.items()}
-        chosen = [name for name, (names, about) in texts.items() if begins.search(names) or whole.search(about)]
-        rows = {name: rows[name] for name in chosen}
-        if not rows:
-            hint = suggestion(word, known, ": see `plaudit list`")
-            raise ValueError(f"no name or description has the word {word!r}{hint}")
+    begins = re.compile(rf"(?<!\w){re.escape(word.strip())}", re.IGNORECASE)
+    whole = re.compile(rf"{begins.pattern}(?!\w)", re.IGNORECASE)
+    rows = {
+        name: _described(system)
+        for name, system in known.items()
+        if begins.search(f"{name} {system.group}") or whole.search(system.about)
+    }
+    if not rows:
+        hint = suggestion(word, known, ": see `plaudit list`")
+        raise ValueError(f"no name or description has the word {word!r}{hint}")
     if as_json:
         print(json.dumps(rows, indent=1))
         return WITHIN
     width = min(console().width, WIDEST)
+
+    def write(text: str, indent: int, further: int = 6) -> None:
+        layout: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  # of names
+        print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * further, **layout))
+
     groups = dict.fromkeys(row["group"] for row in rows.values())  # in the order of the systems
     for number, group in enumerate(groups):
         print("\n" * (number > 0) + f"{group[0].upper()}{group[1:]}")
         members = {name: row for name, row in rows.items() if row["group"] == group}
         if not word:
-            print(fill(", ".join(members), width, initial_indent="  ", subsequent_indent="  ", **KEPT))
+            write(", ".join(members), 2, 2)
             continue
         for name, row in members.items():
             parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
             facts = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
-            for text, indent in ((f"{name}: {row['about']}", 2), (facts, 6)):
-                print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * 6, **KEPT))
+            write(f"{name}: {row['about']}", 2)
+            write(facts, 6)
     notes = dict.fromkeys(f"{pair}: {note}" for name in rows if word for pair, note in known[name].pair_notes.items())
     if notes:
         print("\nPairs")
     for note in notes:
-        print(fill(note, width, initial_indent="  ", subsequent_indent=" " * 6, **KEPT))
+        write(note, 2)
     if not word:
-        print(
-            "\n" + fill("`plaudit list WORD` says what those with it in their names are, and what they promise.", width)
-        )
+        print()
+        write("`plaudit list WORD` says what those with it in their names are, and what they promise.", 0, 0)
     return WITHIN
 
 
