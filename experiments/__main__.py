@@ -10,8 +10,8 @@ import typer
 
 from audit.cli.exits import USAGE, finished, run_typed
 from audit.cli.supervision import supervised
-from audit.io.backends import Address, Backend, on_backend
 from audit.io.files import Kind, check_replaceable, write_atomically
+from audit.io.workers import Address, Backend, on_backend
 from audit.results.files import kind_of
 from audit.results.plots import FIGURES as DRAWN
 from audit.results.plots import house_style, save_figure

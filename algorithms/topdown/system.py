@@ -32,7 +32,7 @@ from algorithms.topdown.presets import PRESETS, SETTINGS, Preset, settings_of
 from algorithms.topdown.release import release
 from audit.claims import Relation
 from audit.explorer.sheet import Sheet, Value, explored
-from audit.io.backends import Address, Backend, on_backend
+from audit.io.workers import Address, Backend, on_backend
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []

@@ -13,19 +13,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from audit.cli.audit import LIMITS, audit
+from audit.cli.audit import audit
 from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
 from audit.cli.exits import USAGE, WITHIN, finished, run_typed
 from audit.cli.inputs.options import with_options
 from audit.cli.plan import plan
 from audit.cli.replay import replay
-from audit.cli.saved.check import check
-from audit.cli.saved.compare import compare
-from audit.cli.saved.report import report
-from audit.cli.saved.verify import verify
+from audit.cli.saved import check, compare, report
 from audit.cli.search import search
 from audit.cli.systems import list_systems, run_system
+from audit.cli.verify import verify
 from audit.io.terminal import guarded
 
 __all__ = ["main"]
@@ -37,6 +35,12 @@ Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or whatever
 130 interrupted.
 """
 
+LIMITS = """
+No audit sees events that few of the runs meet, a pattern across three or more entries except their sum, extremes and
+repeats, differences beyond the ninth decimal except the last bits of floats, types, warnings or the order of keys
+(return these as words), how long a run takes (`plaudit replay --time`), or other databases than these (--cells,
+`plaudit search`). LIMITATIONS.md says more.
+"""
 COMPLETE = "_PLAUDIT_COMPLETE"  # by which a shell asks what a word may become
 SHELLS = ("bash", "zsh", "fish")
 FUNCTIONS = {"list": list_systems} | {
@@ -50,21 +54,15 @@ plaudit audit ons --stage measurements --size 1e5 --seed 1
 plaudit audit mymodule:noisy_counts --data counts.csv --claim pure:0.5
 plaudit audit --outputs-x a.csv --outputs-y b.csv --claim approx:1,1e-6 --relation add_remove
 plaudit replay phsafe --out results
-plaudit replay mymodule:noisy_counts --data counts.csv
 plaudit search gdpc --pairs 20 --out results
-plaudit search topdown --size 1e5
 plaudit estimate rdpc-all
-plaudit estimate topdown --method direct --out drawn
 plaudit estimate --residuals errors.csv
 plaudit plan pure:1 --violation 1.2
 plaudit plan zcdp:0.5 --runs 20000
 plaudit check results
-plaudit check results audits.json --format markdown
 plaudit compare accepted results
-plaudit compare yesterday.json today.json
 plaudit verify results
 plaudit verify --rerun results/gdpc.json
-plaudit doctor
 plaudit doctor --clean results
 plaudit report results
 plaudit report results audits.json --public --out public.html

@@ -1,11 +1,10 @@
-"""``plaudit doctor``: what of plaudit works here, and what would be refused."""
+"""``plaudit doctor``: what of plaudit works here, and what killed runs have left."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from importlib import metadata
@@ -33,7 +32,7 @@ def doctor(
     ] = None,
     clean: Annotated[bool, "--clean", "Remove what your killed runs left in these folders and below."] = False,
 ) -> int:
-    """Say which versions, extras and engines are installed, whether noise is secure, and what plaudit would refuse."""
+    """Say which versions and extras are installed, whether noise is secure, and what the project sets."""
     from audit.io.terminal import console
 
     if clean:
@@ -45,11 +44,8 @@ def doctor(
     terminal = console()
     for heading, facts in (
         ("Installation", _installation()),
-        ("Extras", _extras()),
-        ("Engines", _engines()),
         ("Secure noise of releases", _noise()),
         ("Settings of the project", _settings()),
-        ("What would be refused", _refused()),
     ):
         terminal.print(heading, style="bold")
         for name, words in facts:
@@ -89,25 +85,15 @@ def _packages(extra: str) -> dict[str, str]:
 def _installation() -> Iterator[tuple[str, str]]:
     yield "plaudit", f"{metadata.version('plaudit')}, in {Path(__file__).resolve().parents[2]}"
     yield "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    yield "core", ", ".join(f"{package} {version or 'MISSING'}" for package, version in _packages("").items())
-
-
-def _extras() -> Iterator[tuple[str, str]]:
-    for extra in OFFERED:
+    for extra in ("", *OFFERED):
         versions = _packages(extra)
         words = ", ".join(f"{package} {version}" for package, version in versions.items() if version)
         if missing := ", ".join(package for package, version in versions.items() if not version):
-            words += f"{words and '; '}without {missing}: pip install 'plaudit[{extra}]'"
-        yield extra, words
-
-
-def _engines() -> Iterator[tuple[str, str]]:
-    clusters = [f", {name}" for name, package in (("dask", "distributed"), ("ray", "ray")) if _version(package)]
-    yield "simulations", f"processes (loky), threads{''.join(clusters)}"
-    spark = (
-        f"Spark{'' if shutil.which('java') else ', but no Java'}" if _version("pyspark") else "no Spark (extra spark)"
-    )
-    yield "tables", f"{'DuckDB' if _version('duckdb') else 'no DuckDB (extra census)'}, {spark}"
+            words += f"{words and '; '}without {missing}: pip install 'plaudit{extra and f'[{extra}]'}'"
+        yield f"extra {extra}" if extra else "core", words
+    (ours,) = metadata.entry_points(group="pytest11", name="plaudit")
+    foreign = ours.load().foreign_package([os.getcwd()])
+    yield "pytest plugin", f"off, because {foreign} has the name of one of its packages" if foreign else "on"
 
 
 def _noise() -> Iterator[tuple[str, str]]:
@@ -125,21 +111,3 @@ def _settings() -> Iterator[tuple[str, str]]:
     settings, file = project_settings(Path())
     yield (f"{file}", "") if file else ("none", f"[tool.plaudit] of pyproject.toml may hold {', '.join(SETTINGS)}")
     yield from ((name, f"{value}") for name, value in settings.items())
-
-
-def _refused() -> Iterator[tuple[str, str]]:
-    from audit.installed import plugin
-
-    reasons: dict[str, list[str]] = {}
-    for name, system in plugin("systems").systems().items():
-        try:
-            system.check_installed()
-        except ImportError as error:
-            reasons.setdefault(str(error).partition(" needs ")[2], []).append(name)
-    for needed, names in reasons.items():
-        yield ", ".join(names), f"needs {needed}"
-    (ours,) = metadata.entry_points(group="pytest11", name="plaudit")
-    if foreign := ours.load().foreign_package([os.getcwd()]):
-        yield "the pytest plugin", f"off, because {foreign} has the name of one of its packages"
-    if not reasons and not foreign:
-        yield "nothing", "every system can be audited here"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -26,7 +28,6 @@ from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.claims import Claim
-    from audit.cli.inputs.targets import Target
     from audit.results import LossEstimate
 
 __all__: list[str] = []
@@ -94,13 +95,8 @@ def estimate(
     as_json: AsJson = False,
 ) -> int:
     """Estimate a privacy loss. An estimate is neither a bound nor a verdict."""
-    from audit.claims import parse_claim
-    from audit.cli.inputs.mechanisms import blaming, source_of
-    from audit.cli.inputs.tables import read_errors
-    from audit.cli.inputs.targets import promise_of
-    from audit.estimates.residuals import residual_loss
-    from audit.estimates.running import estimate_loss
-    from audit.results.folder import name_in_files
+    from audit.cli.inputs.targets import blaming, source_of
+    from audit.results.folder import name_in_files, save_result
     from audit.sampling.streams import seed_sequence
 
     direct = method == DIRECT
@@ -110,45 +106,79 @@ def estimate(
         refuse(context, f"event {OF_CELLS}", "is for --method direct: residuals are those of all entries")
     if (residuals is None) != bool(name):
         raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
-    if residuals is not None and direct:
-        raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
     root = seed_sequence(seed)
-    settings: dict[str, Any] = {
-        key: value for key, value in asdict(tuning).items() if value is not None and key != "event"
-    }
+    settings: dict[str, Any] = {key: value for key, value in asdict(tuning).items() if value is not None}
+    event = settings.pop("event")
     if tuning.bandwidth not in (None, "robust"):
         settings["bandwidth"] = _number("bandwidth", str(tuning.bandwidth))
-    settings |= {"confidence": confidence, "rng": root}
-    if residuals is not None:
-        refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
-        label, relation = residuals.name, options.relation or "add_remove"
-        promise = parse_claim(options.claim, relation) if options.claim else None  # type: ignore[arg-type]
-        errors = read_errors(residuals)
-        settings["method"] = kind = _kind(method, settings, promise)
-        check_out(out, f"{name_in_files(f'{label} {kind}')}.png")
-        with blaming(str(residuals)):
-            result = residual_loss(errors, **settings)
-        confidential = not options.public_data
+    if residuals is None:
+        source = _of_mechanism(context, name, options, databases, workers)
+    elif direct:
+        raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
     else:
-        target, stage = _with_truth(context, name, options, databases)
-        if len(target.pairs) > 1:
-            raise ValueError(f"an estimate is of one cell, got {len(target.pairs)}")
-        ((words, pair, *_),) = target.pairs
-        label = " ".join(filter(None, (target.label, words)))
-        known = options.claim or hasattr(target.mechanism, "claim")
-        promise = promise_of(target, options.claim, []) if known else None
-        settings["method"] = kind = DIRECT if direct else _kind(method, settings, promise)
-        check_out(out, f"{name_in_files(f'{label} {kind}')}.png")
-        context.with_resource(workers.started())  # whose processes find what was imported
-        settings |= {"n_jobs": workers.jobs, "progress": True} | ({"event": tuning.event} if direct else {})
-        with blaming(name):
-            result = estimate_loss(target.mechanism, pair, **settings)
-        confidential = pair.confidential
-        result = replace(result, settings=result.settings | {"pair": pair.label, "stage": stage})
+        refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
+        source = _of_errors(residuals, options)
+    settings["method"] = kind = DIRECT if direct else _kind(method, settings, source.promise)
+    label = f"{source.label} {kind}"
+    check_out(out, f"{name_in_files(label)}.png")
+    with blaming(name or str(residuals)), workers.started():  # whose processes find what was imported
+        settings |= {"confidence": confidence, "rng": root} | ({"event": event} if direct else {})
+        result = source.estimate(**settings)
     command = command_of(context, ["estimate", name], {}, root.entropy)
-    details = {"promise": str(promise or ""), "seed": root.entropy, "command": command, "confidential": confidential}
-    result = replace(result, settings=result.settings | details | source_of(name))
-    return _answered(f"{label} {kind}", result, promise, out, as_json)
+    details = {"promise": str(source.promise or ""), "seed": root.entropy, "command": command}
+    result = replace(result, settings=result.settings | source.details | details | source_of(name))
+    saved: list[str] = []
+    if out is not None:
+        path = save_result(result, out, label)
+        _draw(label, result, source.promise, path.with_suffix(".png"))
+        saved = [f"Saved in {out}/: {path.name} and {path.with_suffix('.png').name}."]
+    if as_json:
+        print(json.dumps({label: result.to_dict()}, indent=1, allow_nan=False))
+    else:
+        for line in (*_lines(label, result, source.promise), *saved):
+            print(printable(line))
+    return WITHIN
+
+
+class Source(NamedTuple):
+    """What is estimated: its name, its promise if it has one, how, and what the result says of it."""
+
+    label: str
+    promise: Claim | None
+    estimate: Callable[..., LossEstimate]
+    details: dict[str, Any]
+
+
+def _of_errors(residuals: Path, options: TargetOptions) -> Source:
+    from audit.claims import parse_claim
+    from audit.cli.inputs.tables import read_errors
+    from audit.estimates.residuals import residual_loss
+
+    relation: Any = options.relation or "add_remove"
+    promise = parse_claim(options.claim, relation) if options.claim else None
+    estimate = partial(residual_loss, read_errors(residuals))
+    return Source(residuals.name, promise, estimate, {"confidential": not options.public_data})
+
+
+def _of_mechanism(
+    context: typer.Context, name: str, options: TargetOptions, databases: DatabaseOptions, workers: WorkerOptions
+) -> Source:
+    """Return a mechanism: at the first stage with an exact output, if the release of a system has none."""
+    from audit.cli.inputs.targets import promise_of, select_targets
+    from audit.estimates.running import estimate_loss
+
+    (target,), stage = select_targets(context, [name], options, databases), options.stage
+    for other in target.system.stages if target.system and not stage else ():
+        if hasattr(target.mechanism, "exact"):
+            break
+        (target,), stage = select_targets(context, [name], replace(options, stage=other), databases), other
+    if len(target.pairs) > 1:
+        raise ValueError(f"an estimate is of one cell, got {len(target.pairs)}")
+    ((words, pair, *_),) = target.pairs
+    promise = promise_of(target, options.claim) if options.claim or hasattr(target.mechanism, "claim") else None
+    estimate = partial(estimate_loss, target.mechanism, pair, n_jobs=workers.jobs, progress=True)
+    details = {"confidential": pair.confidential, "pair": pair.label, "stage": stage}
+    return Source(target.named(words), promise, estimate, details)
 
 
 def _number(name: str, text: str) -> float:
@@ -171,53 +201,28 @@ def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:
     return "slope" if "change" in options or (promise is not None and promise.parameter == "rho") else "lag_tail"
 
 
-def _with_truth(
-    context: typer.Context, name: str, options: TargetOptions, databases: DatabaseOptions
-) -> tuple[Target, str]:
-    """Return the named mechanism and its stage: the first stage with an exact output, if the release has none."""
-    from audit.cli.inputs.targets import select_targets
-
-    (target,), stage = select_targets(context, [name], options, databases), options.stage
-    for other in target.system.stages if target.system and not stage else ():
-        if hasattr(target.mechanism, "exact"):
-            break
-        (target,), stage = select_targets(context, [name], replace(options, stage=other), databases), other
-    return target, stage
-
-
-def _answered(label: str, result: LossEstimate, promise: Claim | None, out: Path | None, as_json: bool) -> int:
-    from audit.results.folder import save_result
+def _lines(label: str, result: LossEstimate, promise: Claim | None) -> Iterator[str]:
     from audit.results.formatting import percent
 
-    if out is not None:
-        saved = save_result(result, out, label)
-        _draw(label, result, promise, saved.with_suffix(".png"))
-    if as_json:
-        print(json.dumps({label: result.to_dict()}, indent=1, allow_nan=False))
-        return WITHIN
     (low, high), settings, what = result.interval, result.settings, "errors"
     unit = " nats" if result.unit == "nats" else ""
-    lines = ["CONFIDENTIAL: this estimate is of confidential data."] if result.confidential else []
-    lines += [
+    if result.confidential:
+        yield "CONFIDENTIAL: this estimate is of confidential data."
+    yield (
         f"{label}: {result.statistic} {result.value:.4g}{unit}, interval {low:.4g} to {high:.4g} "
-        f"({percent(result.confidence)}, of chance alone), for one person. An estimate, not a bound.",
-        f"Promise: {promise or 'none stated'}.",
-    ]
+        f"({percent(result.confidence)}, of chance alone), for one person. An estimate, not a bound."
+    )
+    yield f"Promise: {promise or 'none stated'}."
     if settings.get("stage"):
-        lines.append(f"Stage: {settings['stage']}.")
+        yield f"Stage: {settings['stage']}."
     if "entry" in settings:
         what = f"outputs, by entry {settings['entry']}, the first of those that the pair changes most"
-        lines.append(f"The pair changes {settings['entries_changed']:,} entries.")
+        yield f"The pair changes {settings['entries_changed']:,} entries."
     if components := settings.get("components"):
-        lines.append(f"The sum of {components:,} components that the pair changes, each of one law of noise.")
-    lines.append(f"From {result.size:,} x {result.areas:,} {what}. It means a loss if:")
-    lines += [f"- {words}" for words in result.assumptions]
-    lines += [f"Note: {words}." for words in result.notes]
-    if out is not None:
-        lines.append(f"Saved in {out}/: {saved.name} and {saved.with_suffix('.png').name}.")
-    for line in lines:
-        print(printable(line))
-    return WITHIN
+        yield f"The sum of {components:,} components that the pair changes, each of one law of noise."
+    yield f"From {result.size:,} x {result.areas:,} {what}. It means a loss if:"
+    yield from (f"- {words}" for words in result.assumptions)
+    yield from (f"Note: {words}." for words in result.notes)
 
 
 def _draw(label: str, result: LossEstimate, promise: Claim | None, path: Path) -> None:

@@ -34,12 +34,6 @@ WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
 LONGEST = 800  # letters of a line that complains
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
-OTHER_NAMES = {  # how other tools name options
-    "--size": ("--samples", "--n-samples", "--n", "--trials", "--iterations", "--repetitions"),
-    "--epsilon": ("--eps", "--budget"),
-    "--out": ("--output", "--output-dir", "-o"),
-    "--jobs": ("--workers", "--threads", "--n-jobs", "-j"),
-}
 NUMBERS = {"float": "a number, such as 0.5", "int": "a whole number, such as 3"}  # by how typer's errors begin
 
 
@@ -106,7 +100,7 @@ def _ended(error: BaseException, name: str) -> int:
         words = f"compiled code failed and does not say why, as it does where memory runs out: {words_of(error)}"
     elif isinstance(error, MemoryError):
         words = f"memory ran out, and fewer jobs or runs need less: {words_of(error) or 'no size is known'}"
-    elif isinstance(error, ValueError | TypeError | OSError):
+    elif isinstance(error, ValueError | TypeError | OSError | ImportError):
         words = words_of(error)
     else:  # what no check of the input foresaw
         words = f"{type(error).__name__}: {words_of(error)}"
@@ -116,9 +110,6 @@ def _ended(error: BaseException, name: str) -> int:
 
 def _words_of_usage(error: Any) -> str:
     known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
-    for option, words in OTHER_NAMES.items():
-        if option in known and getattr(error, "option_name", None) in words:
-            error.possibilities = [option]
     if "--set" in known and (name := getattr(error, "option_name", "").lstrip("-")) in SETTINGS:
         return f"No such option: --{name}: give --set {name}=VALUE"
     for wrong in getattr(error.__cause__, "errors", list)():

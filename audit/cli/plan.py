@@ -69,7 +69,7 @@ def plan(
     if out is not None:
         if runs is not None:
             raise ValueError("--out draws the runs needed: it does not go with --runs")
-        from audit.results.plots import FIGURES, save_figure
+        from audit.results.plots import FIGURES, house_style, new_figure, save_figure
 
         if out.suffix.lower() not in FIGURES:
             raise ValueError(f"out must be a file that ends in {', '.join(FIGURES)}, got {out}")
@@ -88,9 +88,10 @@ def plan(
             row["seconds"] = None if row["runs"] is None else row["runs"] * seconds_per_run
     values["rows"] = rows
     if out is not None:
-        ax = table.plot()
-        ax.get_legend().set_title(f"power {power:g}")
-        save_figure(ax.figure, out)
+        with house_style():
+            figure, (ax,) = new_figure(5.4, 3.6)
+            table.plot(ax).set_title(f"power {power:g}")
+        save_figure(figure, out)
     if as_json:
         print(json.dumps(values, indent=1, allow_nan=False))
     else:

@@ -31,8 +31,7 @@ def replay(
     as_json: AsJson = False,
 ) -> int:
     """Run a mechanism on both databases with the same noise, and compare what it does."""
-    from audit.cli.inputs.mechanisms import blaming, source_of
-    from audit.cli.inputs.targets import promise_of, select_targets
+    from audit.cli.inputs.targets import blaming, promise_of, select_targets, source_of
     from audit.io.terminal import console
     from audit.replay import replay as replayed
     from audit.report.tables import replay_table
@@ -41,16 +40,16 @@ def replay(
     from audit.sampling.streams import entropy_of, seed_sequence
 
     (target,) = select_targets(context, [name], options, databases)
-    promised = promise_of(target, options.claim, []) if options.claim or hasattr(target.mechanism, "claim") else None
+    promised = promise_of(target, options.claim) if options.claim or hasattr(target.mechanism, "claim") else None
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
-    replaying: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
-    replaying["released"] = released or None
+    settings: dict[str, Any] = {"size": size, "rng": entropy, "observe": "time" if timed else "output"}
     replays, saved = {}, []
     for words, pair, own_options, _ in target.pairs:
-        label = " ".join(filter(None, (target.label, words)))
+        label = target.named(words)
         with blaming(name):
-            replays[label] = result = replayed(target.mechanism, pair, promised, **replaying)
+            result = replayed(target.mechanism, pair, promised, released=released or None, **settings)
+        replays[label] = result
         if out is not None:
             about = {**provenance(), "command": command_of(context, ["replay", name], own_options, entropy)}
             saved.append(save_result(result.record(**about, **source_of(name)), out, f"{label} replay"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from audit.cli.exits import exit_code, words_of
-from audit.cli.inputs.mechanisms import source_of
+from audit.cli.exits import complain, exit_code, words_of
+from audit.cli.inputs.targets import blaming, source_of
 from audit.io.files import recorded
 from audit.io.temporary import find_leftovers
 from audit.io.text import printable
@@ -46,7 +46,7 @@ class AuditTask:
     pairs: int = 1  # of databases that share the confidence
     command: str = "audit"
     seed: int | None = None  # of a command that gives its audits seeds of their own
-    next_commands: Sequence[tuple[str, dict[str, Any]]] = ()  # commands and options for pairs which may lose more
+    next_command: tuple[str, dict[str, Any]] | None = None  # with options for pairs which may lose more
 
 
 def check_out(out: Path | None, figure: str = "") -> None:
@@ -86,14 +86,17 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
     saved: list[Path] = []
     for number, task in enumerate(tasks):
         try:
-            result = task.run()
+            with blaming(task.target) if task.target else nullcontext():
+                result = task.run()
             seed = result.seed_entropy if task.seed is None else task.seed
             made_by = command_of(context, [task.command, task.target], task.options, seed)
             provenance = {**result.provenance, "command": made_by, **source_of(task.target)}
             if task.pairs > 1:
                 provenance["together"] = {"pairs": task.pairs, "confidence": context.params["confidence"]}
-            if result.verdict == "not refuted" and (commands := _next_commands(task, context)):
-                provenance["next"] = commands
+            few = (context.params.get("size") or FEWEST) < FEWEST
+            if result.verdict == "not refuted" and task.next_command and not (few and task.next_command[0] == "search"):
+                command, options = task.next_command
+                provenance["next"] = [command_of(context, [command, task.target], options)]
             results.append((task.name, replace(result, provenance=provenance)))
             if out is not None:
                 saved.append(save_result(results[-1][1], out, task.name))
@@ -101,21 +104,21 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
             if out is not None and number:  # of this one no more is said: it may have been saved in this instant
                 interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
             raise
-    figures = "" if out is None else _figure_note(out, len(saved))
+    drawn = "."
+    if out is not None:
+        try:
+            drawn = _draw(out, len(saved))
+        except Exception as error:  # of matplotlib, of fonts, of programs that it calls: it does not cost the verdict
+            if not isinstance(error, FileExistsError):
+                (out / FIGURE).unlink(missing_ok=True)  # an old one would mislead
+            complain(f"plaudit: the figure audits.png could not be drawn: {type(error).__name__}: {words_of(error)}")
     show(results, as_json)
     if out is not None and not as_json:
-        print(saved_message(out, [task.name for task in tasks], saved, f"one JSON file an audit{figures}"))
+        print(saved_message(out, [task.name for task in tasks], saved, f"one JSON file an audit{drawn}"))
     elif out is None and not as_json and context.params.get("seed") is None:
         commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
         print("\nThe same runs again:", *commands, sep="\n")
     return exit_code(result.verdict for _, result in results)
-
-
-def _next_commands(task: AuditTask, context: typer.Context) -> list[str]:
-    """Return commands for pairs that may lose more; a search only with enough runs for the pairs that it keeps."""
-    few = (context.params.get("size") or FEWEST) < FEWEST
-    commands = [one for one in task.next_commands if not (few and one[0] == "search")]
-    return [command_of(context, [command, task.target], options) for command, options in commands]
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
@@ -145,49 +148,31 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
 
 
-def _figure_note(folder: Path, saved: int) -> str:
-    """Draw all audits of a folder, and return what the figure shows; a failure does not cost the verdict."""
-    try:
-        audits, others = _draw(folder)
-    except Exception as error:  # of matplotlib, of fonts, of programs that it calls
-        if not isinstance(error, FileExistsError):
-            (folder / FIGURE).unlink(missing_ok=True)  # an old one would mislead
-        reason = printable(f"{type(error).__name__}: {words_of(error)}")
-        print(f"plaudit: the figure audits.png could not be drawn: {reason}", file=sys.stderr)
-        return "."
-    most = f"{MOST} of " if audits > MOST else ""
-    more = f" The figure shows {most}all {audits} audits of the folder." if audits > saved else ""
-    return f", and the figure audits.png.{more}" + (
-        f" No results, and not in it: {', '.join(others)}." if others else ""
-    )
-
-
-def _draw(folder: Path) -> tuple[int, list[str]]:
-    """Draw the audits of a folder, again if files are added meanwhile; return their number, and the other files."""
+def _draw(folder: Path, saved: int) -> str:
+    """Draw all audits of a folder, and return what the figure shows beside those that are just saved."""
     from audit.results.folder import read_results
     from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 
-    paths: list[Path] | None = None
-    while paths != (paths := sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))):
-        audits: list[tuple[str, AuditResult]] = []
-        others: list[str] = []
-        for path in paths:
-            try:
-                audits += read_results(path).audits
-            except (ValueError, OSError):  # somebody else's: no reason to lose the figure
-                others.append(path.name)
-        first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]
-        with house_style():
-            figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(first))
-            summaries = [
-                audit.summary(name if len(name) <= LONGEST else f"...{name[-LONGEST:]}") for name, audit in first
-            ]
-            plot_audits(summaries, ax, scale=first[0][1].claim.scale)
-            if len(first) < len(audits):
-                ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
-        secret = any(audit.confidential for _, audit in audits)
-        save_figure(figure, folder / FIGURE, private=secret)
-    return len(audits), others
+    audits: list[tuple[str, AuditResult]] = []
+    others: list[str] = []
+    for path in sorted(path for path in folder.glob("*.json") if not path.name.startswith(".")):
+        try:
+            audits += read_results(path).audits
+        except (ValueError, OSError):  # somebody else's: no reason to lose the figure
+            others.append(path.name)
+    first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]
+    names = [name if len(name) <= LONGEST else f"...{name[-LONGEST:]}" for name, _ in first]
+    with house_style():
+        figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(first))
+        summaries = [audit.summary(name) for name, (_, audit) in zip(names, first, strict=True)]
+        plot_audits(summaries, ax, scale=first[0][1].claim.scale)
+        if len(first) < len(audits):
+            ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
+    save_figure(figure, folder / FIGURE, private=any(audit.confidential for _, audit in audits))
+    most = f"{MOST} of " if audits[MOST:] else ""
+    more = f" The figure shows {most}all {len(audits)} audits of the folder." if audits[saved:] else ""
+    rest = f" No results, and not in it: {', '.join(others)}." if others else ""
+    return f", and the figure audits.png.{more}{rest}"
 
 
 def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = ()) -> None:
@@ -197,20 +182,20 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
         return
     from audit.io.terminal import console
     from audit.report.tables import audit_table
-    from audit.report.words import headline, meaning, worst_first
+    from audit.report.words import actions, headline, meaning, worst_first
     from audit.results.formatting import percent
 
     audits, terminal = [audit for _, audit in results], console()
     if confidential := sum(audit.confidential for audit in audits):
-        number = "these audits are" if confidential == len(audits) else f"{confidential} of these audits are"
-        what = f"{number} of confidential data"
-        terminal.print(f"CONFIDENTIAL: {what}; `plaudit report --public` leaves out what discloses them.")
+        number = "" if confidential == len(audits) else f"{confidential} of "
+        rest = "of confidential data; `plaudit report --public` leaves out what discloses them."
+        terminal.print(f"CONFIDENTIAL: {number}these audits are {rest}")
     promises = worst_first([entry for entry in results if entry[0] not in known_bugs])
     if promises:
         name, worst = promises[0]
-        of = f"{name}: " if len(results) > 1 else ""
+        which = f"{name}: " if len(results) > 1 else ""
         terminal.print(headline(promises), style="bold")
-        terminal.print(printable(f"{of}{' '.join(meaning(worst))}"))
+        terminal.print(printable(f"{which}{' '.join(meaning(worst))}"))
     terminal.print(audit_table(results))
     for pair in dict.fromkeys(printable(audit.pair) for audit in audits):
         terminal.print(f"Neighboring databases x and y: {pair}.")
@@ -220,9 +205,14 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
     terminal.print("\n".join(map(printable, lines)))  # at once: there may be thousands
     if promises:
         terminal.print("\nWhat to do now:")
-        for sentence, commands in _next_steps(promises):
-            terminal.print(f"- {printable(sentence)}")
-            for command in commands:
+        steps: dict[str, dict[str, list[str]]] = {}  # each sentence once, with the commands of all audits that share it
+        for name, audit in promises:
+            for sentence, commands in actions(audit, "--size"):
+                steps.setdefault(sentence, {})[name] = commands
+        for sentence, of in steps.items():
+            which = "" if len(of) == len(promises) else f"{', '.join(of)}: "
+            terminal.print(f"- {printable(which + sentence)}")
+            for command in dict.fromkeys(chain.from_iterable(of.values())):
                 terminal.print(f"    {printable(command)}", soft_wrap=True)  # to be copied
     terminal.print()
     scales = ", ".join(sorted({audit.claim.scale for audit in audits}))
@@ -232,16 +222,3 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
         "A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in events of another kind, may "
         "stay hidden."
     )
-
-
-def _next_steps(audits: Sequence[tuple[str, AuditResult]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield what to do after audits, each sentence once, with the commands of all audits that share it."""
-    from audit.report.words import actions
-
-    steps: dict[str, dict[str, list[str]]] = {}
-    for name, audit in audits:
-        for sentence, commands in actions(audit, "--size"):
-            steps.setdefault(sentence, {})[name] = commands
-    for sentence, of in steps.items():
-        which = "" if len(of) == len(audits) else f"{', '.join(of)}: "
-        yield which + sentence, list(dict.fromkeys(chain.from_iterable(of.values())))

@@ -67,26 +67,26 @@ def search(
     as_json: AsJson = False,
 ) -> int:
     """Try many pairs of databases, and measure those that seem to lose most."""
-    from audit.cli.inputs.mechanisms import blaming
-    from audit.cli.inputs.targets import promise_of, select_targets
+    from audit.cli.inputs.targets import blaming, promise_of, select_targets
     from audit.measure.search import FEWEST, SCREENED, search_loss
     from audit.results.formatting import percent
     from audit.sampling.streams import entropy_of, seed_sequence
 
     (target,) = select_targets(context, [name], options, databases, workers)
-    promised = promise_of(target, options.claim, [])
+    promised = promise_of(target, options.claim)
     check_out(out)
     entropy = entropy_of(seed_sequence(seed))
     runs = target.runs if size is None else size
     most = min(PAIRS, max(looks.keep, int(SCREENED * runs) // FEWEST)) if looks.pairs is None else looks.pairs
-    searching: dict[str, Any] = {"keep": looks.keep, "confidence": confidence, "attack": attack, "rng": entropy}
-    searching |= {"size": runs, "n_jobs": workers.jobs, "progress": True}
+    settings: dict[str, Any] = {"size": runs, "confidence": confidence, "attack": attack, "n_jobs": workers.jobs}
     named = bool(options.cell or databases.cells)
     if not named:
         refuse(context, "people move_to", "goes with --cell or --cells")
     with blaming(name):
         family = [one.pair for one in target.pairs] if named else _family(target, options, databases, most)
-        outcome = search_loss(target.mechanism, family, promised, **searching)
+        outcome = search_loss(
+            target.mechanism, family, promised, keep=looks.keep, rng=entropy, progress=True, **settings
+        )
     measured = len(outcome.results)
     if not as_json:
         looked = f"looked at in {outcome.screening:,} runs, {measured}" if outcome.screening else "all"
@@ -95,7 +95,7 @@ def search(
         print(f"{tried}, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
     tasks = [
-        AuditTask(f"{target.label} pair {number}", partial(lambda result: result, result), name, **shared)
+        AuditTask(target.named(f"pair {number}"), partial(lambda result: result, result), name, **shared)
         for number, result in enumerate(outcome.results, 1)
     ]
     return run_audits(tasks, out, as_json, context)

@@ -99,26 +99,20 @@ def _audit(
     if promised is None:
         raise TypeError(f"{mechanism_name(mechanism)} has no claim of its own: state one")
     test = running()
-    options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": "fixed"}
-    fixed = 0
-    if test is not None:
-        call = next(test.calls)
-        fixed = seed_of(test.seed, test.name, call)
-        options |= test.settings | test.options
+    call = 0 if test is None else next(test.calls)
+    options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": "fixed"} | ({} if test is None else test.options)
     options |= arguments
     if confidence is not None:
         options["confidence"] = confidence
-    if rng != "fixed":
+    if not (isinstance(rng, str) and rng == "fixed"):
         options["rng"] = rng
     if isinstance(options["rng"], str) and options["rng"] == "fixed":
-        options["rng"] = fixed
+        options["rng"] = 0 if test is None else seed_of(test.seed, test.name, call)
     if test is not None and test.runs is not None:
         options["size"] = test.runs
-
     result = measure_loss(mechanism, pair, promised, **options)
-    command = None
+    command = None if test is None else test.command()
     if test is not None:
-        command = test.command()
         result = replace(result, provenance={**result.provenance, "command": command})
         test.keep(call=call, expected=expected, audit=result.to_dict())
     if result.verdict != expected:

@@ -6,7 +6,6 @@ Every test session of an environment with plaudit loads it, so it imports nothin
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import math
 import os
@@ -31,9 +30,7 @@ __all__ = ["audit_rng"]
 
 ATTRIBUTE = "plaudit"  # of test reports: it travels with them from one process to another
 PROPERTIES = ("verdict", "promised", "neighbors", "measured", "confidence", "detectable", "runs", "seed")
-FEWEST = 8  # runs that choose an event
 OPTIONS = pytest.StashKey[list[str]]()  # with which the session was started
-SETTINGS: pytest.StashKey[dict[str, Any]] = pytest.StashKey()  # of the project
 
 
 @pytest.fixture
@@ -49,16 +46,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("plaudit", "audits of privacy loss")
     group.addoption(
         "--audit-seed",
-        type=partial(_integer, least=0),
+        type=_natural,
         metavar="N",
         help="seed of all audits and of audit_rng, besides the node id of the test (default: that of [tool.plaudit] in "
         "pyproject.toml, or 0)",
     )
     group.addoption(
-        "--audit-runs",
-        type=partial(_integer, least=FEWEST, reason=f"{FEWEST} runs at least must choose the event"),
-        metavar="N",
-        help=f"runs of every audit asserted, in place of its size: {FEWEST} or more",
+        "--audit-runs", type=_natural, metavar="N", help="runs of every audit asserted, in place of its size"
     )
     group.addoption(
         "--audit-report",
@@ -78,25 +72,24 @@ def pytest_configure(config: pytest.Config) -> None:
         settings, file = project_settings(config.rootpath, above=False)
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
-    config.stash[SETTINGS] = {name: value for name, value in settings.items() if name in ("size", "confidence")}
+    defaults = {name: value for name, value in settings.items() if name in ("size", "confidence")}
     if config.option.audit_seed is None:
         config.option.audit_seed = settings.get("seed", 0)
     name = config.getoption("audit_report")
     if name is None and file is not None and "report" in settings:
         name = str(file.parent / settings["report"])
-    is_worker = hasattr(config, "workerinput")  # of xdist: the report is for the process that started it
-    report = None if name is None or is_worker else _writable(name)
-    options: list[str] = getattr(config, "workerinput", {}).get(ATTRIBUTE) or _options_given(config)
-    config.stash[OPTIONS] = options
-    config.pluginmanager.register(_Session(config, None if config.option.collectonly else report), "plaudit-session")
+    input_of_worker = getattr(config, "workerinput", None)  # of xdist: the report is for the process that started it
+    report = None if name is None or input_of_worker is not None else _writable(name)
+    config.stash[OPTIONS] = (input_of_worker or {}).get(ATTRIBUTE) or _options_given(config)
+    session = _Session(config, None if config.option.collectonly else report, defaults)
+    config.pluginmanager.register(session, "plaudit-session")
 
 
 class _Session:
     """What the audits of one test session have in common."""
 
-    def __init__(self, config: pytest.Config, report: Path | None) -> None:
-        self.config = config
-        self.report = report
+    def __init__(self, config: pytest.Config, report: Path | None, defaults: dict[str, Any]) -> None:
+        self.config, self.report, self.defaults = config, report, defaults
         self.audits: dict[str, dict[str, Any]] = {}
         self.problem = ""
 
@@ -114,15 +107,14 @@ class _Session:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         seed, runs = self.config.getoption("audit_seed"), self.config.getoption("audit_runs")
-        settings = self.config.stash[SETTINGS]
-        with entered(Running(item.nodeid, seed, partial(_command, item), runs, settings=settings, attempt=0)):
+        with entered(Running(item.nodeid, seed, partial(_command, item), runs, attempt=0)):
             return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         test = running()
         if test is not None:  # else another plugin has taken over how tests run
-            test.begin(test.attempt + 1, _options(item))
+            test.begin(test.attempt + 1, self.defaults | _options(item))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(
@@ -134,7 +126,7 @@ class _Session:
             return (yield)
         name = fixturedef.argname
         case = f"[{getattr(request, 'param_index', 0)}]" if hasattr(request, "param") else ""
-        with entered(test.fixture(f"{request.node.nodeid}::{name}{case}")):
+        with entered(test.fixture(f"{request.node.nodeid}::{name}{case}", self.defaults)):
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -202,15 +194,11 @@ def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         yield from ((f"{name}: {key}", words[key]) for key in PROPERTIES)
 
 
-def _integer(text: str, *, least: int, reason: str = "") -> int:
-    try:
-        float(number := int(text))  # as JSON holds it
-    except (ValueError, OverflowError):
-        number = least - 1
-    if number < least:
-        because = reason and f" ({reason})"
-        raise argparse.ArgumentTypeError(f"must be a whole number of {least} or more{because}, got {text[:40]!r}")
-    return number
+def _natural(text: str) -> int:
+    with suppress(ValueError):
+        if (number := int(text)) >= 0:
+            return number
+    raise argparse.ArgumentTypeError(f"must be a whole number of 0 or more, got {text[:40]!r}")
 
 
 def _writable(name: str) -> Path:
@@ -220,7 +208,7 @@ def _writable(name: str) -> Path:
     path = Path(name).absolute()
     try:
         if not path.parent.is_dir():
-            raise pytest.UsageError(f"--audit-report must be in a folder that is there, got {name!r}")
+            raise ValueError("there is no such folder")
         with suppress(FileNotFoundError):
             path.stat()  # refuses a name that no file can have
         check_replaceable(path, kind_of("session"))
@@ -236,16 +224,6 @@ def _options(item: pytest.Item) -> dict[str, Any]:
         if mark.args:
             pytest.fail(f"pytest.mark.audit takes options by name, got {len(mark.args)} without a name", pytrace=False)
         options |= mark.kwargs
-    if options:
-        from audit.measure.loss import measure_loss
-
-        parameters = inspect.signature(measure_loss).parameters.values()
-        known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
-        if unknown := sorted(options.keys() - set(known)):
-            pytest.fail(
-                f"pytest.mark.audit takes the options {', '.join(known)}, got {', '.join(map(repr, unknown))}",
-                pytrace=False,
-            )
     return options
 
 
@@ -253,7 +231,7 @@ def _command(item: pytest.Item) -> str:
     """Return the shell command that runs one test alone, with the same seeds, where the session was started."""
     path = Path(os.path.relpath(item.path, item.config.invocation_params.dir)).as_posix()
     _, separator, name = item.nodeid.partition("::")
-    return " ".join(map(_quoted, ["python", "-m", "pytest", f"{path}{separator}{name}", *item.config.stash[OPTIONS]]))
+    return shlex.join(["python", "-m", "pytest", f"{path}{separator}{name}", *item.config.stash[OPTIONS]])
 
 
 def _options_given(config: pytest.Config) -> list[str]:
@@ -271,14 +249,6 @@ def _options_given(config: pytest.Config) -> list[str]:
     if not any(word.startswith("--rootdir") for word in words):
         words += ["--rootdir", os.path.relpath(config.rootpath, config.invocation_params.dir)]
     return words
-
-
-def _quoted(word: str) -> str:
-    """Return a word as a shell takes it, in one printable line; other letters are escaped as in bash and zsh."""
-    if word.isprintable():
-        return shlex.quote(word)
-    plain = (letter if letter.isprintable() and letter not in "\\'" else f"\\U{ord(letter):08x}" for letter in word)
-    return f"$'{''.join(plain)}'"
 
 
 def _by_chance(audits: Collection[dict[str, Any]], expected: str) -> float:

@@ -22,7 +22,6 @@ class Running:
     command: Callable[[], str]  # returns the shell command that runs the test alone
     runs: int | None = None  # in place of the number of runs of every audit
     options: dict[str, Any] = field(default_factory=dict)  # defaults for what a call leaves out
-    settings: dict[str, Any] = field(default_factory=dict)  # defaults of the project, before those
     attempt: int = 1  # more where a test is tried again
     entries: list[str] = field(default_factory=list)  # what its audits found, as JSON
     calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -39,9 +38,9 @@ class Running:
         text = json.dumps(entry, ensure_ascii=False, allow_nan=False)
         self.entries.append(text.encode(errors="replace").decode())  # half a surrogate pair is no text for a file
 
-    def fixture(self, name: str) -> Running:
+    def fixture(self, name: str, options: dict[str, Any]) -> Running:
         """Return a fixture that this test is the first to ask for: seeds and defaults do not depend on which is."""
-        return replace(self, name=name, attempt=1, options={}, calls=itertools.count(1))
+        return replace(self, name=name, attempt=1, options=options, calls=itertools.count(1))
 
 
 def running() -> Running | None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from audit.claims import GaussianDP, PureDP
-from audit.cli.inputs.mechanisms import own_mechanism
+from audit.cli.inputs.targets import own_mechanism
 from audit.events import Event
 from audit.measure import evaluation
 from audit.measure.loss import measure_loss, measure_loss_from_outputs

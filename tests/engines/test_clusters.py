@@ -25,8 +25,7 @@ from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.estimation.splitting import split
 from algorithms.topdown.release import release
 from audit.claims import ZCDP, PureDP
-from audit.io.backends import on_backend
-from audit.io.workers import Workers
+from audit.io.workers import Workers, on_backend
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
 from tests.audit.cli.desk import QUICK, Outcome, results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -13,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.cli.inputs.options import DatabaseOptions, TargetOptions, suggestion
-from audit.cli.inputs.records import column_of, read_records
-from audit.cli.inputs.rows import Row, read_rows
+from audit.cli.inputs.records import Row, column_of, read_records, read_rows
 from audit.cli.inputs.tables import read_counts
 from audit.installed import plugin
 from audit.io.text import SUMS, quoted
@@ -30,21 +28,16 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 class Named(NamedTuple):
     """A pair, the words for it in the name of a result, and the options that select it alone.
 
-    `next_commands` are commands with options for pairs that may lose more, to be tried after a pass.
+    `next_command` has options for pairs that may lose more, to be tried after a pass.
     """
 
     words: str
     pair: NeighborPair
     options: dict[str, Any]
-    next_commands: Sequence[tuple[str, dict[str, Any]]] = ()
+    next_command: tuple[str, dict[str, Any]] | None = None
 
 
-class Population(NamedTuple):
-    """Counts of people, how to name their cells, and the tree of their areas where it is known."""
-
-    counts: NDArray[Any]
-    label: Callable[[int], str]
-    tree: Any = None
+Population = tuple[NDArray[Any], Any]  # counts of people, and the tree of their areas, or None
 
 
 def bundled() -> set[str]:
@@ -65,13 +58,12 @@ def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> lis
     """Return the requested pairs of records, and then by turns pairs of similar rows."""
     rows = read_rows(options.data or BUNDLED, databases)
     turns = chain.from_iterable(zip_longest(*(row.alike() for row in rows)))
-    pairs = chain((_of_row(row).pair for row in rows), filter(None, turns))
+    pairs = chain((row.pair() for row in rows), filter(None, turns))
     return [_asked(pair, options) for pair in islice(pairs, most)]
 
 
 def _of_row(row: Row) -> Named:
-    pair = row.pair(row.text, row.place, row.records)
-    return Named(row.name, pair, {"add_row": [row.text]} if row.number else {}, row.next_commands())
+    return Named(row.name, row.pair(), {"add_row": [row.text]} if row.number else {}, ("search", {}))
 
 
 def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
@@ -84,7 +76,8 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
     people, target = databases.people, databases.move_to
     if options.relation == "replace_one" and target is None:
         raise ValueError("--relation replace_one needs --move-to: people who are added are not replaced")
-    counts, label, _ = population
+    counts, tree = population
+    label = tree.label if tree is not None else "cell {}".format
     ways = [way.strip() for way in databases.cells.split(",")] if databases.cells else []
     cells = [*(options.cell or ()), *(_cell_by(way, counts) for way in ways)]
     if target in (cells or [0]):
@@ -103,7 +96,7 @@ def _of_counts(population: Population, options: TargetOptions, databases: Databa
         pairs.append(Named(short if named else "", replace(pair, label=words), own_options if named else {}))
     if len(pairs) == 1 and target is None and not databases.cells and counts.any():
         extreme = {"cell": None, "cells": ",".join(WAYS if 0 in counts else WAYS[:2])}
-        pairs = [pairs[0]._replace(next_commands=[("audit", extreme)])]
+        pairs = [pairs[0]._replace(next_command=("audit", extreme))]
     return pairs
 
 
@@ -128,14 +121,14 @@ def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Populat
         tree, counts = _of_areas(Path(data), options.areas, options.count)
     elif data in bundled():
         tree, counts = systems.DRAWN[data](**parameters) if data in systems.DRAWN else systems.load(data)
+    elif Path(data).suffix == ".parquet":
+        raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
+    elif Path(data).suffix not in (".csv", ".npy"):
+        names, near = " or ".join(sorted(bundled())), suggestion(data, bundled())
+        raise ValueError(f"data must be {names}, or a .csv or .npy file of counts, got {data!r}{near}")
     else:
-        if Path(data).suffix == ".parquet":
-            raise ValueError(f"{data} must come with --add-row or --replace-row: Parquet holds records, not counts")
-        if Path(data).suffix not in (".csv", ".npy"):
-            names, near = " or ".join(sorted(bundled())), suggestion(data, bundled())
-            raise ValueError(f"data must be {names}, or a .csv or .npy file of counts, got {data!r}{near}")
-        return Population(read_counts(Path(data)), lambda index: f"cell {index}")
-    return Population(counts, tree.label, tree)
+        tree, counts = None, read_counts(Path(data))
+    return counts, tree
 
 
 def _of_areas(path: Path, areas: str, count: str | None) -> tuple[Any, NDArray[Any]]:

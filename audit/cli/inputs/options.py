@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
@@ -15,7 +15,7 @@ import typer
 
 from audit.cli.inputs import HEADER
 from audit.cli.inputs.parameters import read_parameters, whole_size
-from audit.io.backends import on_backend
+from audit.io.workers import on_backend
 
 __all__ = [
     "PERSONS",
@@ -53,21 +53,18 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        record = parameter.annotation
-        if not is_dataclass(record):
-            parameters.append(parameter.replace(annotation=_for_typer(parameter.name, record)))
-            continue
-        records[parameter.name] = record
-        hints = get_type_hints(record, include_extras=True)
-        for field in fields(record):
-            annotation = _for_typer(field.name, hints[field.name])
-            parameters.append(
-                inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=annotation)
-            )
+        options = [parameter]
+        if is_dataclass(record := parameter.annotation):
+            records[parameter.name] = record
+            hints = get_type_hints(record, include_extras=True)
+            options = [
+                inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=hints[field.name])
+                for field in fields(record)
+            ]
+        parameters += [option.replace(annotation=_for_typer(option.name, option.annotation)) for option in options]
 
     @wraps(command)
     def run(*arguments: Any, **values: Any) -> Any:
-        _check_numbers(values)
         for name, record in records.items():
             values[name] = record(**{field.name: values.pop(field.name, field.default) for field in fields(record)})
         return command(*arguments, **values)
@@ -165,18 +162,9 @@ class TargetOptions:
         """The other words of `--set`: parameters of a mechanism."""
         return [word for word in self.set or () if _name_in(word) not in SETTINGS]
 
-    @property
-    def persons(self) -> dict[str, Any]:
-        """Options of persons, as far as they are given."""
-        return self._given(*PERSONS.split())
-
-    @property
-    def budgets(self) -> dict[str, float]:
-        """Budgets, as far as they are given."""
-        return self._given("epsilon", "rho")
-
-    def _given(self, *names: str) -> dict[str, Any]:
-        values = {name: self.settings.get(name, getattr(self, name, None)) for name in names}
+    def given(self, names: str) -> dict[str, Any]:
+        """Options, also those that `--set` takes, as far as they are given."""
+        values = {name: self.settings.get(name, getattr(self, name, None)) for name in names.split()}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -216,6 +204,8 @@ class WorkerOptions:
 
     def started(self) -> AbstractContextManager[None]:
         """Run the blocks there for the time of the context."""
+        if self.jobs < 1 and self.jobs != -1:
+            raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {self.jobs}")
         name, _, address = self.backend.partition("=")
         return on_backend(name, address, self.jobs)
 
@@ -236,14 +226,3 @@ def option_of(name: str) -> str:
 
 def _name_in(word: str) -> str:
     return word.partition("=")[0]
-
-
-def _check_numbers(values: Mapping[str, Any]) -> None:
-    from audit.claims import check_relation
-
-    if values.get("relation"):
-        check_relation(values["relation"])
-    if (seed := values.get("seed")) is not None and seed < 0:
-        raise ValueError(f"seed must be 0 or more, got {seed}")
-    if (jobs := values.get("jobs", -1)) < 1 and jobs != -1:
-        raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {jobs}")

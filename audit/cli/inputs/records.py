@@ -1,23 +1,33 @@
-"""Files of records, and the record that is added or put in the place of another."""
+"""Files of records, and pairs: a row added or put in the place of one, and rows like it that may lose more."""
 
 from __future__ import annotations
 
 import csv
 import glob
 import json
+import math
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import chain, count, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from audit.cli.inputs import HEADER
-from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_size, is_missing, is_numeric
+from audit.cli.inputs import HEADER, tables
+from audit.cli.inputs.options import DatabaseOptions
+from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_size, is_numeric
+from audit.neighbors import NeighborPair
+from audit.neighbors.counts import is_missing, place_of, where
 
-__all__ = ["column_of", "read_records", "record_of"]
+__all__ = ["Row", "column_of", "read_records", "read_rows", "record_of"]
 
 COUNT = re.compile(r"\d{1,15}", re.ASCII)  # as `plaudit release` reads it
 CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+CODES, LARGEST_CODE, REPEATS = 12, 20, 3  # of a column that seems to hold codes: how many at most, and rows of each
+MOST = 12  # rows without a value, or with an unknown one, that a search tries
 
 
 def read_records(path: Path, count: str | None = None) -> Any:
@@ -69,7 +79,7 @@ def _value(records: Any, name: str, field: str) -> Any:
         return field
     if kinds == {bool}:
         return {"true": True, "false": False}.get(field.lower(), field)
-    if is_missing(field):
+    if tables.is_missing(field):
         return None
     if kinds == {int} and WHOLE.fullmatch(field):
         return int(field)
@@ -85,52 +95,29 @@ def _typed(table: Table, place: int) -> list[Any]:
     if not table.has_numbers(place) or any(CODE.match(field) for field in column):
         return column
     values = table.as_numbers(place).tolist()
-    if all(WHOLE.fullmatch(field) for field in column if not is_missing(field)):
+    if all(WHOLE.fullmatch(field) for field in column if not tables.is_missing(field)):
         values = [int(value) if value == value else value for value in values]
     return [value if value == value else None for value in values]
 
 
 def _read_parquet(path: Path) -> Any:
     check_size(path)
-    arrow, duckdb, pandas = _library("pyarrow.parquet"), _library("duckdb"), _library("pandas")
-    if arrow is None and duckdb is None:
-        raise ValueError(f"{path}: Parquet needs pyarrow or DuckDB: pip install 'plaudit[census]'")
+    if (duckdb := _library("duckdb")) is None:
+        raise ValueError(f"{path}: Parquet needs DuckDB: pip install 'plaudit[census]'")
     try:
-        if arrow is not None:
-            table = _read_arrow(arrow, path)
-            return table.to_pandas() if pandas is not None else table.to_pylist()
         source = duckdb.read_parquet(glob.escape(str(path)))
-        _check_held(values=(len(source), len(source.columns)))
+        if not 0 < len(source) * len(source.columns) <= MOST_VALUES:
+            got = f"{len(source)} rows of {len(source.columns)}"
+            raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {got}")
         texts = [name for name, kind in zip(source.columns, source.types, strict=True) if str(kind) == "VARCHAR"]
         lengths = ", ".join(f'coalesce(sum(strlen("{name.replace(chr(34), 2 * chr(34))}")), 0)' for name in texts)
-        _check_held(size=sum(source.aggregate(lengths).fetchall()[0]) if texts else 0)
-        rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
-        return pandas.DataFrame(rows) if pandas is not None else rows
+        if (size := sum(source.aggregate(lengths).fetchall()[0]) if texts else 0) > LARGEST_INPUT:
+            raise ValueError(f"it must hold at most {LARGEST_INPUT} bytes, got {size} once unpacked")
+        if _library("pandas") is not None:
+            return source.df()
+        return [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
     except Exception as error:  # theirs, of every kind
         raise ValueError(f"{path} must be a Parquet file of records: {error}") from None
-
-
-def _read_arrow(arrow: Any, path: Path) -> Any:
-    """Read a table after checking that its text, unpacked, fits into memory."""
-    kinds, compute = import_module("pyarrow"), import_module("pyarrow.compute")
-    with arrow.ParquetFile(path) as file:
-        about, schema = file.metadata, file.schema_arrow
-    groups = [about.row_group(number) for number in range(about.num_row_groups)]
-    unpacked = (group.column(k).total_uncompressed_size for group in groups for k in range(group.num_columns))
-    _check_held(values=(about.num_rows, about.num_columns), size=sum(unpacked))
-    with arrow.ParquetFile(path, read_dictionary=schema.names) as file:  # text that comes again is kept once
-        table = file.read()
-    chunks = [chunk for column in table.columns for chunk in column.chunks if isinstance(chunk, kinds.DictionaryArray)]
-    lengths = (compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)) for chunk in chunks)
-    _check_held(size=sum(length.as_py() or 0 for length in lengths))
-    return table.cast(kinds.schema(schema, schema.metadata))
-
-
-def _check_held(*, values: tuple[int, int] = (1, 1), size: int = 0) -> None:
-    if not 0 < values[0] * values[1] <= MOST_VALUES:
-        raise ValueError(f"it must hold 1 to {MOST_VALUES} values, got {values[0]} rows of {values[1]}")
-    if size > LARGEST_INPUT:
-        raise ValueError(f"it must hold at most {LARGEST_INPUT} bytes, got {size} once unpacked")
 
 
 def _library(name: str) -> Any:
@@ -138,3 +125,125 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ImportError:
         return None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record, as text and read, to be added to those of a file at a place, or to replace the one there."""
+
+    path: Path
+    records: Any
+    text: str
+    record: dict[str, Any]
+    place: int
+    replaces: bool
+    number: str = ""  # among several
+
+    @property
+    def name(self) -> str:
+        """The words for the pair in the name of a result."""
+        there = where(self.place, len(self.records))
+        return f"replaced row {self.place}" if self.replaces else f"added row{self.number}{there}"
+
+    def pair(self, words: str = "") -> NeighborPair:
+        """Return the pair, with words added to its label; what is missing is empty text where the file has words."""
+        names = self.records[0] if isinstance(self.records, list) else self.records
+        gaps = [name for name in names if self.path.suffix == ".csv" and self.record.get(name, "") is None]
+        record = self.record | {name: "" for name in gaps if type(column_of(self.records, name)[0]) is str}
+        if self.replaces:
+            label = f"row {self.place} replaced{words}"
+            return NeighborPair.replace_row(self.records, self.place, record, label=label)
+        added = f"added row{self.number}" if self.number else "1 row added"
+        label = f"{added}{where(self.place, len(self.records))}{words}"
+        return NeighborPair.add_row(self.records, record, at=self.place, label=label)
+
+    def alike(self) -> Iterator[NeighborPair]:
+        """Yield pairs of the row elsewhere, beside one record fewer, and of rows with other values."""
+        rows, (larger, others) = len(self.records), self._changes()
+        places = [0] if self.replaces else [0, place_of("random", rows), rows]
+        elsewhere = [(replace(self, place=place), "") for place in dict.fromkeys(places) if place != self.place]
+        fewer = replace(self, records=self.records[:-1], place=min(self.place, rows - 1))
+        front = self if self.replaces else replace(self, place=0)
+        values = [
+            (replace(row, record=self.record | change), f", {words}")
+            for words, change in larger
+            for row in ([front] if front.place == self.place else [front, self])
+        ]
+        values += [(replace(front, record=self.record | new), f", {words}") for words, new in islice(others, MOST)]
+        for row, words in (
+            *elsewhere[:1],
+            *([(fewer, ", one row fewer")] if rows > 1 else ()),
+            *values,
+            *elsewhere[1:],
+        ):
+            with suppress(
+                ValueError
+            ):  # a row that has gone, or is the very same, or a value that the columns cannot hold
+                yield row.pair(words)
+
+    def _changes(self) -> tuple[list[tuple[str, dict[str, Any]]], Iterable[tuple[str, dict[str, Any]]]]:
+        """Return new values, and words for them: larger numbers, which may not be clipped, and others.
+
+        Others are missing values and values that the data lack. A column that seems to hold codes has no larger
+        numbers.
+        """
+        larger: dict[str, Any] = {}
+        missing: dict[str, dict[str, Any]] = {}
+        unknown: dict[str, dict[str, Any]] = {}
+        for name, value in sorted(self.record.items(), key=lambda item: type(item[1]) is str):  # numbers first
+            known, number = set(column_of(self.records, name)), type(value) in (int, float)
+            sizes = {abs(one) for one in known if number and type(one) in (int, float) and abs(one) < math.inf}
+            if value != "" and not is_missing(value):
+                missing[f"no {name}"] = {name: None}
+            if type(value) is str or (number and _are_codes(sizes, len(self.records))):
+                new = next(one for one in _others(value) if one not in known)
+                unknown |= {f"an unknown {name}": {name: new}} if value in known else {}
+            elif number:
+                larger[name] = max(10 * max(sizes, default=1), 10, abs(value))
+        numbers = []
+        for words, sign in (("larger numbers", 1), ("numbers far below 0", -1)):
+            if change := {name: sign * most for name, most in larger.items() if self._fits(name, sign * most)}:
+                numbers.append((words, change))
+        return numbers, filter(None, chain.from_iterable(zip_longest(missing.items(), unknown.items())))
+
+    def _fits(self, name: str, value: float) -> bool:
+        whole = self.records
+        with suppress(ValueError):
+            NeighborPair.add_row(
+                [{name: whole[0][name]}] if isinstance(whole, list) else whole[[name]][:1], {name: value}
+            )
+            return math.isfinite(value)
+        return False
+
+
+def _are_codes(sizes: set[Any], rows: int) -> bool:
+    """Tell whether the numbers of a column seem to be codes: few whole ones, each repeated."""
+    return 1 < len(sizes) <= CODES and rows >= REPEATS * len(sizes) and sizes <= set(range(LARGEST_CODE + 1))
+
+
+def _others(value: Any) -> Iterator[Any]:
+    if type(value) is not str:
+        return count(1)
+    if value.isdecimal():
+        return (str(number).zfill(len(value)) for number in count(1))
+    return chain(["other"], (f"other {number}" for number in count(2)))
+
+
+def read_rows(data: str, databases: DatabaseOptions) -> list[Row]:
+    """Return the requested rows."""
+    path = Path(data)
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"data must be a .csv or .parquet file of records for --add-row, got {data!r}")
+    if databases.add_row and databases.replace_row:
+        raise ValueError("--add-row and --replace-row exclude each other: a pair differs in one of them")
+    records = read_records(path)
+    if databases.replace_row is not None:
+        index, text = databases.replace_row
+        return [Row(path, records, text, record_of(records, text), index, True)]
+    place = place_of(int(databases.at) if databases.at.isdecimal() else databases.at, len(records))
+    texts = databases.add_row or []
+    numbers = [f" {number}" if len(texts) > 1 else "" for number in range(1, len(texts) + 1)]
+    return [
+        Row(path, records, text, record_of(records, text), place, False, number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from audit.arguments import LARGEST
 from audit.cli.inputs import HEADER
 from audit.io.files import read_bytes
-from audit.io.layout import check_commas, decoded, made_by
+from audit.io.layout import check_commas, decoded
 from audit.io.text import printable, quoted
 
 __all__ = [
@@ -43,7 +42,6 @@ WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 UNCLEAR = re.compile(r"[+-]?\.?\d")  # how numbers begin, and so what is mistyped for one
 # A number with a comma inside, of decimals or thousands; and one whose points may be either.
 COMMA = re.compile(r"[+-]?\d{1,3}([., ]?\d{3})*,(\d{3}\.)?\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-COMMA_IN_COUNT = re.compile(r"\d+,0+|\d{1,3}(,\d{3})+", re.ASCII)
 DECIMALS = re.compile(r"(?<![^,\n])[+-]?\d+,0\d+(?![^,\n])")  # no whole number begins so
 FORMS = (r"\g<0>", r"\3-\2-\1", r"\3-\1-\2")  # of dates: as they are, with the day first, with the month first
 POINTS = re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII)
@@ -80,14 +78,13 @@ class Table:
         fields = [field.strip() for field in next(self._rows(self.text.partition("\n")[0]), [])]
         values = [_is_number(field) or is_missing(field) for field in fields]
         if fields[:1] == [""] and values[1:] and not any(values[1:]):
-            ways = f"row.names = FALSE in R, index=False in pandas, or {made_by('cut -d, -f2-', self.path)}"
+            ways = "row.names = FALSE in R, index=False in pandas"
             raise ValueError(f"{self.path} must name every column, got row names without a name in column 1: {ways}")
         if not fields or any(values):
             return ()
         if unclear := next(filter(UNCLEAR.match, fields), ""):
-            raise ValueError(
-                f"{self.path} must begin with names or values, and {unclear[:40]!r} may be either ({HEADER})"
-            )
+            rule = f"must begin with names or values, and {unclear[:40]!r} may be either ({HEADER})"
+            raise ValueError(f"{self.path} {rule}")
         return tuple(fields)
 
     @cached_property
@@ -103,11 +100,8 @@ class Table:
         for number, row in enumerate(rows, start=1 + bool(self.names)):
             if len(row) != width:
                 got = f"got {len(row)} in line {number}, {quoted(','.join(row))}"
-                if self.names and _number_lines([one[0] for one in rows]):
-                    got += ": its row names have no name, write row.names = FALSE in R"
-                elif any(COMMA.fullmatch(",".join(pair)) for pair in pairwise(row)):
-                    got += f": write a point for a comma inside a number, {made_by('tr , .', self.path)}"
-                raise ValueError(f"{self.path} must have {width} fields in every line, {got}")
+                way_out = "a number has no comma, and row names have a name"
+                raise ValueError(f"{self.path} must have {width} fields in every line, {got}: {way_out}")
         return [[field.strip() for field in column] for column in zip(*rows, strict=True)]
 
     @cached_property
@@ -161,10 +155,6 @@ class Table:
             raise ValueError(f"{self.path} must be comma-separated text: {error}") from None
 
 
-def _number_lines(fields: Sequence[str]) -> bool:
-    return list(fields) == [str(number) for number in range(1, len(fields) + 1)]
-
-
 def is_numeric(*columns: Sequence[str]) -> bool:
     """Tell whether columns hold numbers, apart from missing values."""
     fields = {field for column in columns for field in column}
@@ -177,9 +167,10 @@ def read_counts(path: Path) -> NDArray[Any]:
         return _read_npy(path).reshape(-1)
     table = Table.read(path)
     ways = "records need --add-row or --replace-row, counts with areas --areas and --count (systems only)"
-    counts = table.numbers if table.numbers is not None and len(table.numbers) == 1 else _column(table, "count", ways)
-    if POINTS.search(table.body) or not ((counts >= 0) & (counts < LARGEST) & (counts == np.floor(counts))).all():
-        table.check(_is_count, "must hold counts, whole numbers below 2**53 without points for thousands")
+    counts = table.numbers
+    if counts is None or len(counts) != 1:
+        counts = _column(table, "count", ways)
+    table.check(_is_count, "must hold counts, whole numbers below 2**53 without points for thousands")
     return counts.reshape(-1)
 
 
@@ -190,16 +181,12 @@ def read_errors(path: Path) -> NDArray[Any]:
 
 def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
     """Return the numbers of a file with one column, shape (lines, 1), or refuse it with a way out."""
-    if table.numbers is not None and table.numbers.shape[1] == 1:
-        return table.numbers
     if table.numbers is None:
         table.check(_is_number, f"must hold numbers, one {what} a line", f"{ways} ({HEADER})" if ways else HEADER)
-    lines, way_out = [",".join(row) for row in zip(*table.columns, strict=True)], "keep one column, "
-    one = all(map((COMMA if what == "error" else COMMA_IN_COUNT).fullmatch, lines))
-    if one and not (table.names or _number_lines(table.columns[0])):
-        way_out = f"if that is one number, write a point for a decimal comma, none for thousands; else {way_out}"
-    got = f"{len(table.columns)} columns, {', '.join(map(quoted, table.names)) or quoted(lines[0])}"
-    way_out += made_by(f"cut -d, -f{len(table.columns)}", table.path)
+    elif table.numbers.shape[1] == 1:
+        return table.numbers
+    got = f"{len(table.columns)} columns, {quoted(table.text.partition(chr(10))[0])}"
+    way_out = "if that is one number, write a point for a decimal comma, none for thousands; else keep one column"
     raise ValueError(f"{table.path} must hold one {what} a line, got {got}: {way_out}")
 
 
@@ -215,10 +202,9 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
     names = [table.names for table in tables]
     if words and (not all(names) or len(set(names)) > 1):  # else the first run could be lost, or a name be a run
         words[0].check(_is_number, f"must hold numbers, or {where} begin with the same line of names", HEADER)
-    if len(set(map(bool, names))) > 1:
-        raise ValueError(f"{where} must both begin with a line of names, or neither ({HEADER})")
-    if len(set(names)) > len(set(map(frozenset, names))):
-        raise ValueError(f"{where} must have their columns in one order, got {' and '.join(map(', '.join, names))}")
+    if len(set(map(bool, names))) > 1 or len(set(names)) > len(set(map(frozenset, names))):
+        got = " and ".join(", ".join(one) or "none" for one in names)
+        raise ValueError(f"{where} must both begin with the same line of names, or neither, got {got} ({HEADER})")
     for table in tables:
         _check_order(table)
         _tell_reading(table)
@@ -239,17 +225,13 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
 
 def _tell_reading(table: Table) -> None:
     """Print on stderr what may be a mistake: commas read as separators, and words among numbers."""
-    number, first = len(table.columns), 1 + bool(table.names)
-    if number > 1 and not table.names:
-        print(f"{printable(str(table.path))} read as {number} columns, divided by commas", file=sys.stderr)
-    for place in range(number if table.numbers is None else 0):
-        odd = [
-            line
-            for line, field in enumerate(table.columns[place], first)
-            if not (_is_number(field) or is_missing(field))
-        ]
-        if 0 < 2 * len(odd) < len(table.columns[place]):
-            got = f"{quoted(table.columns[place][odd[0] - first])} in line {odd[0]} is no number"
+    if len(table.columns) > 1 and not table.names:
+        print(f"{printable(str(table.path))} read as {len(table.columns)} columns, divided by commas", file=sys.stderr)
+    for place, column in enumerate(table.columns if table.numbers is None else ()):
+        lines = enumerate(column, 1 + bool(table.names))
+        odd = [(field, line) for line, field in lines if not (_is_number(field) or is_missing(field))]
+        if 0 < 2 * len(odd) < len(column):
+            got = f"{quoted(odd[0][0])} in line {odd[0][1]} is no number"
             print(f"warning: {table.path}: {table.title(place)} read as words, for {got}", file=sys.stderr)
 
 
@@ -276,16 +258,13 @@ def _check_order(table: Table) -> None:
         else:
             keys = [np.array([_key(form, field) for field in table.columns[place]], object) for form in FORMS]
         if order := next(filter(None, map(order_of, keys)), ""):
-            way_out = "keep the order in which the runs were made"
-            if width > 1:
-                way_out = (
-                    f"leave it out if it {'' if order == 'repeats' else 'numbers or '}dates the runs; else {way_out}"
-                )
-            if width > 1 and order == "repeats":
-                way_out = f"if several lines are one run, pivot the table so that each key is a column; {way_out}"
             does = "numbers the lines" if order == "numbers" else f"{order} from line to line"
-            got = f"{does} ({', '.join(table.columns[place][:4])}, ...)"
-            raise ValueError(f"{table.path}: {table.title(place)} {got}: {way_out}")
+            got = f"{table.title(place)} {does} ({', '.join(table.columns[place][:4])}, ...)"
+            way_out = (
+                "leave it out if it numbers or dates the runs; if several lines are one run, pivot the table so that "
+            )
+            way_out += "each key is a column; else keep the order in which the runs were made"
+            raise ValueError(f"{table.path}: {got}: {way_out}")
 
 
 def _alone(table: NDArray[Any] | None) -> Any:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import math
+import sys
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from importlib.machinery import PathFinder
 from inspect import signature
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
 
 from audit.claims import Claim, parse_claim
+from audit.cli.exits import words_of
 from audit.cli.inputs.databases import Named, pairs_of, population_of
-from audit.cli.inputs.mechanisms import blaming, own_mechanism
 from audit.cli.inputs.options import (
     PERSONS,
     SETTINGS,
@@ -27,12 +33,16 @@ from audit.cli.inputs.options import (
 )
 from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import plugin
+from audit.io.files import recorded
+from audit.measure.again import import_anew
+from audit.mechanism import in_this_process
 
-__all__ = ["Target", "promise_of", "select_targets"]
+__all__ = ["Target", "blaming", "own_mechanism", "promise_of", "select_targets", "source_of"]
 
 RUNS = 200_000
+BUDGETS = "epsilon rho"
 OF_CELLS = "cell cells people move_to add_row replace_row"  # options
-OF_SYSTEMS = f"epsilon rho preset stage pair {PERSONS}"
+OF_SYSTEMS = f"{BUDGETS} preset stage pair {PERSONS}"
 WITH_OPTION = {*SETTINGS, *(field.name for field in fields(TargetOptions))}  # parameters that --set does not take
 
 
@@ -45,10 +55,9 @@ class Target(NamedTuple):
     system: Any = None
     parameters: tuple[str, ...] = ()  # that are set, as they are written
 
-    @property
-    def label(self) -> str:
-        """The name of its results."""
-        return " ".join((self.name, *self.parameters))
+    def named(self, *words: str) -> str:
+        """Return the name of a result, with words for the pair."""
+        return " ".join(filter(None, (self.name, *self.parameters, *words)))
 
     @property
     def runs(self) -> int:
@@ -60,52 +69,52 @@ def select_targets(
     context: typer.Context,
     names: list[str],
     options: TargetOptions,
-    databases: DatabaseOptions | None = None,
+    databases: DatabaseOptions,
     workers: WorkerOptions | None = None,
 ) -> list[Target]:
     """Return the named mechanisms, built as the options say, and start the workers; refuse options of other targets."""
-    databases = databases or DatabaseOptions()
     _check_names(context, names, options, databases)
     preset = options.settings.get("preset", "")
     systems = {name: _system(name, preset) for name in names if ":" not in name}
     counts = all(system.of_counts for system in systems.values())
     if counts and options.areas is not None and options.spec is None:
         refuse(context, "pair geo public groups units config derive", "is for persons: counts have --areas and --count")
-    elif options.persons or (options.data and any(not one.of_counts and one.own for one in systems.values())):
-        with _extras_needed():
-            systems = {name: system.on(options.data, **options.persons) for name, system in systems.items()}
+    elif options.given(PERSONS) or (options.data and any(not one.of_counts and one.own for one in systems.values())):
+        systems = {name: system.on(options.data, **options.given(PERSONS)) for name, system in systems.items()}
         refuse(context, OF_CELLS, "is for counts: persons have pairs of their own, give --pair")
     elif counts:
         refuse(context, "pair", "is for systems that are not for counts: give --data and --cell")
     else:
         refuse(context, f"data {OF_CELLS} public_data", "is for counts: give --pair, as `plaudit list NAME` names them")
     for system in systems.values():
-        _check_budgets(system, options.budgets)
+        _check_budgets(system, options.given(BUDGETS))
     draw = plugin("systems").DRAWN.get(options.data)
     of_data = {} if draw is None else writable(signature(draw, eval_str=True).parameters)
-    values = {name: _parameters(name, systems.get(name), options, of_data) for name in names}
-    counted = [name for name in names if name not in systems or systems[name].of_counts]
-    records = databases.add_row or databases.replace_row
-    data_values = {name: value for name, value in values[names[0]].items() if name in of_data}
-    population = population_of(options, data_values) if counted and not records else None
-    pairs = pairs_of(options, databases, population) if counted else []
-    targets = []
+    targets: list[Target] = []
+    pairs: list[Named] = []
+    tree: dict[str, Any] = {}
     for name in names:
-        own = {key: value for key, value in values[name].items() if key not in of_data}
-        if name not in systems:
-            target = Target(name, own_mechanism(name), pairs)
-        elif name not in counted:
-            target = _on_its_own_pair(systems[name], options, own)
+        system = systems.get(name)
+        values = _parameters(name, system, options, of_data)
+        own = {key: value for key, value in values.items() if key not in of_data}
+        if system is not None and not system.of_counts:
+            target = _on_its_own_pair(system, options, own)
         else:
-            tree = {} if population is None or population.tree is None else {"tree": population.tree}
-            target = Target(name, _mechanism(systems[name], options, own | tree), pairs)
+            if not pairs:  # of all that take counts or records
+                records = databases.add_row or databases.replace_row
+                drawn = {key: value for key, value in values.items() if key in of_data}
+                population = None if records else population_of(options, drawn)
+                pairs = pairs_of(options, databases, population)
+                tree = {} if population is None or population[1] is None else {"tree": population[1]}
+            mechanism = own_mechanism(name) if system is None else _mechanism(system, options, own | tree)
+            target = Target(name, mechanism, pairs)
         targets.append(target._replace(parameters=tuple(options.parameters)))
     if workers is not None:  # they find what was imported
         context.with_resource(workers.started())
     return targets
 
 
-def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
+def promise_of(target: Target, claim: str, notes: list[str] | None = None) -> Claim:
     """Return what a mechanism promises on its pairs, or what `claim` says; a conversion is added to `notes`."""
     relation = target.pairs[0].pair.relation
     with blaming(target.name):
@@ -114,7 +123,8 @@ def promise_of(target: Target, claim: str, notes: list[str]) -> Claim:
         raise ValueError(f"{target.name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
     if promised.relation == relation:
         return promised
-    notes.append(f"{target.name} promises {promised}, which is {promised.under(relation)}.")
+    if notes is not None:
+        notes.append(f"{target.name} promises {promised}, which is {promised.under(relation)}.")
     return promised.under(relation)
 
 
@@ -132,8 +142,8 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
             raise ValueError(f"{own[0]} needs --data: a file of counts or records, or the name of bundled counts")
         if len(own) == len(names):
             refuse(context, OF_SYSTEMS, "is for the systems of `plaudit list`: give --claim")
-    if options.persons and options.data is None:
-        raise ValueError(f"{option_of(min(options.persons))} goes with --data: a file of persons")
+    if options.given(PERSONS) and options.data is None:
+        raise ValueError(f"{option_of(min(options.given(PERSONS)))} goes with --data: a file of persons")
     if len(own) < len(names):
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
 
@@ -155,10 +165,9 @@ def _system(name: str, preset: str) -> Any:
 def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]) -> Target:
     """Return a system with these parameters on the named pair, or on its first pair of the relation."""
     names = [options.pair] if options.pair else system.pairs
-    with _extras_needed():
-        pairs = ((name, system.pair(name)) for name in names)
-        of_relation = (one for one in pairs if one[1].relation == (options.relation or one[1].relation))
-        chosen, pair = next(of_relation, ("", None))
+    pairs = ((name, system.pair(name)) for name in names)
+    of_relation = (one for one in pairs if one[1].relation == (options.relation or one[1].relation))
+    chosen, pair = next(of_relation, ("", None))
     if pair is None:
         raise ValueError(f"{system.name} has no pair of {options.relation} neighbors, got --pair {', '.join(names)}")
     if options.data is not None and not options.public_data:
@@ -166,16 +175,16 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
     relation = {"relation": pair.relation} if "relation" in system.settings else {}
     mechanism = _mechanism(system, options, values | relation)
     words = " ".join(filter(None, (options.settings.get("preset", ""), options.stage, options.pair)))
-    commands: list[tuple[str, dict[str, Any]]] = [("search", {})]
+    command: tuple[str, dict[str, Any]] | None = ("search", {})
     if not (pair.adjacency == "verified" and pair.unit == "person"):  # the next pair of those it has
         later = [*system.pairs][[*system.pairs].index(chosen) + 1 :]
-        commands = [("audit", {"pair": later[0], "relation": None})] if later else []
-    return Target(system.name, mechanism, [Named(words, pair, {}, commands)], system)
+        command = ("audit", {"pair": later[0], "relation": None}) if later else None
+    return Target(system.name, mechanism, [Named(words, pair, {}, command)], system)
 
 
 def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
     if unknown := budgets.keys() - set(system.settings):
-        options = [option_of(name) for name in ("epsilon", "rho") if name in system.settings]
+        options = [option_of(name) for name in BUDGETS.split() if name in system.settings]
         takes = " or ".join(options) or "no budget"
         how = f": {system.no_budget}" if system.no_budget else ""
         raise ValueError(f"{system.name} takes {takes}, got {option_of(min(unknown))}{how}")
@@ -184,14 +193,70 @@ def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
 
 
 def _mechanism(system: Any, options: TargetOptions, settings: dict[str, Any]) -> Any:
-    with _extras_needed():
-        return system.mechanism(stage=options.stage, **options.budgets, **settings)
+    return system.mechanism(stage=options.stage, **options.given(BUDGETS), **settings)
+
+
+def own_mechanism(name: str) -> Any:
+    """Import a mechanism of the user's own."""
+    module, _, path = name.partition(":")
+    if "" in (*module.split("."), *path.split(".")):
+        raise ValueError(f"a mechanism of your own is written module:object, got {name!r}")
+    if "" not in sys.path:  # a module beside the user is found, and what it imports later; but no library is there
+        sys.path.append("")
+    try:
+        with in_this_process():
+            value: Any = importlib.import_module(module)
+    except ImportError as error:
+        file = f"; a file is named without .py, {module[:-3]}:{path}" if module.endswith(".py") else ""
+        raise ValueError(f"{module!r} cannot be imported: {error}{file}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # theirs may be of any kind
+        raise ValueError(f"{module!r} cannot be imported: {_described(error)}") from error
+    _check_not_hidden(module)
+    for part in path.split("."):
+        if not hasattr(value, part):
+            raise ValueError(f"{module!r} has no {path!r}{suggestion(part, dir(value))}")
+        value = getattr(value, part)
+    if not callable(value) or isinstance(value, type):
+        raise ValueError(f"{name} must be a mechanism, callable as (data, size, rng), got {type(value).__name__}")
+    import_anew(value, name)
+    return value
+
+
+def source_of(name: str) -> dict[str, Any]:
+    """Return the file that a mechanism was imported from, for a record; nothing for a registered system."""
+    file = getattr(sys.modules.get(name.partition(":")[0]), "__file__", None) if ":" in name else None
+    if file is None:
+        return {}
+    return {"imported": {"file": recorded(file), "sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()}}
+
+
+def _check_not_hidden(module: str) -> None:
+    """Refuse a module with the name of a library: the library was imported instead."""
+    top = module.partition(".")[0]
+    beside = PathFinder.find_spec(top, [str(Path.cwd())])
+    origin = beside.origin if beside is not None else None
+    imported = getattr(sys.modules[top], "__file__", None)
+    if origin is not None and (imported is None or Path(imported).resolve() != Path(origin).resolve()):
+        library = imported or "in Python itself"
+        raise ValueError(f"a module of your own must not have the name of a library, got {top!r}, which is {library}")
+
+
+def _described(error: BaseException) -> str:
+    """Return an error of the user's code in one line."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {words_of(error)} ({Path(place.filename).name}, line {place.lineno})"
 
 
 @contextmanager
-def _extras_needed() -> Iterator[None]:
-    """Refuse in one line what needs an extra that is not installed."""
+def blaming(name: str) -> Iterator[None]:
+    """Turn any exception of a mechanism into one line with its name."""
     try:
         yield
-    except ImportError as error:
-        raise ValueError(str(error)) from error
+    except (ValueError, TypeError, ConnectionError) as error:  # bad input, of the user or the mechanism; a cluster lost
+        raise ValueError(f"{name}: {words_of(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # theirs may be of any kind
+        raise ValueError(f"{name} failed: {_described(error)}") from error

@@ -108,7 +108,7 @@ def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
     assert "Exit codes" in outcome.out
     outcome = plaudit("audit", "--help")
     assert outcome.code == WITHIN
-    assert "\n  other databases and relations              --cells; search_loss, in Python\n" in outcome.out
+    assert "or other databases than these (--cells" in " ".join(outcome.out.split())
 
 
 def test_a_list_fits_a_narrow_terminal(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,12 +117,6 @@ def test_a_list_fits_a_narrow_terminal(plaudit: Command, monkeypatch: pytest.Mon
     told = plaudit("list", "bug").out + plaudit("list").out
     assert max(map(len, told.splitlines())) <= 60
     assert "\n  bug-topdown-silent-totals: " in told
-
-
-def test_a_size_may_be_a_power_of_ten(plaudit: Command) -> None:
-    told = [plaudit("plan", "pure:1", "--runs", size, "--json").out for size in ("20000", "2e4", "20_000")]
-    assert told[0] == told[1] == told[2]
-    assert strict(told[0])["runs"] == 20000
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -49,13 +49,6 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
         (("gdpc", "--method", "direct", "--cell", "7"), "gdpc cell 7 direct", 0.7, 5, "epsilon 1 (add/remove)"),
         (("adpc", "--method", "direct", "--event", "equal"), "adpc direct", 0.3, 5, "epsilon 1 (add/remove)"),
         (
-            ("gdpc", "--method", "direct", "--people", "2"),
-            "gdpc cell 0 people 2 direct",
-            0.7,
-            5,
-            "epsilon 1 (add/remove)",
-        ),
-        (
             ("gdpc", "--method", "direct", "--move-to", "9"),
             "gdpc cell 0 to 9 direct",
             0.7,

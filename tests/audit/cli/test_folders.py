@@ -85,7 +85,7 @@ def test_the_same_name_with_other_code_is_another_audit_and_the_very_same_takes_
 
 
 def test_names_of_results(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audit.cli.run_audits._draw", lambda folder: (1, []))
+    monkeypatch.setattr("audit.cli.run_audits._draw", lambda folder, saved: ".")
     save_outputs()
     files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
     for options in ((), ("--distance", "2")):
@@ -115,20 +115,6 @@ def test_a_figure_of_a_folder_of_others(
     )
     assert rows == [[f"...{'z' * 48}", "mine-noisy", "sound-0"]]
     assert titles == ["3 of 6 audits, violations first"]
-
-
-def test_a_figure_is_drawn_again_for_whoever_came_meanwhile(
-    plaudit: Command, rows: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved = Figure.savefig
-
-    def slow(self: Figure, *given: object, **options: object) -> None:
-        audited().to_json(Path("res/other.json"))
-        saved(self, *given, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Figure, "savefig", slow)
-    plaudit("audit", "mine:noisy", *OWN, *QUICK, "--out", "res")
-    assert rows == [["mine-noisy"], ["mine-noisy", "other"]]
 
 
 def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -233,7 +233,6 @@ def test_results_and_replays_say_where_a_row_stands(plaudit: Command) -> None:
 
 
 EVE = ("--add-row", "Eve,80,12345")
-LIKE_EVE = ['{"name": "Eve", "age": %s, "zip": "12345"}' % age for age in (700, -700)]  # noqa: UP031
 
 
 @pytest.mark.parametrize(
@@ -241,42 +240,26 @@ LIKE_EVE = ['{"name": "Eve", "age": %s, "zip": "12345"}' % age for age in (700, 
     [
         (("mine:noisy", "--data", "spread.csv", "--cell", "0"), [("--cells", "smallest,largest,empty")]),
         (("mine:noisy", "--data", "counts.csv"), [("--cells", "smallest,largest")]),  # none is empty
-        (
-            (*OLD, *EVE),
-            [
-                (*EVE, "--size"),
-                (*EVE, "--at", "first"),
-                ("--add-row", LIKE_EVE[0], "--add-row", LIKE_EVE[1]),
-                ("--add-row", '{"name": "Eve", "age": null, "zip": "12345"}'),
-            ],
-        ),
-        (
-            (*OLD, "--replace-row", "2", "Cid,65,0"),
-            [
-                ("--replace-row", "2", "Cid,65,0"),
-                ("--replace-row", "2", '{"name": "Cid", "age": 700, "zip": "0"}'),
-                ("--replace-row", "2", '{"name": "Cid", "age": -700, "zip": "0"}'),
-                ("--replace-row", "2", '{"name": "Cid", "age": null, "zip": "0"}'),
-            ],
-        ),
+        ((*OLD, *EVE), [(*EVE, "--size")]),
+        ((*OLD, "--replace-row", "2", "Cid,65,0"), [("--replace-row", "2", "Cid,65,0")]),
     ],
 )
 def test_a_pass_names_the_commands_for_other_databases_and_all_run(
     plaudit: Command, words: tuple[str, ...], more: list[tuple[str, ...]]
 ) -> None:
-    """Half a second and more: four commands are followed."""
     outcome = plaudit("audit", *words, "--claim", "pure:1", *QUICK, "--out", "out")
     assert outcome.code == WITHIN
     (path,) = Path("out").glob("*.json")
     commands = AuditResult.from_dict(read_json(path)).provenance["next"]
-    several = " A search tries many, also with one row fewer." * (len(commands) > 1)
+    searching = words[:3] == OLD
+    several = " A search tries many, also with one row fewer." * searching
     shown = " ".join(outcome.out.split())
     assert f"- Audit other neighboring databases, too: they may lose more.{several} {' '.join(commands)} -" in shown
     for command, part in zip(commands, more, strict=True):
         assert "--seed" not in command
         name, *again = shlex.split(command)[1:]
         assert any(tuple(again[place : place + len(part)]) == part for place in range(len(again)))
-        assert name == ("search" if len(commands) > 1 and command == commands[0] else "audit")
+        assert name == ("search" if searching else "audit")
         fewer = [{"2000": "120"}.get(word, word) for word in again]
         assert plaudit(name, *fewer, "--seed", "2").code in (WITHIN, VIOLATION, NO_POWER)
 
@@ -286,7 +269,7 @@ def test_a_search_is_suggested_where_it_has_enough_runs(plaudit: Command) -> Non
     for size in ("119", "120"):
         (result,) = results(plaudit(*words, "--size", size)).values()
         assert result.verdict == "not refuted"
-        assert ("search" in result.provenance["next"][0]) == (size == "120")
+        assert ("next" in result.provenance) == (size == "120")
 
 
 @pytest.mark.parametrize(

@@ -18,20 +18,7 @@ import pytest
 from audit.io.temporary import cleaned
 from audit.results import AuditResult
 from audit.results.files import read_json
-from tests.audit.cli.desk import (
-    INTERRUPTED,
-    NO_POWER,
-    OWN,
-    QUICK,
-    UNREAD,
-    USAGE,
-    VIOLATION,
-    WITHIN,
-    Command,
-    Outcome,
-    results,
-    shell,
-)
+from tests.audit.cli.desk import INTERRUPTED, NO_POWER, OWN, QUICK, UNREAD, USAGE, VIOLATION, WITHIN, Command, shell
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes where Linux tells of them")
 
@@ -296,41 +283,6 @@ def test_a_reader_that_has_left_is_no_violation(plaudit: Command, monkeypatch: p
     assert sorted(os.listdir("out")) == ["audits.png", "mine-promising.json"]
 
 
-STEPS = """
-import os, time
-import numpy as np
-def mechanism(counts, size, rng):
-    if size > 16:  # not the first looks at a mechanism, which are made again
-        with open('log', 'a') as log:
-            log.write(f'{size}\\n')
-    if size > 16 and os.path.exists('slow') and len(open('log').readlines()) > 400:
-        os.write(1, b'there\\n')
-        time.sleep(600)
-    return np.round(counts + rng.laplace(size=(size, counts.size)), 6)
-mechanism.runs_per_block = 250  # in some eight calls
-"""
-
-
-@pytest.mark.slow
-def test_an_interrupted_audit_goes_on_from_its_store(desk: Path) -> None:
-    """The first of two terminals is closed in the middle; the second asks again."""
-    (desk / "steps.py").write_text(STEPS)
-    asked = ("audit", "steps:mechanism", *OWN, "--size", "20000", "--confidence", "0.999999", "--json")
-    command = [sys.executable, "-m", "audit", *asked, "--store", "kept", "--jobs", "1"]
-    (desk / "slow").touch()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as audit:
-        assert audit.stdout is not None
-        assert audit.stdout.readline() == "there\n"
-        audit.kill()
-    before = len((desk / "log").read_text().splitlines())
-    (desk / "slow").unlink()
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    (resumed,) = results(Outcome(0, done.stdout, "")).values()
-    assert len((desk / "log").read_text().splitlines()) - before < 250  # of some 570 calls, 400 were there
-    alone = shell(*asked, "--seed", str(resumed.seed_entropy), capture_output=True, check=True)
-    assert results(Outcome(0, alone.stdout, ""))["steps:mechanism"].counts == resumed.counts
-
-
 @pytest.mark.parametrize("hang", ["time.sleep(600)", pytest.param("while True: pass", marks=pytest.mark.slow)])
 def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
     code = f"import os, time\ndef mechanism(*_):\n    open('pid', 'w').write(str(os.getpid()))\n    {hang}\n"
@@ -346,22 +298,3 @@ def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
     if (desk / "pid").exists():  # on a machine under load it may not have come so far
         with pytest.raises(ProcessLookupError):
             os.kill(int((desk / "pid").read_text()), 0)
-
-
-@pytest.mark.slow
-def test_an_audit_that_ends_in_time_is_the_same() -> None:
-    asked = ("audit", "mine:noisy", *OWN, *QUICK, "--out")
-    outcome = shell(*asked, "one", "--timeout=60", capture_output=True)
-    assert (outcome.returncode, outcome.stderr) == (WITHIN, "")
-    assert shell(*asked, "two", capture_output=True).returncode == WITHIN
-    one, two = (AuditResult.from_dict(read_json(Path(name) / "mine-noisy.json")) for name in ("one", "two"))
-    assert (one.counts, one.provenance["command"]) == (two.counts, two.provenance["command"])
-
-
-@pytest.mark.slow
-def test_somebody_else_may_end_a_timed_audit(desk: Path) -> None:
-    (desk / "dies.py").write_text("import os\ndef mechanism(*_):\n    os.kill(os.getpid(), 9)\n")
-    outcome = shell("audit", "dies:mechanism", *OWN, "--timeout", "60", capture_output=True)
-    assert outcome.returncode == USAGE
-    reason = "plaudit: error: the command was ended by SIGKILL, before it had finished; with --store, finished runs"
-    assert outcome.stderr.startswith(reason)

@@ -48,8 +48,8 @@ def test_the_worst_decides(
     replays = [replayed(violations=violations.get(kind, ()), evaluated=kind != "no power") for kind in kinds]
     left, again = iter(results), iter(replays)
     found = SimpleNamespace(results=results, screening=0, screened=2, confidence=0.95)
+    monkeypatch.setattr("audit.measure.search.search_loss", lambda *_, **__: found)  # which imports the one below
     monkeypatch.setattr("audit.measure.loss.measure_loss", lambda *_, **__: next(left))
-    monkeypatch.setattr("audit.measure.search.search_loss", lambda *_, **__: found)
     monkeypatch.setattr(import_module("audit.replay"), "replay", lambda *_, **__: next(again))
     monkeypatch.setattr("audit.review.verify.verify_result", lambda result: result)
     outcome = plaudit(*command.split())

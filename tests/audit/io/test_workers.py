@@ -13,9 +13,8 @@ import joblib
 import numpy as np
 import pytest
 
-from audit.io.backends import on_backend
 from audit.io.temporary import FOLDER, _leftovers
-from audit.io.workers import SAFE, UNSENT, Workers, _done, _unshielded, packed, shielded
+from audit.io.workers import SAFE, UNSENT, Workers, _done, _unshielded, on_backend, packed, shielded
 from tests.helpers import refused, refuses
 
 

@@ -213,7 +213,7 @@ def test_a_search_that_begins_anew_says_how_to_repeat_it():
 
 
 def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
-    test = a_test(settings={"size": 3000, "confidence": 0.9}, options={"size": 4000, "confidence": 0.99, "rng": 5})
+    test = a_test(options={"size": 4000, "confidence": 0.99, "rng": 5})
     with entered(test):
         result = assert_loss_within(GDPC(1.0), PAIR)
         assert (result.size, result.confidence, result.seed_entropy) == (4000, 0.99, 5)
@@ -222,9 +222,6 @@ def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
     with entered(a_test(options={"rng": "fixed"})):
         seeds = [seed_of(0, "test_release.py::test_counts", call) for call in (1, 2)]
         assert [seed_used(), seed_used(rng="fixed"), seed_used(rng=3)] == [*seeds, 3]
-    with entered(a_test(settings={"size": 3000, "confidence": 0.9})):
-        result = assert_loss_within(GDPC(1.0), PAIR)
-        assert (result.size, result.confidence) == (3000, 0.9)
     test.runs = 6000
     with entered(test):
         assert assert_loss_within(GDPC(1.0), PAIR, size=5000).size == 6000

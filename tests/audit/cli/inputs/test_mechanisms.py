@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.cli.inputs.mechanisms import source_of
+from audit.cli.inputs.targets import source_of
 from tests.audit.cli.desk import MINE, NO_POWER, OWN, Command, audited, refused
 
 

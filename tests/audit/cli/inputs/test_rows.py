@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from audit.cli.inputs.options import DatabaseOptions
-from audit.cli.inputs.rows import read_rows
+from audit.cli.inputs.records import read_rows
 
 PEOPLE = "name,age,sex,area,zip\n" + "".join(
     f"p{n},{age},{n % 2 + 1},{'AB'[n % 2]},0{n % 3}\n" for n, age in enumerate([36, 70, 64, 21, 36, 48])
@@ -32,52 +31,17 @@ def libraries(request, monkeypatch):
         monkeypatch.setattr("audit.cli.inputs.records._library", lambda _: None)
 
 
-def pair_of(row):
-    return row.pair(row.text, row.place, row.records)
-
-
-def suggested(data, options):
-    """The rows of the commands that are suggested after a pass, by command; each of them makes pairs."""
-    (row,) = read_rows(data, DatabaseOptions(**options))
-    assert pair_of(row).distance == 1
-    search, *further = row.next_commands()
-    assert (search, len(further) <= 3) == (("search", {}), True)
-    rows = []
-    for _, changed in further:
-        again = read_rows(data, replace(DatabaseOptions(**options), **changed))
-        assert all(pair_of(one).distance == 1 for one in again)
-        rows.append([json.loads(one.text) if one.text.startswith("{") else {} for one in again])
-    return rows
-
-
-def changed(rows):
-    return [{name: value for name, value in row.items() if value != ROW[name]} for row in rows]
-
-
 @pytest.mark.usefixtures("libraries")
 def test_a_null_is_what_an_empty_field_is_read_to(people):
     text = '{"name": null, "age": null, "sex": 1, "area": null, "zip": null}'
     for options in ({"add_row": [text]}, {"replace_row": (5, text)}):
-        pair = pair_of(*read_rows(people, DatabaseOptions(**options)))
+        pair = read_rows(people, DatabaseOptions(**options))[0].pair()
         last = pair.y[-1] if isinstance(pair.y, list) else pair.y.iloc[-1]
         assert [last[name] for name in ("name", "area", "zip")] == [""] * 3
         assert last["age"] is None or np.isnan(last["age"])
         assert isinstance(pair.y, list) or pair.x["age"].dtype == pair.y["age"].dtype == float
     with pytest.raises(ValueError, match=r"a row must have the columns name, age, sex, area, zip, got Age$"):
-        pair_of(*read_rows(people, DatabaseOptions(add_row=['{"Age": null}'])))
-
-
-@pytest.mark.usefixtures("libraries")
-def test_rows_like_one_are_suggested_the_most_useful_first(people):
-    front, larger, others = suggested(people, ADDED)
-    assert front == [{}]
-    assert changed(larger) == [{"age": 700}, {"age": -700}]  # and no codes times ten
-    assert changed(others) == [{"age": None}, {"sex": 3}, {"sex": None}, {"name": "other"}]
-    assert [changed(rows) for rows in suggested(people, REPLACED)] == [[{"age": 700}], [{"age": -700}], [{"age": None}]]
-    far = {"add_row": ['{"name": "x", "age": -800, "sex": null, "area": "C", "zip": ""}'], "at": "first"}
-    assert [[row["age"] for row in rows] for rows in suggested(people, far)] == [[800], [None, -800, -800]]
-    (one, two) = read_rows(people, DatabaseOptions(add_row=ADDED["add_row"] * 2))
-    assert (one.next_commands(), two.next_commands()) == ([("search", {})], [("search", {})])
+        read_rows(people, DatabaseOptions(add_row=['{"Age": null}']))[0].pair()
 
 
 @pytest.mark.usefixtures("libraries")
@@ -97,25 +61,35 @@ def test_a_search_tries_rows_elsewhere_with_other_values_and_beside_one_row_fewe
     assert {(pair.relation, pair.distance) for pair in pairs.values()} == {("replace_one", 1)}
 
 
-def test_what_the_command_would_refuse_is_not_suggested(tmp_path):
-    """Columns of Parquet that are narrow or have few values; numbers that JSON has not; the row that is there."""
+def changes(data, options):
+    """The values in which the rows that a search tries differ from the given one, in its order."""
+    (row,) = read_rows(data, DatabaseOptions(**options))
+    larger, others = row._changes()
+    assert all(pair.distance == 1 for pair in row.alike())
+    return [change for _, change in larger], [change for _, change in others]
+
+
+@pytest.mark.usefixtures("libraries")
+def test_other_values_the_most_useful_first(people):
+    larger, others = changes(people, ADDED)
+    assert larger == [{"age": 700}, {"age": -700}]  # and no codes times ten
+    assert others[:4] == [{"age": None}, {"sex": 3}, {"sex": None}, {"name": "other"}]
+    far = {"add_row": ['{"name": "x", "age": -800, "sex": null, "area": "C", "zip": ""}'], "at": "first"}
+    assert changes(people, far) == ([{"age": 800}, {"age": -800}], [{"age": None}, {"name": None}, {"area": None}])
+
+
+def test_what_columns_cannot_hold_is_not_tried(tmp_path):
+    """Columns of Parquet that are narrow; numbers without end; words that are there."""
     path = str(tmp_path / "people.parquet")
-    frame = pd.DataFrame({"n": np.array([1, 250], np.uint8), "kind": pd.Categorical(["u", "v"]), "x": [1.5, 2.5]})
+    frame = pd.DataFrame({"n": np.array([1, 250], np.uint8), "x": [1.5, 2.5]})
     frame.assign(big=[2**60, 2**60 + 1], old=[True, False]).to_parquet(path)
-    row = {"n": 3, "kind": "u", "x": 2.0, "big": 2**60, "old": True}
-    _, larger, others = suggested(path, {"add_row": [json.dumps(row)]})
-    assert larger == [row | {"x": 25.0}, row | {"x": -25.0}]
-    assert others == [row | {name: None} for name in ("n", "x", "old", "kind")]
+    row = {"n": 3, "x": 2.0, "big": 2**60, "old": True}
+    larger, others = changes(path, {"add_row": [json.dumps(row)]})
+    assert larger == [{"x": 25.0}, {"x": -25.0}]
+    assert others == [{name: None} for name in ("n", "x", "big", "old")]
     (tmp_path / "words.csv").write_text("area,zip\nA,01\nother,02\n")
-    _, words = suggested(str(tmp_path / "words.csv"), {"add_row": ["A,01"]})
-    assert words == [{"area": a, "zip": b} for a, b in ((None, "01"), ("other 2", "01"), ("A", None), ("A", "03"))]
+    _, words = changes(str(tmp_path / "words.csv"), {"add_row": ["A,01"]})
+    assert words == [{"area": None}, {"area": "other 2"}, {"zip": None}, {"zip": "03"}]
     (tmp_path / "x.csv").write_text("x\n1\n1e308\n")
-    assert suggested(str(tmp_path / "x.csv"), {"add_row": ["inf"]}) == [[{}], [{"x": None}]]
-    assert suggested(str(tmp_path / "x.csv"), {"add_row": ["2"]})[1:] == [[{"x": None}]]
-    (tmp_path / "gap.csv").write_text("x,word\n1,a\n,b\n3,a\n")
-    rows = suggested(str(tmp_path / "gap.csv"), {"replace_row": (1, "2,b")})
-    assert rows == [
-        [{"x": 30.0, "word": "b"}],
-        [{"x": -30.0, "word": "b"}],
-        [{"x": 2.0, "word": "other"}],
-    ]  # not None, b
+    for value in ("inf", "2"):
+        assert changes(str(tmp_path / "x.csv"), {"add_row": [value]}) == ([], [{"x": None}])

@@ -54,34 +54,28 @@ def test_doctor_says_what_works_here(plaudit: Command) -> None:
     for words in (
         f"  plaudit: {metadata.version('plaudit')}, in ",
         f"numpy {metadata.version('numpy')}",
-        f"  census: duckdb {metadata.version('duckdb')}, numba ",
-        "  simulations: processes (loky), threads",
+        f"  extra census: duckdb {metadata.version('duckdb')}, numba ",
         "  tested now: secure: exact, on the operating system's entropy",
         "  seed: 7",
         "  report: audits.json",
     ):
         assert any(words in line for line in lines), words
     extras = {*metadata.metadata("plaudit").get_all("Provides-Extra", [])} - {"dev", "docs", "mutation"}
-    assert all(any(line.startswith(f"  {extra}: ") for line in lines) for extra in extras)
-    assert lines[-1] == "  nothing: every system can be audited here"
+    assert all(any(line.startswith(f"  extra {extra}: ") for line in lines) for extra in extras)
+    assert "  pytest plugin: on" in lines
 
 
 def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("algorithms").mkdir()
     Path("algorithms/__init__.py").touch()
-    monkeypatch.setattr("algorithms.extras.find_spec", lambda _: None)
     monkeypatch.setattr("audit.cli.doctor._version", lambda package: "")
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     lines = plaudit("doctor").out.splitlines()
-    assert any("numpy MISSING" in line for line in lines)
-    assert "  census: without duckdb, numba, piqp: pip install 'plaudit[census]'" in lines
-    assert "  simulations: processes (loky), threads" in lines
-    assert "  tables: no DuckDB (extra census), no Spark (extra spark)" in lines
+    assert any(line.startswith("  core: without jinja2, ") for line in lines)
+    assert "  extra census: without duckdb, numba, piqp: pip install 'plaudit[census]'" in lines
     assert "  none: secure noise needs the extra release: pip install 'plaudit[release]'" in lines
     assert "  none: [tool.plaudit] of pyproject.toml may hold size, confidence, seed, report" in lines
-    (needed,) = (line for line in lines if line.endswith("needs the extra census: pip install 'plaudit[census]'"))
-    assert {"topdown", "phsafe", "bug-topdown-pruned"} <= set(needed.strip().partition(": ")[0].split(", "))
-    assert lines[-1].endswith("has the name of one of its packages")
+    assert any(line.endswith("has the name of one of its packages") for line in lines)
 
 
 def test_doctor_removes_what_killed_runs_have_left(plaudit: Command) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from audit.estimates.direct import direct_loss
 from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits
-from tests.audit.cli.desk import QUICK, USAGE, VIOLATION, WITHIN, Command, refused, results, strict
+from tests.audit.cli.desk import QUICK, VIOLATION, WITHIN, Command, refused, results, strict
 from tests.fuzz.spoiling import signed
 from tests.helpers import audited
 
@@ -64,25 +62,6 @@ def test_a_number_that_no_audit_has_is_one_line_of_every_command(plaudit: Comman
     values["others"] = [{**values, "measured": 0.1, "counts": {"x": {"runs": 10**400}, "y": {"runs": 10**400}}}]
     (out / "gdpc.json").write_text(signed(values))
     assert refused(plaudit(*command.split(), "out"), "a number must have at most 308 digits, got 401")
-
-
-def test_verify_computes_bounds_again(plaudit: Command, saved: Path, out: Path) -> None:
-    shutil.copy(saved / "gdpc-half-noise.json", out)
-    within, violated = (Path(f"out/{name}.json") for name in ("gdpc", "gdpc-half-noise"))
-    fine = plaudit("verify", str(within))
-    assert (fine.code, fine.err) == (WITHIN, "")
-    assert fine.out.startswith(
-        "out/gdpc.json: whole, and its numbers follow from its counts. GDPC: not refuted: promised"
-    )
-    values = read_json(within)
-    values["measured"]["epsilon"] *= 1.01
-    write_json(within, values)
-    refused = plaudit("verify", str(violated), str(within))
-    assert refused.code == USAGE
-    assert re.fullmatch(
-        r"plaudit: error: out/gdpc.json: measured must follow from the counts: \S+, got \S+\n", refused.err
-    )
-    assert plaudit("check", "out").code == VIOLATION  # which believes a whole file
 
 
 def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from audit.cli.saved import verify as command
+from audit.cli import verify as command
 from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.review.verify import recomputed

@@ -14,7 +14,7 @@ from audit.cli.audit import audit
 from audit.cli.exits import exit_code, run_typed
 from audit.cli.inputs.options import with_options
 from audit.cli.run_audits import NOT_IN_COMMAND
-from audit.cli.saved.reading import Saved, audits_in
+from audit.cli.saved import Saved, audits_in
 from audit.io.temporary import SPILLED, temporary_folder
 from audit.io.text import printable
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+ELSEWHERE = NOT_IN_COMMAND - {"targets", "seed"}  # options of no recorded command
 SCOPE = (
     "That numbers follow from their counts does not show that the counts are real: whoever writes a file can make up "
     "counts, confidence, claim, witness, weights and names that fit, and the checksum. What helps is --rerun, which "
@@ -79,7 +80,7 @@ def _made_again(result: AuditResult) -> str:
     app.command()(audit)
     typed: Any = typer.main.get_command(app)
     with temporary_folder(SPILLED) as folder, redirect_stdout(io.StringIO()):
-        _check_repeatable(typed, words[2:])
+        _check_repeatable({opt for one in typed.params if one.name in ELSEWHERE for opt in one.opts}, words[2:])
         run_typed(typed, "audit", ["--out", str(folder), "--json", *words[2:]])
         audits = read_audits(folder)
     if len(audits) > 1:
@@ -89,17 +90,11 @@ def _made_again(result: AuditResult) -> str:
     return str(command)
 
 
-def _check_repeatable(command: Any, words: list[str]) -> None:
-    nothing_else = "a recorded command must ask for an audit and nothing else, got"
-    try:
-        context = command.make_context("audit", [*words])
-    except typer.Exit:  # with an exit code of 0
-        raise ValueError(f"{nothing_else} --help") from None
-    for name in sorted(NOT_IN_COMMAND - {"targets", "seed"}):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise ValueError(f"{nothing_else} --{name}")
-    if context.params["seed"] is None:
+def _check_repeatable(elsewhere: set[str], words: list[str]) -> None:
+    options = [word.partition("=")[0] for word in words]
+    if refused := [option for option in options if option in elsewhere | {"--help"}]:
+        raise ValueError(f"a recorded command must ask for an audit and nothing else, got {refused[0]}")
+    if "--seed" not in options:
         raise ValueError("a rerun needs a recorded seed, got none")
 
 

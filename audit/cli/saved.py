@@ -1,0 +1,238 @@
+"""``plaudit check``, ``compare`` and ``report``: what reads saved results and measures nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from audit.cli.exits import exit_code
+from audit.cli.inputs.options import with_options
+from audit.cli.run_audits import show
+from audit.io.text import printable
+
+if TYPE_CHECKING:
+    from audit.results import AuditResult, ReplayRecord
+    from audit.results.folder import Results
+    from audit.review.compare import Change
+
+__all__ = ["Saved", "audits_in"]
+
+Saved = Annotated[
+    list[Path], typer.Argument(help="Saved results (*.json), folders of them, or reports of pytest --audit-report.")
+]
+
+
+def audits_in(path: Path) -> Results:
+    """Read saved audits, at least one, and say in one line how many other results are left out."""
+    from audit.results.folder import read_results
+
+    saved = read_results(path, needed=("audits",), through=_with_progress("reading"))
+    _leave_out([path], estimates=len(saved.estimates), replays=len(saved.replays))
+    return saved
+
+
+def _with_progress(what: str) -> Callable[[Collection[Any]], Iterator[Any]]:
+    """Return a function that shows progress while it passes results on."""
+    from audit.sampling.progress import progress_bar
+
+    def one_by_one(results: Collection[Any]) -> Iterator[Any]:
+        with progress_bar(what, len(results), unit="results") as advance:
+            for result in results:
+                yield result
+                advance(1)
+
+    return one_by_one
+
+
+def _leave_out(paths: list[Path], **numbers: int) -> None:
+    """Print in one line how many results of which kind are left out, if any are."""
+    from audit.results.formatting import number_of
+
+    counts = [number_of(number, kind.removesuffix("s")) for kind, number in numbers.items() if number]
+    if counts:
+        print(f"plaudit: {' and '.join(counts)} in {printable(', '.join(map(str, paths)))} left out", file=sys.stderr)
+
+
+@with_options
+def check(
+    results: Saved,
+    form: Annotated[
+        str, "--format", "table, line, markdown, csv or json; github writes a job's annotations and summary."
+    ] = "table",
+    as_json: Annotated[bool, "--json", "The same as --format json."] = False,
+) -> int:
+    """Read saved audits and compare them with their promises."""
+    from audit.report.formats import FORMS, to_annotations, to_github, to_json
+    from audit.report.words import bugs_found
+    from audit.results.folder import read_results
+
+    if form not in ("table", "github", *FORMS):
+        raise ValueError(f"format must be one of table, {', '.join(FORMS)}, github, got {form!r}")
+    if as_json and form not in ("table", "json"):
+        raise ValueError(f"--json and --format {form} exclude each other")
+    saved = read_results(*results, needed=("audits", "replays"), through=_with_progress("reading"))
+    _leave_out(results, estimates=len(saved.estimates))
+    every: list[tuple[str, AuditResult | ReplayRecord]] = [*saved.audits, *saved.replays]
+    if as_json or form == "json":
+        print(to_json(every), end="")
+    elif form == "github":
+        _summarize(to_github(every, saved.known_bugs))
+        print(to_annotations(every, saved.known_bugs), end="")
+    else:
+        aside = sys.stdout if form in ("table", "line") else sys.stderr
+        if saved.audits and form == "table":
+            show(saved.audits, as_json=False, known_bugs=saved.known_bugs)
+        elif saved.audits:
+            print(FORMS[form](saved.audits), end="")
+        for name, record in saved.replays:  # which has no numbers for the columns of a table
+            print(f"{printable(name)}: {record}", file=aside)
+        if words := bugs_found(saved.audits, saved.known_bugs):
+            print(words, file=aside)
+    return exit_code(saved.verdicts)
+
+
+def _summarize(text: str) -> None:
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        raise ValueError("--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file")
+    with open(path, "a", encoding="utf-8") as file:  # other steps have written there
+        file.write(f"{text}\n")
+
+
+@with_options
+def compare(
+    old: Annotated[Path, typer.Argument(help="Earlier audits: a folder (*.json), one file, or pytest's report.")],
+    new: Annotated[Path, typer.Argument(help="Later audits.")],
+    as_json: Annotated[bool, "--json", "Print the comparison as JSON."] = False,
+) -> int:
+    """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""
+    from audit.review.compare import compare_results, totals
+
+    for path in (old, new):
+        if not path.exists():
+            raise ValueError(f"{path}: no such file or folder of saved audits")
+    before, after = audits_in(old), audits_in(new)
+    audits = before.audits
+    if old.is_file() and new.is_file():  # of two files with an audit each the name is that of the second
+        audits = [(new.stem if name == old.stem else name, audit) for name, audit in audits]
+    changes = compare_results(audits, after.audits, known_bugs=after.known_bugs)
+    total = totals(changes)
+    if as_json:
+        print(json.dumps(_plain(changes, total), indent=1, allow_nan=False))
+    else:
+        _show_changes(changes, total)
+    return exit_code(["violated"] * total["regressed"] + ["no power"] * total["weakened"])
+
+
+def _show_changes(changes: tuple[Change, ...], total: dict[str, bool | int]) -> None:
+    from audit.io.terminal import console
+    from audit.report.tables import comparison_table
+    from audit.results.formatting import WARNING, number_of, percent
+
+    terminal = console()
+
+    def say(words: str, style: str = "") -> None:
+        terminal.print(printable(words), style=style, soft_wrap=True)
+
+    if total["confidential"]:
+        say(WARNING)
+    for heading, style, kind in (("REGRESSION", "bold red", "regressions"), ("LESS POWER", "yellow", "weaknesses")):
+        for change in changes:
+            for words in getattr(change, kind):
+                say(f"{heading}: {change.name}: {words}", style)
+    differing = [c for c in changes if c.counts != "identical" or c.regressions or c.weaknesses or c.notes]
+    if differing:
+        terminal.print(comparison_table(differing))
+    if same := len(changes) - len(differing):
+        say(f"The same as before: {number_of(same, 'audit')}.")
+    for change in differing:
+        audits = [audit for audit in (change.old, change.new) if audit is not None]
+        say(f"{change.name}: {' -> '.join(dict.fromkeys(audit.event + audit.witness for audit in audits))}")
+    for change in differing:
+        for words in change.notes:
+            say(f"{change.name}: {words}")
+    levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
+    say(
+        f"Compared: {number_of(total['compared'], 'audit')}, of which {total['repeated']} with the same seed and "
+        "settings. Only verdicts are compared: bounds of other runs differ by chance, too. A verdict "
+        f"holds by itself, at {', '.join(map(percent, levels)) or 'no'} confidence."
+    )
+
+
+def _plain(changes: tuple[Change, ...], total: dict[str, bool | int]) -> dict[str, Any]:
+    from audit.results import plain_number
+
+    def summary(audit: AuditResult | None) -> dict[str, Any] | None:
+        values = {} if audit is None else audit.summary()
+        return {
+            key: plain_number(value) if isinstance(value, float) else value for key, value in values.items()
+        } or None
+
+    kinds = ("counts", "regressions", "weaknesses", "notes")
+    audits = {
+        change.name: {
+            **{kind: getattr(change, kind) for kind in kinds},
+            "old": summary(change.old),
+            "new": summary(change.new),
+        }
+        for change in changes
+    }
+    return {**total, "audits": audits}
+
+
+@with_options
+def report(
+    results: Saved,
+    out: Annotated[
+        Path | None,
+        "Page to write; replaces a report and nothing else. Default: report.html in the folder of the first results.",
+    ] = None,
+    public: Annotated[bool, "Leave out what could disclose data: events, labels, counts, names, ..."] = False,
+    title: Annotated[str, "Title of the page, also with --public."] = "",
+    author: Annotated[str, "Who answers for the page, also with --public."] = "",
+    question: Annotated[str, "The question that the page answers, also with --public."] = "",
+) -> int:
+    """Write saved results as one HTML page that needs no other file."""
+    from audit.io.files import check_replaceable, write_atomically
+    from audit.report.page import REPORT, report_parts
+    from audit.report.words import bugs_found
+    from audit.results.folder import read_results
+    from audit.results.formatting import number_of
+
+    first = results[0] if results[0].is_dir() else results[0].parent
+    path = first / "report.html" if out is None else out
+    check_replaceable(path, REPORT)
+    saved = read_results(*results, through=_with_progress("reading"))
+    published = _names_of_systems() if public else ()
+    words: dict[str, Any] = {"title": title, "author": author, "question": question}
+    page = report_parts(*saved, **words, public=public, published=published, through=_with_progress("writing"))
+    records = (saved.audits, saved.estimates, saved.replays)
+    confidential = any(result.confidential for kind in records for _, result in kind)
+    write_atomically(path, map(str.encode, page), REPORT, private=confidential and not public)
+    audits = [audit.verdict for name, audit in saved.audits if name not in saved.known_bugs]
+    replays = [record.verdict for _, record in saved.replays]
+    counts = [f"{number_of(len(audits), 'audit')}, {audits.count('violated')} violated"]
+    counts += [f"{number_of(len(replays), 'replay')}, {replays.count('violated')} violated"] if replays else []
+    counts += [number_of(len(saved.estimates), "estimate")]
+    bugs = bugs_found(saved.audits, saved.known_bugs)
+    print(printable(" ".join(filter(None, [f"Wrote {path}: {'; '.join(counts)}.", bugs]))))
+    return exit_code(saved.verdicts)
+
+
+def _names_of_systems() -> set[str]:
+    from audit.installed import plugin
+    from audit.mechanism import mechanism_name
+
+    names: set[str] = set()
+    with suppress(ValueError):  # not installed
+        for system in plugin("systems").systems().values():
+            with suppress(ImportError):  # nor what it needs
+                names |= {mechanism_name(system.mechanism(stage=stage)) for stage in ("", *system.stages)}
+    return names

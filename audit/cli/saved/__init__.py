@@ -1,1 +1,0 @@
-"""Commands that read finished results: check, compare, verify and report; nothing is measured here."""
