@@ -38,8 +38,8 @@ Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or whatever
 LIMITS = """
 No audit sees events that few of the runs meet, a pattern across three or more entries except their sum, extremes and
 repeats, differences beyond the ninth decimal except the last bits of floats, types, warnings or the order of keys
-(return these as words), how long a run takes (`plaudit replay --time`), or other databases than these (--cells,
-`plaudit search`). LIMITATIONS.md says more.
+(return these as words), how long a run takes (`plaudit replay`), or other databases than these (--cells, `plaudit
+search`). LIMITATIONS.md says more.
 """
 COMPLETE = "_PLAUDIT_COMPLETE"  # by which a shell asks what a word may become
 SHELLS = ("bash", "zsh", "fish")

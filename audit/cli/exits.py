@@ -12,7 +12,6 @@ from typing import Any
 
 import typer
 
-from audit.cli.inputs.options import SETTINGS
 from audit.io.temporary import pop_leftovers
 from audit.io.text import printable
 
@@ -110,6 +109,10 @@ def _ended(error: BaseException, name: str) -> int:
 
 def _words_of_usage(error: Any) -> str:
     known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
+    from audit.cli.inputs.options import (
+        SETTINGS,
+    )  # not at the top: the process that watches needs none of what it loads
+
     if "--set" in known and (name := getattr(error, "option_name", "").lstrip("-")) in SETTINGS:
         return f"No such option: --{name}: give --set {name}=VALUE"
     for wrong in getattr(error.__cause__, "errors", list)():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,22 +34,19 @@ def audits_in(path: Path) -> Results:
     """Read saved audits, at least one, and say in one line how many other results are left out."""
     from audit.results.folder import read_results
 
-    saved = read_results(path, needed=("audits",), through=_with_progress("reading"))
+    saved = read_results(path, needed=("audits",), through=partial(_with_progress, "reading"))
     _leave_out([path], estimates=len(saved.estimates), replays=len(saved.replays))
     return saved
 
 
-def _with_progress(what: str) -> Callable[[Collection[Any]], Iterator[Any]]:
-    """Return a function that shows progress while it passes results on."""
+def _with_progress(what: str, results: Collection[Any]) -> Iterator[Any]:
+    """Pass results on, and show progress."""
     from audit.sampling.progress import progress_bar
 
-    def one_by_one(results: Collection[Any]) -> Iterator[Any]:
-        with progress_bar(what, len(results), unit="results") as advance:
-            for result in results:
-                yield result
-                advance(1)
-
-    return one_by_one
+    with progress_bar(what, len(results), unit="results") as advance:
+        for result in results:
+            yield result
+            advance(1)
 
 
 def _leave_out(paths: list[Path], **numbers: int) -> None:
@@ -77,7 +75,7 @@ def check(
         raise ValueError(f"format must be one of table, {', '.join(FORMS)}, github, got {form!r}")
     if as_json and form not in ("table", "json"):
         raise ValueError(f"--json and --format {form} exclude each other")
-    saved = read_results(*results, needed=("audits", "replays"), through=_with_progress("reading"))
+    saved = read_results(*results, needed=("audits", "replays"), through=partial(_with_progress, "reading"))
     _leave_out(results, estimates=len(saved.estimates))
     every: list[tuple[str, AuditResult | ReplayRecord]] = [*saved.audits, *saved.replays]
     if as_json or form == "json":
@@ -209,10 +207,10 @@ def report(
     first = results[0] if results[0].is_dir() else results[0].parent
     path = first / "report.html" if out is None else out
     check_replaceable(path, REPORT)
-    saved = read_results(*results, through=_with_progress("reading"))
+    saved = read_results(*results, through=partial(_with_progress, "reading"))
     published = _names_of_systems() if public else ()
     words: dict[str, Any] = {"title": title, "author": author, "question": question}
-    page = report_parts(*saved, **words, public=public, published=published, through=_with_progress("writing"))
+    page = report_parts(*saved, **words, public=public, published=published, through=partial(_with_progress, "writing"))
     records = (saved.audits, saved.estimates, saved.replays)
     confidential = any(result.confidential for kind in records for _, result in kind)
     write_atomically(path, map(str.encode, page), REPORT, private=confidential and not public)

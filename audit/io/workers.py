@@ -237,6 +237,7 @@ def _dask(address: str, workers: int) -> Iterator[None]:
     where: dict[str, Any] = {"address": address, "timeout": 10}
     if not address:
         where = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+        where["silence_logs"] = logging.CRITICAL
     with shielded(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # versions of libraries differ, which need not matter
         client = Client(**where)
