@@ -87,6 +87,11 @@ with temporary_folder(STAGED, Path({str(tmp_path)!r})) as staged:
     assert len(list(cleaned(tmp_path))) == 1
 
 
+def test_the_process_that_watches_loads_nothing_heavy() -> None:
+    code = "import sys, audit.cli.supervision; sys.exit(len({'numpy', 'joblib', 'algorithms'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def state(process: int) -> str:
     """Return the letter that Linux has for what a process does; Z also for one that is no more."""
     try:
