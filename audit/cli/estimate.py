@@ -100,29 +100,18 @@ def estimate(
     from audit.sampling.streams import seed_sequence
 
     direct = method == DIRECT
-    if direct:
-        refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")
-    else:
-        refuse(context, f"event {OF_CELLS}", "is for --method direct: residuals are those of all entries")
-    if (residuals is None) != bool(name):
-        raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
+    _check_options(context, name, residuals, direct)
     root = seed_sequence(seed)
-    settings: dict[str, Any] = {key: value for key, value in asdict(tuning).items() if value is not None}
-    event = settings.pop("event")
-    if tuning.bandwidth not in (None, "robust"):
-        settings["bandwidth"] = _number("bandwidth", str(tuning.bandwidth))
+    settings = _settings(tuning)
     if residuals is None:
         source = _of_mechanism(context, name, options, databases, workers)
-    elif direct:
-        raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
     else:
-        refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
         source = _of_errors(residuals, options)
     settings["method"] = kind = DIRECT if direct else _kind(method, settings, source.promise)
     label = f"{source.label} {kind}"
     check_out(out, f"{name_in_files(label)}.png")
     with blaming(name or str(residuals)), workers.started():  # whose processes find what was imported
-        settings |= {"confidence": confidence, "rng": root} | ({"event": event} if direct else {})
+        settings |= {"confidence": confidence, "rng": root} | ({"event": tuning.event} if direct else {})
         result = source.estimate(**settings)
     command = command_of(context, ["estimate", name], {}, root.entropy)
     details = {"promise": str(source.promise or ""), "seed": root.entropy, "command": command}
@@ -135,9 +124,21 @@ def estimate(
     if as_json:
         print(json.dumps({label: result.to_dict()}, indent=1, allow_nan=False))
     else:
-        for line in (*_lines(label, result, source.promise), *saved):
-            print(printable(line))
+        print("\n".join(map(printable, (*_lines(label, result, source.promise), *saved))))
     return WITHIN
+
+
+def _check_options(context: typer.Context, name: str, residuals: Path | None, direct: bool) -> None:
+    if direct:
+        refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")
+    else:
+        refuse(context, f"event {OF_CELLS}", "is for --method direct: residuals are those of all entries")
+    if (residuals is None) != bool(name):
+        raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
+    if residuals is not None:
+        if direct:
+            raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
+        refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
 
 
 class Source(NamedTuple):
@@ -181,11 +182,15 @@ def _of_mechanism(
     return Source(target.named(words), promise, estimate, details)
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{name} must be a number or robust, got {text!r}") from None
+def _settings(tuning: MethodOptions) -> dict[str, Any]:
+    """Return the settings that are given, but for the event of direct estimates."""
+    settings = {key: value for key, value in asdict(tuning).items() if value is not None and key != "event"}
+    if tuning.bandwidth is not None and tuning.bandwidth != "robust":
+        try:
+            settings["bandwidth"] = float(tuning.bandwidth)
+        except ValueError:
+            raise ValueError(f"bandwidth must be a number or robust, got {tuning.bandwidth!r}") from None
+    return settings
 
 
 def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:

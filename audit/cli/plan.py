@@ -74,9 +74,8 @@ def plan(
         if out.suffix.lower() not in FIGURES:
             raise ValueError(f"out must be a file that ends in {', '.join(FIGURES)}, got {out}")
         check_replaceable(out, FIGURES[out.suffix.lower()])
-    if design.selection is None:
-        design = replace(design, selection=0.3 if design.share == 1 else 0.0)
-    options: dict[str, Any] = asdict(design)
+    usual = 0.3 if design.share == 1 else 0.0
+    options: dict[str, Any] = asdict(replace(design, selection=usual if design.selection is None else design.selection))
     with progress_bar("plan", 1 + len(SHOWN), visible=not as_json, unit="violations") as advance:
         table = plan_table(promise, violations=(violation, *SHOWN), runs=runs, power=power, done=advance, **options)
     rows = [dict(row) for row in table.rows]

@@ -36,8 +36,7 @@ __all__ = [
 LARGEST_INPUT = 2**31  # bytes of a file
 MOST_VALUES = 2**26  # of a file: each takes up to a hundred bytes while it is read
 MISSING = {"", "na", "nan", "none"}
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 UNCLEAR = re.compile(r"[+-]?\.?\d")  # how numbers begin, and so what is mistyped for one
 # A number with a comma inside, of decimals or thousands; and one whose points may be either.
@@ -249,8 +248,7 @@ def _check_order(table: Table) -> None:
         line = table.text.count("\n", 0, decimals.start()) + 1
         rule = "must have names above its columns, or points for decimal commas"
         raise ValueError(f"{table.path} {rule}, got {quoted(decimals[0])} in line {line}")
-    width = len(table.columns) if table.numbers is None else table.numbers.shape[1]
-    for place in range(width):
+    for place in range(len(table.columns) if table.numbers is None else table.numbers.shape[1]):
         if table.numbers is not None:
             keys = [table.numbers[:, place]]
         elif table.has_numbers(place):
@@ -272,7 +270,7 @@ def _alone(table: NDArray[Any] | None) -> Any:
 
 
 def _is_number(field: str) -> bool:
-    return bool(NUMBER.fullmatch(field) or INFINITE.fullmatch(field))
+    return bool(NUMBER.fullmatch(field))
 
 
 def _is_count(field: str) -> bool:
