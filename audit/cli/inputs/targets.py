@@ -34,8 +34,8 @@ from audit.cli.inputs.options import (
 from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import plugin
 from audit.io.files import recorded
-from audit.measure.again import import_anew
 from audit.mechanism import in_this_process
+from audit.sampling.anew import import_anew
 
 __all__ = ["Target", "blaming", "own_mechanism", "promise_of", "select_targets", "source_of"]
 
