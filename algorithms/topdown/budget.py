@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.release.shares import Share, exact_share, exact_shares
 from audit.claims import ZCDP, PureDP, Relation, check_relation
 
-__all__ = ["Budget", "Claim", "Law", "check_paths", "node_shares"]
+__all__ = ["Budget", "Claim", "Law"]
 
 Law = TwoTailedGeometric | DiscreteGaussian
 Claim = PureDP | ZCDP
@@ -84,38 +81,3 @@ class Budget:
         factor = {"add_remove": 1, "replace_one": 2}
         budget = self.promise.budget * factor[relation] / factor[self.promise.relation]
         return type(self.promise)(budget, relation)
-
-
-def node_shares(tree: Hierarchy, levels: Sequence[Fraction], *, bypass: bool = False) -> tuple[Fraction, ...]:
-    """Return the share of the budget of every area, in the order of the nodes, from those of the levels.
-
-    A leaf above the finest level takes the shares of the levels below it, so that every path spends the total. With
-    `bypass`, an area with a single part takes the part's share too: their one table is then measured once, better.
-    """
-    shares = [levels[j] for j in range(tree.depth + 1) for _ in range(*tree.level(j).indices(tree.n_nodes))]
-    leaf = np.zeros(tree.n_nodes, np.bool_)
-    leaf[tree.leaves] = True
-    for j in range(tree.depth):
-        rest = sum(levels[j:], Fraction(0))
-        for node in np.flatnonzero(leaf[tree.level(j)]) + tree.offsets[j]:
-            shares[node] = rest
-    if bypass:
-        starts = tree.starts
-        for node in range(tree.n_nodes - 1, -1, -1):
-            if starts[node + 1] - starts[node] == 1:
-                shares[node] += shares[starts[node]]
-                shares[starts[node]] = Fraction(0)
-    return tuple(check_paths(tree, shares))
-
-
-def check_paths(tree: Hierarchy, shares: Sequence[Fraction]) -> Sequence[Fraction]:
-    """Return the shares of all areas, or refuse a path that does not spend the whole budget."""
-    if len(shares) != tree.n_nodes:
-        raise ValueError(f"there must be one share for each of {tree.n_nodes} areas, got {len(shares)}")
-    spent = list(shares)
-    for node in range(1, tree.n_nodes):
-        spent[node] += spent[tree.parent[node]]
-    for place in tree.leaves:
-        if spent[place] != 1:
-            raise ValueError(f"every path must spend the whole budget, and that to {tree.labels[place]} {spent[place]}")
-    return shares

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.spilled import Spilled
 from algorithms.topdown.estimation import batched
-from algorithms.topdown.estimation.constraints import Constraint, GroupedTotal, broken
-from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, Joint, answer
-from algorithms.topdown.estimation.splitting import Options, Split, split
+from algorithms.topdown.estimation.constraints import Constraint, broken
+from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, answer
+from algorithms.topdown.estimation.splitting import BETWEEN_PASSES, Options, Split, split
 from algorithms.topdown.measure import Key, Measured, Measurements
 from algorithms.topdown.plan import Known, Plan
 from audit.io.workers import Workers
@@ -106,7 +106,6 @@ class _Families:
     fits: tuple[Fit, ...]  # of all runs
     heaviest: Mapping[str, float]  # weight of each query in the whole level
     boxes: tuple[Box, ...]
-    joints: tuple[tuple[Joint, ...], ...]  # of each family
 
     def family(self, run: int, number: int) -> Family:
         parts = slice(int(self.starts[number]), int(self.starts[number + 1]))
@@ -115,7 +114,6 @@ class _Families:
             self.plan.schema.cells,
             tuple(replace(fit, answers=fit.answers[run, parts], weights=fit.weights[parts]) for fit in self.fits),
             tuple(_of(box, parts) for box in self.boxes),
-            self.joints[number],
             None if self.above is None else self.above[run, number],
         )
 
@@ -151,7 +149,7 @@ def estimated(
     above: Above | None = None
     for level, noisy in enumerate(levels):
         tables = []
-        for families in _families(plan, known, tight, level, noisy, above, runs):
+        for families in _families(plan, tight, level, noisy, above, runs):
             part = _estimated(families, runs)
             if spilled is not None:
                 spilled.append((TABLES, level), part.tables)
@@ -212,13 +210,7 @@ def _runs(plan: Plan, measurements: Measurements) -> int | None:
 
 
 def _families(
-    plan: Plan,
-    known: Known,
-    constraints: Sequence[Constraint],
-    j: int,
-    noisy: Mapping[Key, Measured],
-    above: Above | None,
-    runs: int,
+    plan: Plan, constraints: Sequence[Constraint], j: int, noisy: Mapping[Key, Measured], above: Above | None, runs: int
 ) -> Iterator[_Families]:
     """Divide a level into families side by side, as many as `PARTS` allow, one at least."""
     nodes = plan.tree.level(j)
@@ -255,7 +247,6 @@ def _families(
             ),
             heaviest,
             tuple(_of(box, areas) for box in boxes),
-            tuple(plan.joints(known, int(parent)) for parent in parents[first:stop]),
         )
 
 
@@ -297,19 +288,12 @@ def _options(plan: Plan, j: int) -> Options:
         tuple(map(tuple, passes)),
         tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounded(j)),
         () if plan.minimal is None else (_kept(plan, j, plan.minimal), _kept(plan, j, "total")),
-        plan.tolerance,
-        plan.slack,
     )
 
 
 def _kept(plan: Plan, j: int, query: str) -> Groups:
     """Return what a query and all constraints above a level tell apart: on that the failsafe keeps the parent."""
-    stated = [
-        invariant.query if not isinstance(invariant, GroupedTotal) else "total"
-        for invariant in plan.invariants
-        if invariant.level < j
-    ]
-    stated += [bounds.query for bounds in plan.bounds if bounds.level < j]
+    stated = [given.query for given in (*plan.invariants, *plan.bounds) if given.level < j]
     groups = np.array([plan.schema.query(name).groups for name in [query, *stated]])
     return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
@@ -322,12 +306,12 @@ def _solve_together(families: _Families) -> batched.LevelSolution:
     for number, names in enumerate(passes, start=1):
         fits = [fit for fit in families.fits if fit.name in names]
         heaviest = max((families.heaviest[name] for name in names), default=0.0)
-        options: dict[str, Any] = {"joints": families.joints, "heaviest": heaviest, "tolerance": plan.tolerance}
-        solved = batched.solve_level(families.above, families.starts, fits, boxes, **options)
+        solved = batched.solve_level(families.above, families.starts, fits, boxes, heaviest=heaviest)
         met = met & solved.converged  # what an earlier pass missed, a later one must not hide
         for fit in fits if number < len(passes) else []:
             values = answer(fit.groups, solved.tables)
-            boxes.append(Box(fit.name, fit.groups, np.maximum(values - plan.slack, 0), values + plan.slack))
+            lower = np.maximum(values - BETWEEN_PASSES, 0)
+            boxes.append(Box(fit.name, fit.groups, lower, values + BETWEEN_PASSES))
     return replace(solved, converged=met)
 
 
@@ -340,8 +324,7 @@ def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple
     for box in families.boxes:
         answers = answer(box.groups, rounded)
         within &= ((answers >= box.lower) & (answers <= box.upper)).all(axis=-1)
-    done = solved.converged & np.logical_and.reduceat(within, families.starts[:-1], axis=1)
-    return done & np.array([not given for given in families.joints]), rounded
+    return solved.converged & np.logical_and.reduceat(within, families.starts[:-1], axis=1), rounded
 
 
 def _solve_apart(families: _Families, which: Counts, solved: batched.LevelSolution | None) -> Iterator[Split]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng, add_noise
 from algorithms.schema import DETAILED, Query
-from algorithms.topdown.estimation.constraints import GroupedTotal, broken
+from algorithms.topdown.estimation.constraints import broken
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.plan import Known, Plan
 from audit.neighbors import NeighborPair
@@ -150,11 +150,7 @@ def _of_query(leaves: NDArray[np.int64], query: Query) -> NDArray[np.int64]:
 
 
 def _known(plan: Plan, answers: Callable[[Query], NDArray[np.int64]]) -> Known:
-    known = {}
-    for invariant in plan.invariants:
-        query = plan.schema.query("total" if isinstance(invariant, GroupedTotal) else invariant.query)
-        values = plan.tables(answers(query))[plan.tree.cut(invariant.level)]
-        if isinstance(invariant, GroupedTotal):
-            values = np.bincount(np.asarray(invariant.groups), values[:, 0]).astype(np.int64)
-        known[str(invariant)] = values
-    return known
+    return {
+        str(invariant): plan.tables(answers(plan.schema.query(invariant.query)))[plan.tree.cut(invariant.level)]
+        for invariant in plan.invariants
+    }

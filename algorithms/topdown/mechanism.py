@@ -40,18 +40,13 @@ class TopDown(Plan):
     ----------
     schema, tree, budget : Schema, Hierarchy, Budget
         What is counted, in which areas, and with which budget.
-    invariants : sequence of Invariant or GroupedTotal
+    invariants : sequence of Invariant
         Answers that are published exactly.
     bounds : sequence of Bounds
         Constraints that every possible database keeps, structural zeros included.
-    bypass : bool
-        Whether an area with a single part is measured once, with the shares of both.
-    area_shares : sequence of Share, optional
-        Share of the budget of every area, in the order of the nodes, in place of the shares of levels. Shares add up to
-        1 on every path from the root to a leaf.
     passes : mapping of int to sequence of sequence of str
         For a level, which queries are fitted in which pass. Later passes hold a query of an earlier pass within the
-        smallest tolerance. Levels that are not named are fitted in one pass.
+        smallest tolerance, and a tenth of a person. Levels that are not named are fitted in one pass.
     rounding : sequence of sequence of str, or mapping of int to that
         Nested queries whose rounding error is made smallest, pass by pass, or those of each level. Empty: cell by cell.
     minimal : str or None
@@ -59,11 +54,6 @@ class TopDown(Plan):
         what constraints stated above the parts count. None: no failsafe.
     solver : {"piqp", "batched"}
         Interior point, family by family, or `algorithms.topdown.estimation.batched` over all runs at once.
-    tolerance : float, optional
-        Tolerance of the solver, positive. Default: for ``"piqp"`` a relative 1e-9; for ``"batched"`` 1e-7 people, or
-        1e-7 standard deviations of the least noise if one of these is more than a person.
-    slack : float
-        What is added to the smallest tolerance between two passes, in people.
     n_jobs : int
         Families that are solved, and blocks of secure noise that are drawn, at the same time, as in joblib.
     """

@@ -13,19 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.intake import LARGEST
-from algorithms.release.shares import Share, exact_share
+from algorithms.release.shares import exact_share
 from algorithms.schema import Query, Schema
-from algorithms.topdown.budget import Budget, Law, check_paths, node_shares
-from algorithms.topdown.estimation.constraints import (
-    Bounds,
-    Constraint,
-    GroupedTotal,
-    Invariant,
-    given_joints,
-    tightened,
-)
-from algorithms.topdown.estimation.family import Joint
-from audit.arguments import positive_number
+from algorithms.topdown.budget import Budget, Law
+from algorithms.topdown.estimation.constraints import Bounds, Constraint, Invariant, tightened
 
 __all__ = ["Passes", "Plan"]
 
@@ -42,22 +33,18 @@ class Plan:
     tree: Hierarchy
     budget: Budget
     _: KW_ONLY
-    invariants: Sequence[Invariant | GroupedTotal] = ()
+    invariants: Sequence[Invariant] = ()
     bounds: Sequence[Bounds] = ()
-    bypass: bool = False
-    area_shares: Sequence[Share] | None = None
     passes: Mapping[int, Passes] | None = None
     rounding: Passes | Mapping[int, Passes] = ()
     minimal: str | None = None
     solver: Literal["piqp", "batched"] = "piqp"
-    tolerance: float | None = None
-    slack: float = 0.1
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        for name, kinds, each in (("invariants", Invariant | GroupedTotal, "Invariant"), ("bounds", Bounds, "Bounds")):
-            if wrong := [one for one in getattr(self, name) if not isinstance(one, kinds)]:
-                raise TypeError(f"{name} must each be {each}, got {wrong[0]!r}")
+        for name, kind in (("invariants", Invariant), ("bounds", Bounds)):
+            if wrong := [given for given in getattr(self, name) if not isinstance(given, kind)]:
+                raise TypeError(f"{name} must each be {kind.__name__}, got {wrong[0]!r}")
         if self.passes is not None and not isinstance(self.passes, Mapping):
             raise TypeError(f"passes must be a mapping of levels, got {self.passes!r}")
         if self.minimal is not None and not isinstance(self.minimal, str):
@@ -67,9 +54,6 @@ class Plan:
                 raise TypeError(f"{name} must be a {kind.__name__}, got {type(getattr(self, name)).__name__}")
         if self.solver not in ("piqp", "batched"):
             raise ValueError(f'solver must be "piqp" or "batched", got {self.solver!r}')
-        for name, value in (("tolerance", self.tolerance), ("slack", self.slack)):
-            if value is not None:
-                positive_number(name, value)
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
             raise ValueError(f"n_jobs must be a whole number other than 0, got {self.n_jobs!r}")
         if len(self.budget.levels) != self.tree.depth + 1:
@@ -82,11 +66,8 @@ class Plan:
         if len(set(titles)) < len(titles):
             raise ValueError(f"invariants must be distinct, got {', '.join(titles)}")
         for invariant in self.invariants:
-            if isinstance(invariant, Invariant):
-                self.tree.cut(invariant.level)
-                self.schema.query(invariant.query)
-            else:
-                self._check_groups(invariant)
+            self.tree.cut(invariant.level)
+            self.schema.query(invariant.query)
         if not self.shares[0]:
             raise ValueError("the root must be measured, or nothing says how many people there are: its share is 0")
         for key in self.keys:
@@ -104,14 +85,16 @@ class Plan:
 
     @cached_property
     def shares(self) -> NDArray[np.object_]:
-        """Share of every area, as fractions, shape (n_nodes,)."""
-        if self.area_shares is None:
-            levels = [exact_share(f"level {j}", share) for j, share in enumerate(self.budget.levels)]
-            return np.array(node_shares(self.tree, levels, bypass=self.bypass), dtype=object)
-        if self.bypass:
-            raise ValueError("area_shares must go without bypass: they say themselves which area is measured")
-        shares = [exact_share(f"area {node}", share) for node, share in enumerate(self.area_shares)]
-        return np.array(check_paths(self.tree, shares), dtype=object)
+        """Share of every area, as fractions, shape (n_nodes,).
+
+        A leaf above the finest level takes the shares of the levels below it, so that every path spends the total.
+        """
+        levels = [exact_share(f"level {j}", share) for j, share in enumerate(self.budget.levels)]
+        shares = np.repeat(np.array(levels, dtype=object), np.diff(self.tree.offsets))
+        for j in range(self.tree.depth):
+            leaves = self.tree.leaves[self.tree.leaves < self.tree.offsets[j + 1]]
+            shares[leaves[leaves >= self.tree.offsets[j]]] = sum(levels[j:], Fraction())
+        return shares
 
     @cached_property
     def queries(self) -> tuple[tuple[Query, ...], ...]:
@@ -124,22 +107,6 @@ class Plan:
     def keys(self) -> list[tuple[int, str]]:
         """Levels and names of the queries that are measured."""
         return [(j, query.name) for j, queries in enumerate(self.queries) for query in queries]
-
-    def _check_groups(self, invariant: GroupedTotal) -> None:
-        """Refuse groups that are not of siblings, all at their level."""
-        areas, groups = self.tree.cut(invariant.level), np.asarray(invariant.groups)
-        if invariant.level < 1 or (areas < self.tree.offsets[invariant.level]).any():
-            raise ValueError(f"groups must be of a level below the root that no leaf lies above, got {invariant.level}")
-        if groups.shape != (areas.size,) or groups.dtype.kind not in "iu":
-            raise ValueError(
-                f"groups of level {invariant.level} must number each of {areas.size} areas, got {groups.dtype} of "
-                f"shape {groups.shape}"
-            )
-        if not np.array_equal(np.unique(groups), np.arange(groups.max() + 1)):
-            raise ValueError(f"groups of level {invariant.level} must be numbered from 0 without gaps")
-        for group in range(int(groups.max()) + 1):
-            if np.unique(self.tree.parent[areas[groups == group]]).size > 1:
-                raise ValueError(f"group {group} of level {invariant.level} must be of one parent, got several")
 
     @cached_property
     def public(self) -> tuple[Constraint, ...]:
@@ -208,27 +175,10 @@ class Plan:
         constraints = []
         for invariant in self.invariants:
             areas = self.tree.cut(invariant.level)
-            values, query, name = known[str(invariant)], self.schema.query("total"), str(invariant)
-            if isinstance(invariant, Invariant):
-                query = self.schema.query(invariant.query)
-            else:  # a parent whose parts are all in groups has the sum of their totals
-                parents = np.unique(self.tree.parent[areas])
-                joints = [
-                    [joint.total for joint in given_joints(self.tree, invariant, values, node)] for node in parents
-                ]
-                areas, values = parents, np.array([[sum(totals)] for totals in joints])
+            values, query, name = known[str(invariant)], self.schema.query(invariant.query), str(invariant)
             constraints.append(Constraint.spread(name, query, self.tree, areas, values, values))
         return (*self.public, *constraints)
 
     def tightened(self, known: Known) -> tuple[Constraint, ...]:
         """Return the constraints tightened by each other, as estimation needs them."""
         return tightened(self.constraints(known), self.tree, self.schema.query("total"))
-
-    def joints(self, known: Known, parent: int) -> tuple[Joint, ...]:
-        """Return the totals that bind several children of a parent together."""
-        return tuple(
-            joint
-            for invariant in self.invariants
-            if isinstance(invariant, GroupedTotal) and parent in range(*self.tree.offsets[invariant.level - 1 :][:2])
-            for joint in given_joints(self.tree, invariant, known[str(invariant)], parent)
-        )

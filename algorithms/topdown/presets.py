@@ -12,14 +12,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.shares import exact_shares
 from algorithms.schema import DETAILED, Grouping, Schema, read_named, read_specification
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant, facility_bounds, structural_zeros
+from algorithms.topdown.estimation.constraints import Bounds, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
 from algorithms.topdown.plan import Passes, Plan
 from audit.arguments import whole_number
@@ -167,7 +166,6 @@ def preset(
     relation: Relation = "replace_one",
     levels: Sequence[str] | None = None,
     facilities: ArrayLike | None = None,
-    inside: ArrayLike | None = None,
     **overrides: Any,
 ) -> TopDown:
     """Return TopDown with published settings, for a tree of your own.
@@ -192,9 +190,6 @@ def preset(
     facilities : array_like of int, shape (areas of the finest level, 8), optional
         Number of housing units, then of facilities of each type of group quarters: public, and bounds on persons. A
         housing unit has 0 to 99,999 persons in the redistricting data, and nobody in a nursing facility is a minor.
-    inside : array_like of bool, shape (n_leaves,), optional
-        Which leaves lie in American Indian and Alaska Native areas. The redistricting data divide every state into
-        these and the remainder, and publish the total of both together.
     **overrides
         Any attribute of `algorithms.topdown.plan.Plan` but the tree.
     """
@@ -202,22 +197,12 @@ def preset(
     if not isinstance(tree, Hierarchy):
         raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
     if unknown := sorted(set(overrides) - {one.name for one in fields(Plan)} | set(overrides) & {"tree", "_"}):
-        raise TypeError(
-            f"override must be epsilon, rho, relation, levels, facilities, inside or of the plan, got {unknown[0]}"
-        )
+        raise TypeError(f"override must be epsilon, rho, relation, levels, facilities or of the plan, got {unknown[0]}")
     promise = _chosen_promise(published, epsilon, rho, relation, given="budget" in overrides)
     names = kept_levels(published, tree, levels)
     parts = published.levels or dict.fromkeys(names, Fraction(1, len(names)))
     scale = sum((parts[level] for level in names), Fraction())
     queries = [published.queries_at(level) for level in names]
-    invariants: list[Invariant | GroupedTotal] = [
-        Invariant(query, names.index(level)) for level, query in published.invariants.items() if level in names
-    ]
-    if inside is not None:
-        if "state" not in names or published.invariants != {"state": "total"}:
-            raise ValueError(f"inside must be given with exact totals of states, got it with {published.name}")
-        tree, groups = split_spine(tree, names.index("state"), inside)
-        invariants = [GroupedTotal(names.index("state"), groups)]
     bounds: tuple[Bounds, ...] = ()
     if facilities is not None:
         if "hhgq" not in published.schema.attributes:
@@ -229,7 +214,9 @@ def preset(
         "schema": published.schema,
         "tree": tree,
         "budget": promise and Budget(promise, [parts[level] / (scale or 1) for level in names], queries),
-        "invariants": tuple(invariants),
+        "invariants": tuple(
+            Invariant(query, names.index(level)) for level, query in published.invariants.items() if level in names
+        ),
         "bounds": bounds,
         "passes": {
             j: (("total",), tuple(query for query, share in queries[j].items() if query != "total" and share))
@@ -284,42 +271,3 @@ def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None
             f"got {tree.depth + 1}"
         )
     return chosen
-
-
-def split_spine(tree: Hierarchy, level: int, inside: ArrayLike) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Divide every area of a level in two: what lies inside a region (marks of the leaves), and the remainder.
-
-    The Bureau so divides states into American Indian and Alaska Native (AIAN) areas and the rest; the total of a state
-    is that of two siblings (`GroupedTotal`). Leaves and their order stay. Returns the tree, and for each of its areas
-    at the level the number of the area that it was part of.
-    """
-    marks = np.asarray(inside, np.bool_)
-    if not 1 <= level <= tree.depth:
-        raise ValueError(f"level must be in 1..{tree.depth}, got {level}")
-    if marks.shape != (tree.n_leaves,):
-        raise ValueError(f"inside must have one mark for each of {tree.n_leaves} leaves, got shape {marks.shape}")
-    if tree.leaves.min() < tree.offsets[level]:
-        raise ValueError(f"every leaf must lie at level {level} or below, got {tree.label(int(tree.leaves.argmin()))}")
-    known: dict[tuple[int, int], int] = {}
-    kinds: dict[int, set[bool]] = {}
-    for leaf, mark in enumerate(marks):
-        for node in tree.path(leaf):
-            kinds.setdefault(int(node), set()).add(bool(mark))
-    parents, labels, origin = [-1], [tree.labels[0]], [0]
-    for leaf, mark in enumerate(marks):
-        above = 0
-        for j, node in enumerate(map(int, tree.path(leaf)[1:]), start=1):
-            key = (node, int(mark) if j >= level else 0)
-            if key not in known:
-                known[key] = len(parents)
-                divided = j >= level and len(kinds[node]) == 2
-                labels.append(tree.labels[node] + (", inside" if mark else ", remainder") * divided)
-                parents.append(above)
-                origin.append(node)
-            above = known[key]
-    # A node's number in the new tree: as `from_parents` orders them, level by level, siblings side by side. Leaves keep
-    # their order only if their numbers ascend, which the numbering on first sight ensures.
-    new = Hierarchy.from_parents(parents, [f"{place}\0{label}" for place, label in enumerate(labels)])
-    places = np.array([int(label.split("\0")[0]) for label in new.labels])
-    named = Hierarchy(new.parent, new.offsets, new.leaves, tuple(labels[place] for place in places))
-    return named, np.unique(np.array(origin)[places[named.cut(level)]], return_inverse=True)[1]

@@ -39,7 +39,6 @@ from algorithms.release.engine import Published, described, level_names, margins
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
 from algorithms.topdown.estimate import Outcome, estimated
-from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured
 from algorithms.topdown.mechanism import TopDown
@@ -210,14 +209,5 @@ def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:
     """Yield the name of every invariant, and the first words of the row of each of its answers."""
     for invariant in plan.invariants:
         name, level = str(invariant), str(invariant.level)
-        if isinstance(invariant, Invariant):
-            areas, labels = plan.tree.cut(invariant.level), plan.schema.query(invariant.query).labels
-            keys: list[Words] = [
-                (name, level, *area_codes(plan.tree, area), label) for area in areas.tolist() for label in labels
-            ]
-            yield name, keys
-        else:
-            areas, first = plan.tree.cut(invariant.level), np.unique(invariant.groups, return_index=True)[1]
-            parents = plan.tree.parent[areas[first]].tolist()
-            keys = [(name, level, *area_codes(plan.tree, node), f"group {group}") for group, node in enumerate(parents)]
-            yield name, keys
+        areas, labels = plan.tree.cut(invariant.level), plan.schema.query(invariant.query).labels
+        yield name, [(name, level, *area_codes(plan.tree, area), label) for area in areas.tolist() for label in labels]

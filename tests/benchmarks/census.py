@@ -58,7 +58,7 @@ def one_release(cells: int, number: int, folder: str, jobs: int = 1, secure: boo
         topdown = preset("pl94-2020", tree, n_jobs=jobs)
     else:
         budget = Budget(PureDP(4.0, "replace_one"), ["1/4"] * 4, [dict.fromkeys(QUERIES, "1/5")] * 4)
-        topdown = TopDown(schema_of(cells), tree, budget, solver="batched", tolerance=TOLERANCE)
+        topdown = TopDown(schema_of(cells), tree, budget, solver="batched")
     with Spilled() as spilled:
         for part in people(number, cells, rng):
             spilled.append(LEAVES, part)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.topdown.estimation.family import Box, Fit, Groups, Joint, refines
+from algorithms.topdown.estimation.family import Box, Fit, Groups, refines
 
 __all__ = ["LevelSolution", "largest_remainder", "solve_level"]
 
@@ -53,21 +53,19 @@ def solve_level(
     fits: Sequence[Fit],
     boxes: Sequence[Box],
     *,
-    joints: Sequence[Sequence[Joint]] = (),
-    tolerance: float | None = None,
     iterations: int = 2000,
     heaviest: float | None = None,
 ) -> LevelSolution:
     """Fit all families of a level, in all runs, to their measurements.
 
     The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
-    ``starts[i + 1]`` of the level, and ``joints[i]`` are totals of some of them. The tolerance is in people, or in
-    standard deviations of the least noise where that is more than a person: of these families, or of weight `heaviest`.
+    ``starts[i + 1]`` of the level. The tolerance is in people, or in standard deviations of the least noise where that
+    is more than a person: of these families, or of weight `heaviest`.
 
-    One half of the method minimizes the squares under the parent's equality and the joint totals; the other projects
-    every cell on a simplex, or the part of it within its bounds, and bounded answers on their intervals. Where only the
-    detailed query is measured, and no joint total is given, one projection is the solution. Memory grows with runs
-    times areas times cells, and with the square of the number of groups. [Boyd et al., "Distributed Optimization and
+    One half of the method minimizes the squares under the parent's equality; the other projects every cell on a
+    simplex, or the part of it within its bounds, and bounded answers on their intervals. Where only the detailed query
+    is measured, one projection is the solution. Memory grows with runs times areas times cells, and with the square of
+    the number of groups. [Boyd et al., "Distributed Optimization and
     Statistical Learning via the Alternating Direction Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
     """
     kernels = _kernels()
@@ -80,9 +78,6 @@ def solve_level(
     sums = [box for box in boxes if box.groups.max() + 1 < cells]
     coarse = [fit for fit in fits if fit.groups.max() + 1 < cells and fit.weights.any()]
     basis = _Basis.of([*(fit.groups for fit in coarse), *(box.groups for box in sums)], cells)
-    by_family = joints or [()] * (starts.size - 1)
-    widest = max((joint.members.size for of_one in by_family for joint in of_one), default=0)
-    members = [np.pad(joint.members, (0, widest - joint.members.size)) for of_one in by_family for joint in of_one]
     families = (runs, starts.size - 1)
     solution = LevelSolution(
         np.zeros((runs, areas, cells)),
@@ -99,12 +94,7 @@ def solve_level(
         kernels.Limits(
             basis.groups, *map(_array, _bounds(sums, basis, areas)), *map(_array, _bounds_of_cells(of_cells, cells))
         ),
-        kernels.Joints(
-            np.cumsum([0, *map(len, by_family)], dtype=np.int64),
-            np.array(members, np.bool_).reshape(len(members), widest),
-            np.array([joint.total for of_one in by_family for joint in of_one], np.float64),
-        ),
-        (_TOLERANCE if tolerance is None else tolerance) * max(1.0, heaviest**-0.5),
+        _TOLERANCE * max(1.0, heaviest**-0.5),
         iterations,
         kernels.Results(**vars(solution)),
     )

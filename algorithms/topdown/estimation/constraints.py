@@ -10,18 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Query, Schema
-from algorithms.topdown.estimation.family import Box, Joint, answer, refines
+from algorithms.topdown.estimation.family import Box, answer, refines
 
-__all__ = [
-    "Bounds",
-    "Constraint",
-    "GroupedTotal",
-    "Invariant",
-    "broken",
-    "facility_bounds",
-    "structural_zeros",
-    "tightened",
-]
+__all__ = ["Bounds", "Constraint", "Invariant", "broken", "facility_bounds", "structural_zeros", "tightened"]
 
 MOST_FACILITIES = 2**40
 MOST_PERSONS = 99_999  # in a facility
@@ -36,17 +27,6 @@ class Invariant:
 
     def __str__(self) -> str:
         return f"{self.query} of level {self.level} (invariant)"
-
-
-@dataclass(frozen=True)
-class GroupedTotal:
-    """Exact totals of groups of siblings: of a state that the spine divides into two parts."""
-
-    level: int
-    groups: ArrayLike  # of each area at the level, in the order of `Hierarchy.cut`
-
-    def __str__(self) -> str:
-        return f"total of groups of level {self.level} (invariant)"
 
 
 @dataclass(frozen=True)
@@ -195,20 +175,6 @@ def _tighten(coarse: Constraint, fine: Constraint) -> None:
     high[endings[:, inside] > endless] = np.inf
     np.minimum(fine.upper, coarse.upper[:, inside] - low, out=fine.upper)
     np.maximum(fine.lower, coarse.lower[:, inside] - high, out=fine.lower)
-
-
-def given_joints(tree: Hierarchy, grouped: GroupedTotal, totals: NDArray[np.int64], parent: int) -> list[Joint]:
-    """Return the joint totals of the family of one parent."""
-    areas, groups = tree.cut(grouped.level), np.asarray(grouped.groups)
-    starts = tree.starts
-    first, stop = int(starts[parent]), int(starts[parent + 1])
-    family = np.flatnonzero((areas >= first) & (areas < stop) & (tree.parent[areas] == parent))
-    joints = []
-    for group in np.unique(groups[family]):
-        members = np.zeros(stop - first, np.bool_)
-        members[areas[family[groups[family] == group]] - first] = True
-        joints.append(Joint(f"{grouped}, group {group}", members, int(totals[group])))
-    return joints
 
 
 def broken(

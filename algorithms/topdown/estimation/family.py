@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "Family", "Fit", "Groups", "Joint", "Solution", "answer", "refines"]
+__all__ = ["Box", "Family", "Fit", "Groups", "Solution", "answer", "refines"]
 
 Groups = NDArray[np.int64]
 """A query as the group that each cell falls into, shape (cells,): numbers 0, 1, ... without gaps."""
@@ -56,27 +56,17 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Joint:
-    """A given total, in people, of several parts together."""
-
-    name: str
-    members: NDArray[np.bool_]  # shape (parts,)
-    total: int
-
-
-@dataclass(frozen=True)
 class Family:
     """What is known of the parts of one area.
 
     The parts minimize the weighted sum of squares ``sum of w (answer - measured)^2`` over all fits, are not negative,
-    keep all boxes and joint totals, and add up to their parent.
+    keep all boxes, and add up to their parent.
     """
 
     parts: int
     cells: int
     fits: tuple[Fit, ...]
     boxes: tuple[Box, ...] = ()
-    joints: tuple[Joint, ...] = ()
     parent: NDArray[np.int64] | None = None  # shape (cells,); None for the root, which is one part without a parent
     margin: Groups | None = None  # query on which parts add up to it, coarser only in the failsafe; None: every cell
     slack: float | None = None  # with a margin: what |parent - sum of the parts| may add up to over all cells

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from algorithms.topdown.estimation.compiling import compiled_on_disk
 
-__all__ = ["Joints", "Limits", "Results", "Squares", "round_families", "solve_families"]
+__all__ = ["Limits", "Results", "Squares", "round_families", "solve_families"]
 
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
@@ -29,7 +29,6 @@ Real = NDArray[np.float64]
 _RELAXATION = 1.7  # 1.5 to 1.8 is usual
 _FORBIDDEN = -1e300  # stands for minus infinity where a table must be 0
 _PRECISION = 1e-13  # of sums, relative
-_DEPENDENT = 1e-9  # part of a total that is left when the others are given
 _STIFFER = 4.0  # bounds than the squares along them: found by trial
 _LEAST, _MOST = 1e-4, 1e6  # of what the penalty was at first
 _HALVINGS = 100  # of an interval, at most: less than one unit in the last place is left
@@ -56,14 +55,6 @@ class Limits(NamedTuple):
     upper: Real
     least: Real  # of cells, shape (1 or runs, children, cells), or (1, 0, cells)
     most: Real
-
-
-class Joints(NamedTuple):
-    """Joint totals of some children."""
-
-    starts: Index  # first of each family, shape (families + 1,)
-    members: Flags  # shape (joint totals, children of the largest family)
-    totals: Real  # people
 
 
 class Results(NamedTuple):
@@ -429,49 +420,6 @@ def _leave_room(parent: Real, root: bool, usable: Flags, least: Real, most: Real
 
 
 @_compiled
-def _directions(system: System, members: Flags, sums: Real, shares: Real, out: Real) -> Real:
-    """Set `out` to how tables move when the total of some children does; return by how much totals move, inverse."""
-    inverse, nothing = np.zeros((len(members), len(members))), np.zeros(sums.shape)
-    for r in range(len(members)):
-        for c in range(members.shape[1]):
-            for i in range(out.shape[2]):
-                out[r, c, i] = 1.0 if members[r, c] else 0.0
-        _minimize(system, False, False, nothing, sums, shares, out[r])
-        for s in range(len(members)):
-            for c in range(members.shape[1]):
-                if members[s, c]:
-                    for i in range(out.shape[2]):
-                        inverse[s, r] += out[r, c, i]
-    size = np.diag(inverse).copy()
-    for k in range(len(members)):
-        pivot = inverse[k, k]
-        if not pivot > _DEPENDENT * size[k]:
-            inverse[k, :] = 0.0
-            inverse[:, k] = 0.0
-            continue
-        for j in range(len(members)):
-            inverse[k, j] = (1.0 if j == k else inverse[k, j]) / pivot
-        for i in range(len(members)):
-            if i != k:
-                factor = inverse[i, k]
-                inverse[i, k] = 0.0
-                for j in range(len(members)):
-                    inverse[i, j] -= factor * inverse[k, j]
-    return inverse
-
-
-@_compiled
-def _apart_from(members: Flags, totals: Real, tables: Real, out: Real) -> None:
-    """Set `out` to what is missing from the total of some children, for each joint total."""
-    for r in range(len(members)):
-        out[r] = totals[r]
-        for c in range(members.shape[1]):
-            if members[r, c]:
-                for i in range(tables.shape[1]):
-                    out[r] -= tables[c, i]
-
-
-@_compiled
 def _stiffness(system: System, rows: Index, low: Real, high: Real, out: Real) -> None:
     """Set `out` to how stiff the squares are along the sum that each bound is on, 0 where there is no bound."""
     _, overlap, diagonal, inverses, _, labels = system
@@ -510,8 +458,6 @@ def _solve_family(
     squares: Squares,
     limits: Limits,
     system: System,
-    members: Flags,
-    totals: Real,
     parent: Real,
     root: bool,
     tolerance: float,
@@ -520,10 +466,10 @@ def _solve_family(
 ) -> tuple[bool, float, int]:
     """Solve one family by the alternating directions method of multipliers.
 
-    One half, x, minimizes the squares under the parent's equality and joint totals; the other, z, is the nearest tables
-    within the bounds of cells that add up to the parent, and y the nearest answers within their bounds. Multipliers u
-    and w, in people, make the halves agree. Numbers are relative to a center that moves along, so that they become as
-    small as the steps. Sets `z`; returns whether the halves agree, by how much optimality is missed, and the steps.
+    One half, x, minimizes the squares under the parent's equality; the other, z, is the nearest tables within the
+    bounds of cells that add up to the parent, and y the nearest answers within their bounds. Multipliers u and w, in
+    people, make the halves agree. Numbers are relative to a center that moves along, so that they become as small as
+    the steps. Sets `z`; returns whether the halves agree, by how much optimality is missed, and the steps.
     """
     groups, rows, lower, upper, least, most = limits
     curve, penalty, diagonal = squares.curve, squares.penalty, system.diagonal
@@ -540,8 +486,6 @@ def _solve_family(
         system = _factor(squares.normal, squares.kinds, diagonal, groups, system.overlap, rows, strength)
     x, u, new, pull = np.empty(shape), np.zeros(shape), np.empty(shape), np.empty(shape)
     sums, shares, push = np.empty((len(z), size)), np.empty((len(z), size)), np.zeros((len(z), size))
-    moves, missing = np.empty((len(members), *shape)), np.zeros(len(members))
-    by_totals = _directions(system, members, sums, shares, moves)
     y, w, offset, answers = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
     center = z.copy()
     _descend(groups, squares, center, sums, pull)
@@ -562,18 +506,6 @@ def _solve_family(
             _clear(push)
             _scatter(rows, answers, push)
         _minimize(system, root, bounded, push, sums, shares, x)
-        if len(members):
-            for c in range(shape[0]):
-                for i in range(shape[1]):
-                    new[c, i] = x[c, i] + center[c, i]
-            _apart_from(members, totals, new, missing)
-            for r in range(len(members)):
-                move = 0.0
-                for s in range(len(members)):
-                    move += by_totals[r, s] * missing[s]
-                for c in range(shape[0]):
-                    for i in range(shape[1]):
-                        x[c, i] += move * moves[r, c, i]
         for c in range(shape[0]):
             for i in range(shape[1]):
                 u[c, i] += _RELAXATION * (x[c, i] + center[c, i]) + (1 - _RELAXATION) * z[c, i]
@@ -607,7 +539,7 @@ def _solve_family(
                         dual = max(dual, abs(value - y[c, r]) * strength[c, r])
                     y[c, r] = value
         away = max(apart, moved, apart_rows, moved_rows)
-        if away <= tolerance and _missed(groups, rows, z, lower, upper, members, totals) <= tolerance:
+        if away <= tolerance and _missed(groups, rows, z, lower, upper) <= tolerance:
             return True, dual, step
         if step == check:
             by = _step_size(max(apart, apart_rows), max(moved, moved_rows))
@@ -638,12 +570,11 @@ def _solve_family(
                 for i in range(shape[1]):
                     theta[i] *= by
                 system = _factor(squares.normal, squares.kinds, diagonal, groups, system.overlap, rows, strength)
-                by_totals = _directions(system, members, sums, shares, moves)
     return False, dual, iterations
 
 
 @_compiled
-def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real, members: Flags, totals: Real) -> float:
+def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real) -> float:
     sums, answers, missed = np.empty((len(tables), rows.shape[1])), np.empty(lower.shape), 0.0
     if len(rows):
         _gather(groups, tables, sums)
@@ -651,10 +582,6 @@ def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real, 
         for c in range(lower.shape[0]):
             for r in range(lower.shape[1]):
                 missed = max(missed, lower[c, r] - answers[c, r], answers[c, r] - upper[c, r])
-    gaps = np.zeros(len(members))
-    _apart_from(members, totals, tables, gaps)
-    for r in range(len(members)):
-        missed = max(missed, abs(gaps[r]))
     return missed
 
 
@@ -686,7 +613,6 @@ def solve_families(
     starts: Index,
     squares: Squares,
     limits: Limits,
-    joints: Joints,
     tolerance: float,
     iterations: int,
     results: Results,
@@ -700,9 +626,7 @@ def solve_families(
         part, children = slice(starts[family], starts[family + 1]), starts[family + 1] - starts[family]
         ours, weights, begin = squares.kinds[part], squares.curve[part], squares.penalty[part]
         before = active[:0].copy()
-        together = joints.members[joints.starts[family] : joints.starts[family + 1], :children]
-        totals = joints.totals[joints.starts[family] : joints.starts[family + 1]]
-        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) + len(totals) == 0
+        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) == 0
         for c in range(children):
             diagonal[c] = weights[c] + begin[c]
             closed &= weights[c] > 0
@@ -742,8 +666,6 @@ def solve_families(
                     Squares(near, weights, pulls, small, ours, begin),
                     Limits(groups, places, low, high, floors, ceilings),
                     system,
-                    together,
-                    totals,
                     parent,
                     root,
                     allowed,
@@ -756,7 +678,7 @@ def solve_families(
             for c in range(children):
                 for i in range(count):
                     out[c, before[i]] = z[c, i] if z[c, i] >= 0 else parent[i] / children
-            missed = _missed(basis, rows, out, low, high, together, totals)
+            missed = _missed(basis, rows, out, low, high)
             for c in range(len(floor)):
                 for i in range(cells):
                     missed = max(missed, floor[c, i] - out[c, i], out[c, i] - ceiling[c, i])

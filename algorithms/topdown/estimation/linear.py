@@ -89,9 +89,6 @@ def system(family: Family) -> System:
         margin = np.arange(family.cells) if family.margin is None else family.margin
         sums = answer(margin, family.parent)
         blocks.append((PARENT, _selection(margin[cells], sums.size), sums, sums, np.full((sums.size, 2), -1)))
-    for joint in family.joints:
-        row = sparse.csr_array(np.repeat(joint.members, family.cells)[None].astype(np.float64))
-        blocks.append((joint.name, row, [joint.total], [joint.total], np.full((1, 2), -1)))
     for box in family.boxes:
         bounded = (box.lower > 0) | (box.upper < np.inf)
         where = np.argwhere(bounded)

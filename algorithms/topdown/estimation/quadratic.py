@@ -70,14 +70,13 @@ class _Rows:
         return sparse.csc_matrix((value, (row, column)), shape=(self.count, width))
 
 
-def solve(family: Family, *, tolerance: float | None = None) -> Solution:
+def solve(family: Family) -> Solution:
     """Fit the tables of a family to its measurements, under all its constraints.
 
     The variables are residuals: of the cells, and of every group of a query that is measured or bounded. So the Hessian
     is diagonal, all matrices are sparse, and numbers are as small as the noise, however many people there are. [Schwan,
     Jiang, Kuhn, Jones, "PIQP: A Proximal Interior-Point Quadratic Programming Solver", 2023.]
     """
-    tolerance = _TOLERANCE if tolerance is None else tolerance
     shape, parent = (family.parts, family.cells), family.parent
     bound = parent is not None and family.margin is None  # the parent binds in every cell
     free, center, dual, steps = np.ones(shape, np.bool_), np.zeros(shape), 0.0, 0
@@ -92,14 +91,14 @@ def solve(family: Family, *, tolerance: float | None = None) -> Solution:
             unmeasured = ~(detailed.weights > 0).any(axis=1)
             center[unmeasured] = np.where(free[unmeasured], parent / family.parts, 0.0)
         program = _residual_program(family, detailed, others, free, center)
-        values, dual, steps = _interior_point(program, tolerance)
+        values, dual, steps = _interior_point(program)
         tables = center
         tables[free] += values[: np.count_nonzero(free)]
         small = ~(tables >= _NOTHING)  # not-a-number is nothing, too
         dropped = float(np.minimum(np.abs(np.nan_to_num(tables[small])), _NOTHING).sum())
         tables[small] = 0.0
     primal = _missed(family, tables)
-    allowed = max(_MISSED, 10 * tolerance) * max(1.0, np.sqrt(tables.max(initial=0.0)))
+    allowed = _MISSED * max(1.0, np.sqrt(tables.max(initial=0.0)))
     return Solution(tables, bool(primal <= allowed + dropped and dual <= allowed), primal, dual, steps)
 
 
@@ -167,9 +166,6 @@ def _residual_program(
             for chunks, value in ((weights, 0.0), (lower, 0.0), (upper, np.inf)):
                 chunks.append(np.full(cells, value))
             width += cells
-    for joint in family.joints:
-        chosen = column[np.repeat(joint.members, cells)]
-        equal.add(np.array([joint.total - center[joint.members].sum()]), (np.zeros_like(chosen), chosen, 1.0))
     least, most = np.concatenate(lower), np.concatenate(upper)
     fixed = np.flatnonzero(least == most)
     equal.add(least[fixed], (np.arange(fixed.size), fixed, 1.0))
@@ -178,7 +174,7 @@ def _residual_program(
     return _Program(np.concatenate(weights), equal.matrix(width), right, rows.matrix(width), limits, least, most)
 
 
-def _interior_point(program: _Program, tolerance: float) -> tuple[Real, float, int]:
+def _interior_point(program: _Program) -> tuple[Real, float, int]:
     """Return the solution, by how much its multipliers miss optimality, and steps."""
     with needing("census", "TopDown"):
         import piqp  # not at the top: not every release needs it
@@ -186,7 +182,7 @@ def _interior_point(program: _Program, tolerance: float) -> tuple[Real, float, i
     size = program.weights.size
     solver = piqp.SparseSolver()
     settings = solver.settings
-    settings.eps_abs = settings.eps_rel = settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = tolerance
+    settings.eps_abs = settings.eps_rel = settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = _TOLERANCE
     settings.eps_primal_inf = 1e-14  # at its default of 1e-4 feasible families are called infeasible
     solver.setup(
         sparse.csc_matrix((program.weights, np.arange(size), np.arange(size + 1)), shape=(size, size)),
@@ -221,7 +217,6 @@ def _missed(family: Family, tables: Real) -> float:
     for box in family.boxes:
         answers = answer(box.groups, tables)
         gaps += [box.lower - answers, answers - box.upper]
-    gaps += [np.abs([tables[joint.members].sum() - joint.total]) for joint in family.joints]
     if family.parent is not None:
         gap = tables.sum(axis=0) - family.parent
         gaps.append(np.abs(gap if family.margin is None else answer(family.margin, gap)))

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from algorithms.topdown.estimation import linear, quadratic, rounding
 from algorithms.topdown.estimation.family import Box, Family, Groups, Solution, answer
 
-__all__ = ["Options", "Split", "split"]
+__all__ = ["BETWEEN_PASSES", "Options", "Split", "split"]
 
 Real = NDArray[np.float64]
+BETWEEN_PASSES = 0.1
+"""People that are added to the smallest tolerance between two passes, as the Bureau does."""
 
 
 class _NotConverged(Exception):
@@ -39,8 +41,6 @@ class Options:
     passes: tuple[tuple[str, ...], ...]  # queries fitted in each pass
     rounding: tuple[tuple[Groups, ...], ...]  # nested queries whose rounding error is smallest, pass by pass
     margins: tuple[Groups, ...]  # on which the parent binds in the failsafe, tried in this order; none: no failsafe
-    tolerance: float | None  # of the solver
-    slack: float  # people, added to the smallest tolerance between two passes
 
 
 def split(family: Family, options: Options, labels: Sequence[str], real: Real | None) -> Split:
@@ -69,7 +69,7 @@ def split(family: Family, options: Options, labels: Sequence[str], real: Real | 
         except linear.Infeasible as error:
             conflict = str(error)
             continue
-        solution = quadratic.solve(relaxed, tolerance=options.tolerance)
+        solution = quadratic.solve(relaxed)
         if not solution.converged:
             raise RuntimeError(f"{failure}, and neither does the failsafe: {_residuals(solution)}")
         rounded = rounding.round_family(solution.tables, relaxed, labels=labels)
@@ -84,13 +84,13 @@ def _fit(family: Family, options: Options, labels: Sequence[str]) -> tuple[Real,
     primal = dual = 0.0
     for number, names in enumerate(options.passes, start=1):
         fits = tuple(fit for fit in family.fits if fit.name in names)
-        solution = quadratic.solve(replace(bounded, fits=fits), tolerance=options.tolerance)
+        solution = quadratic.solve(replace(bounded, fits=fits))
         if not solution.converged:
             raise _NotConverged(f"the solver does not converge: {_residuals(solution)}")
         primal, dual = max(primal, solution.primal), max(dual, solution.dual)
         if number < len(options.passes):
             targets = [(fit.groups, answer(fit.groups, solution.tables)) for fit in fits]
-            off = linear.smallest_tolerance(bounded, targets, labels=labels) + options.slack
+            off = linear.smallest_tolerance(bounded, targets, labels=labels) + BETWEEN_PASSES
             bands = [
                 Box(f"{fit.name} of an earlier pass", groups, np.maximum(values - off, 0), values + off)
                 for fit, (groups, values) in zip(fits, targets, strict=True)

@@ -12,9 +12,9 @@ from scipy import stats
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
 from algorithms.schema import Schema
-from algorithms.topdown import TopDown, preset
+from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
-from algorithms.topdown.estimation.constraints import GroupedTotal, Invariant
+from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.measure import Measurements
 from audit.claims import ZCDP, PureDP
 from audit.exact import compose_losses, loss_distribution
@@ -118,38 +118,6 @@ def test_likelihood_is_that_of_every_answer() -> None:
         stage.log_likelihood(outputs[:, 1:], pair.x)
 
 
-def test_areas_that_are_bypassed_are_not_measured() -> None:
-    """The only part of an area shares its measurement; the path still spends the total."""
-    tree = Hierarchy.from_parents([-1, 0, 0, 1, 2, 2])
-    topdown = preset("micro", tree, epsilon=3.0, bypass=True)
-    histogram = np.arange(12).reshape(3, 4)
-    found = topdown.measure(histogram, np.random.default_rng(1))
-    assert found.noisy[2, "detailed"].variance.tolist()[0] == np.inf
-    assert found.noisy[2, "detailed"].answers[0].tolist() == [0, 0, 0, 0]
-    stage = topdown.stage("measurements")
-    assert stage(histogram, 2, np.random.default_rng(1)).shape == (2, 4 + 8 + 8)
-    assert stage.claim == PureDP(3.0, "replace_one")
-    pair = NeighborPair.move_people(histogram, (0, 1), (1, 2))
-    assert stage.exact_loss(pair).supremum == pytest.approx(3.0, rel=1e-9)
-    assert np.isfinite(stage.log_likelihood(stage(histogram, 2, np.random.default_rng(1)), histogram)).all()
-
-
-def test_every_area_may_have_a_share_of_its_own() -> None:
-    """One branch spends its budget above, the other below; every path spends all, and so does a move between them."""
-    shares = ["1/4", "1/2", "1/4", "1/4", "1/4", "1/2", "1/2"]
-    topdown = preset("micro", TREE, epsilon=4.0, area_shares=shares)
-    found = topdown.measure(HISTOGRAM, np.random.default_rng(1))
-    for level, epsilons in ((0, [0.5]), (1, [1.0, 0.5]), (2, [0.5, 0.5, 1.0, 1.0])):
-        variances = [TwoTailedGeometric(epsilon).variance for epsilon in epsilons]
-        assert found.noisy[level, "detailed"].variance == pytest.approx(variances, rel=1e-12)
-    stage = topdown.stage("measurements")
-    assert stage.claim == PureDP(4.0, "replace_one")
-    assert stage.exact_loss(moved((0, 0), (3, 2))).supremum == pytest.approx(4.0, rel=1e-9)
-    assert topdown.stage("measurements", level=2).claim == PureDP(2.0, "replace_one")
-    tables = topdown.estimate(found).tables
-    assert np.array_equal(topdown.tables(tables[TREE.leaves]), tables)
-
-
 def test_pairs_that_break_an_invariant_are_refused() -> None:
     topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 1)])
     inside, across = moved((0, 0), (1, 1)), moved((0, 0), (3, 1))
@@ -157,14 +125,6 @@ def test_pairs_that_break_an_invariant_are_refused() -> None:
         mechanism.exact_loss(inside)
         with pytest.raises(ValueError, match=r"total of level 1 .* is 32 and 31: such a pair is not covered"):
             mechanism.exact_loss(across)
-
-
-def test_grouped_totals_are_sums_of_siblings() -> None:
-    topdown = release(PureDP(1.0, "replace_one"), invariants=[GroupedTotal(2, [0, 0, 1, 1])])
-    found = topdown.measure(HISTOGRAM, np.random.default_rng(1))
-    assert found.known["total of groups of level 2 (invariant)"].tolist() == [32, 28]
-    (constraint,) = topdown.constraints(found.known)
-    assert constraint.lower[:, 0].tolist() == [60, 32, 28, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("solver", ["piqp", "batched"])

@@ -15,17 +15,15 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.schema import Grouping, Schema
 from algorithms.topdown import TopDown, preset
-from algorithms.topdown.budget import Budget, node_shares
+from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import (
     Bounds,
     Constraint,
-    GroupedTotal,
     Invariant,
     broken,
     facility_bounds,
     structural_zeros,
 )
-from algorithms.topdown.presets import split_spine
 from audit.claims import ZCDP, ApproxDP, PureDP
 
 SCHEMA = Schema(
@@ -40,30 +38,10 @@ HALVES = Budget(BOUNDED, ["1/4", "1/4", "1/2"], [{"detailed": 1}, {"total": "1/3
 def test_every_path_spends_the_total() -> None:
     levels = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
     ragged = Hierarchy.from_parents([-1, 0, 0, 0, 1, 1, 2])  # node 3 is a leaf above the finest level
-    for bypass in (False, True):
-        shares = node_shares(ragged, levels, bypass=bypass)
-        for leaf in range(ragged.n_leaves):
-            assert sum(shares[node] for node in ragged.path(leaf)) == 1
-    assert node_shares(ragged, levels)[3] == Fraction(5, 6)
-    bypassed = node_shares(ragged, levels, bypass=True)
-    assert [bypassed[2], bypassed[6]] == [Fraction(5, 6), 0]
-    with pytest.raises(ValueError, match="every path must spend the whole budget, and that to 3 3/4"):
-        node_shares(TREE, [Fraction(1, 4)] * 3)
-
-
-def test_a_divided_spine_keeps_leaves_and_totals() -> None:
-    tree = Hierarchy.from_codes(["A", "A", "A", "B", "B"], ["1", "1", "2", "1", "1"], ["a", "b", "a", "a", "b"])
-    counts = np.array([5, 7, 11, 13, 17])
-    split, groups = split_spine(tree, 1, [True, False, False, False, False])
-    assert [split.labels[node] for node in split.leaves] == ["a", "b", "a", "a", "b"]
-    totals = split.totals(counts)[split.level(1)]
-    assert np.bincount(groups, totals).tolist() == [23, 30]
-    assert split.labels[1:4] == ("A, inside", "A, remainder", "B")
-    for bad, words in (((0, [True] * 5), "1..3, got 0"), ((1, [True]), "one mark for each of 5 leaves")):
-        with pytest.raises(ValueError, match=words):
-            split_spine(tree, *bad)
-    with pytest.raises(ValueError, match="every leaf must lie at level 2 or below, got 2"):
-        split_spine(Hierarchy.from_parents([-1, 0, 0, 1, 1], list("01234")), 2, [True] * 3)
+    shares = TopDown(SCHEMA, ragged, Budget(BOUNDED, levels, HALVES.queries)).shares
+    for leaf in range(ragged.n_leaves):
+        assert sum(shares[node] for node in ragged.path(leaf)) == 1
+    assert shares[3] == Fraction(5, 6)
 
 
 @pytest.mark.parametrize(
@@ -144,26 +122,16 @@ BAD_PRESETS = [
     ("e2e-1940", {"facilities": -ONES}, r"whole numbers from 0 to less than 2\*\*40, got -1"),
     ("e2e-1940", {"relation": "unbounded"}, "relation"),
     ("micro", {"solver": "gurobi"}, 'solver must be "piqp" or "batched"'),
-    ("micro", {"tolerance": 0}, "tolerance must be positive and finite, got 0"),
-    ("micro", {"slack": np.inf}, "slack must be positive and finite"),
     ("micro", {"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
     ("micro", {"minimal": "race"}, "query must be"),
     ("micro", {"passes": {1: [["total"]]}}, "passes of level 1 must name its queries once, detailed"),
     ("micro", {"invariants": [Invariant("total", 1)] * 2}, "invariants must be distinct"),
     ("micro", {"invariants": [Invariant("total", 7)]}, "level must be in 0..2, got 7"),
-    ("micro", {"invariants": [GroupedTotal(1, [0])]}, "number each of 2 areas"),
-    ("micro", {"invariants": [GroupedTotal(0, [0])]}, "level below the root"),
-    ("micro", {"invariants": [GroupedTotal(1, [0, 2])]}, "from 0 without gaps"),
-    ("micro", {"invariants": [GroupedTotal(2, [0, 0, 0, 1])]}, "group 0 .* of one parent"),
     ("micro", {"invariants": [("total", 0)]}, "TypeError: invariants must each be Invariant, got"),
     ("micro", {"bounds": ["x"]}, "TypeError: bounds must each be Bounds, got 'x'"),
     ("micro", {"passes": [["detailed"]]}, "TypeError: passes must be a mapping of levels"),
-    ("micro", {"area_shares": ["1/3"] * 6}, "one share for each of 7 areas, got 6"),
-    ("micro", {"area_shares": [0.5] * 7}, "TypeError: share of area 0 must be exact"),
-    ("micro", {"area_shares": ["1/3"] * 7, "bypass": True}, "must go without bypass"),
     ("micro", {"minimal": 3}, "TypeError: minimal must be the name of a query, got 3"),
     ("micro", {"facilities": ONES}, "facilities must be given with settings of persons, got them with micro"),
-    ("h1", {"inside": [True] * 4}, "inside must be given with exact totals of states, got it with h1"),
     ("micro", {"epsilon": 1.0, "budget": 3}, "a budget must be given once"),
     ("e2e-1940", {"facilities": ONES * 1.5}, "whole numbers from 0 .*, got 1.5"),
     ("e2e-1940", {"facilities": 5}, "TypeError: facilities must be a table of counts by type, got 5"),
@@ -191,7 +159,6 @@ UNEVEN = Hierarchy.from_parents([-1, 0, 0, 1, 1])
         ({"budget": Budget(BOUNDED, [0, "1/2", "1/2"], HALVES.queries)}, ValueError, "the root must be measured"),
         ({"rounding": {3: [["age"]]}}, ValueError, r"level must be in 0\.\.2, got 3"),
         ({"bounds": CONFLICTING}, ValueError, "a and h conflict: total in 5 would be 7 or more and 4 or less"),
-        ({"tree": UNEVEN, "invariants": [GroupedTotal(2, [0, 1, 1])]}, ValueError, "that no leaf lies above"),
     ],
 )
 def test_a_plan_needs_parts_that_fit(change: dict, error: type[Exception], words: str) -> None:
@@ -235,15 +202,6 @@ def test_facilities_and_structural_zeros_bound_persons() -> None:
     assert [np.asarray(side).tolist() for side in (found.lower, found.upper)] == [[[3, 0, 2]], [[299_997, 0, 199_998]]]
     found = structural_zeros(SCHEMA, 2, [{"home": "dorm", "age": "minor"}])
     assert np.asarray(found.upper).tolist() == [np.inf, np.inf, np.inf, np.inf, 0, np.inf]
-
-
-def test_the_redistricting_data_hold_the_totals_of_divided_states() -> None:
-    tree = Hierarchy.from_codes(["A", "A", "B"], ["1", "2", "1"], ["1", "1", "1"], ["1", "1", "1"])
-    levels = ("nation", "state", "county", "tract", "block")
-    topdown = preset("pl94-2020", tree, levels=levels, inside=[True, False, False])
-    assert topdown.tree.labels[1:4] == ("A, inside", "A, remainder", "B")
-    known = topdown.measure(np.eye(3, 2016, dtype=int) * [[7], [5], [3]], np.random.default_rng(1)).known
-    assert [answers.tolist() for answers in known.values()] == [[12, 3]]
 
 
 def test_the_truth_must_keep_what_is_public_before_any_noise() -> None:

@@ -26,7 +26,7 @@ from algorithms.schema import Schema
 from algorithms.topdown import TopDown, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimate import Failure, estimated
-from algorithms.topdown.estimation.constraints import Bounds, GroupedTotal, Invariant
+from algorithms.topdown.estimation.constraints import Bounds, Invariant
 from algorithms.topdown.presets import PRESETS, SETTINGS
 from algorithms.topdown.release import release
 from algorithms.topdown.stored import StoredTables, stored
@@ -55,9 +55,7 @@ def plan(promise=PROMISE, **options):
 VARIANTS = {
     "concentrated": {},
     "pure": {"promise": PureDP(2.0, "replace_one")},
-    "bypass": {"bypass": True},
     "total": {"invariants": [Invariant("total", 1), Invariant("sex", 0)]},
-    "groups": {"invariants": [GroupedTotal(1, [0, 1, 0])]},
     "bounds": {"bounds": [Bounds("few old women", "detailed", 2, None, [99, 99, 9, 99, 99, 99])]},
 }
 
@@ -146,16 +144,12 @@ def test_every_answer_is_written_with_its_variance_and_nothing_else(written):
     for level, query, areas, _, _, _, variance in made.ledger.noise.rows():
         wanted[level, query, variance] += areas * groups[query]
     assert Counter((int(row["LEVEL"]), row["QUERY"], float(row["VARIANCE"])) for row in rows) == wanted
-    if made.drawn.plan.bypass:  # county 3 has one tract, which is not measured
-        assert not [row for row in rows if (row["county"], row["tract"]) == ("3", "01")]
     assert sorted(path.name for path in out.iterdir()) == FILES
     assert (out / "ledger.txt").read_text() == f"{made.ledger}\n"
 
 
 def test_invariants_are_written_exactly(tmp_path):
-    groups = [GroupedTotal(1, [0, 1, 0]), GroupedTotal(2, [0, 0, 1, 1, 2])]
-    invariants = [Invariant("total", 1), Invariant("sex", 0), *groups]
-    release(plan(invariants=invariants), HISTOGRAM, out=tmp_path / "out", rng=np.random.default_rng(1))
+    release(plan(**VARIANTS["total"]), HISTOGRAM, out=tmp_path / "out", rng=np.random.default_rng(1))
     rows = rows_of(tmp_path / "out" / "invariants.csv")
     assert tuple(rows[0]) == ("INVARIANT", "LEVEL", "level 1", "level 2", "GROUP", "COUNT")
     assert [tuple(row.values()) for row in rows] == [
@@ -164,11 +158,6 @@ def test_invariants_are_written_exactly(tmp_path):
         ("total of level 1 (invariant)", "1", "3", "", "total", "23"),
         ("sex of level 0 (invariant)", "0", "", "", "female", "72"),
         ("sex of level 0 (invariant)", "0", "", "", "male", "31"),
-        ("total of groups of level 1 (invariant)", "1", "", "", "group 0", "44"),
-        ("total of groups of level 1 (invariant)", "1", "", "", "group 1", "59"),
-        ("total of groups of level 2 (invariant)", "2", "1", "", "group 0", "21"),
-        ("total of groups of level 2 (invariant)", "2", "2", "", "group 1", "59"),
-        ("total of groups of level 2 (invariant)", "2", "3", "", "group 2", "23"),
     ]
 
 
@@ -208,7 +197,6 @@ def test_columns_of_people_are_exact_as_far_as_invariants_go():
         ([], []),
         ([Invariant("total", 1), Invariant("age", 0)], ["county", "age"]),
         ([Invariant("detailed", 2)], ["county", "tract", "sex", "age"]),
-        ([GroupedTotal(2, range(5))], ["county"]),
     ):
         topdown = plan(invariants=invariants)
         tables = StoredTables(topdown, {}, Spilled())
@@ -313,15 +301,14 @@ def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, so
 
 
 @pytest.mark.parametrize("piece", [7, spilled.PIECE])
-@pytest.mark.parametrize("variant", ["concentrated", "bypass"])
-def test_leaves_of_any_order_and_level_are_written(tmp_path, monkeypatch, piece, variant):
+def test_leaves_of_any_order_and_level_are_written(tmp_path, monkeypatch, piece):
     monkeypatch.setattr(spilled, "PIECE", piece)
     trees = (
         Hierarchy.from_codes(*np.array(CODES)[:, [4, 2, 0, 3, 1]]),
         Hierarchy.from_parents([-1, 0, 0, 1, 1, 2, 2, 0]),
     )
     for tree in trees:
-        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES), **VARIANTS[variant])
+        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES))
         histogram = HISTOGRAM[: tree.n_leaves]
         tables, out = in_memory(topdown, histogram)[1].tables, tmp_path / str(tree.n_nodes)
         release(topdown, histogram, out=out, rng=rng(), areas=AREAS)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 from algorithms.topdown.estimation import linear
-from algorithms.topdown.estimation.family import Box, Joint
+from algorithms.topdown.estimation.family import Box
 from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe, smallest_tolerance
 from algorithms.topdown.estimation.rounding import round_family
 from tests.algorithms.topdown.estimation.test_rounding import EACH, TOTAL, box, canonical, family, random_problem, seeds
@@ -36,16 +36,6 @@ CONFLICTS = {
     "lower bounds above the parent": (
         family(3, 3, [4, 9, 9], boxes=(box("least", EACH, [[3, 0, 0], [2, 0, 0], [0, 4, 0]]),)),
         {"parent", "least in Fes, group 0 >= 3", "least in Safi, group 0 >= 2"},
-    ),
-    "totals of several parts against their own": (
-        family(
-            3,
-            3,
-            [5, 5, 5],
-            boxes=(box("total", TOTAL, [[3], [4], [0]], [[3], [4], [np.inf]]),),
-            joints=(Joint("north", np.array([True, True, False]), 8),),
-        ),
-        {"north = 8", "total in Fes = 3", "total in Safi = 4"},
     ),
     "a slack that is too small": (
         family(1, 2, [3, 2], margin=np.array([0, 0]), slack=1.0, boxes=(box("least", [0, 1], [[5, 0]]),)),
@@ -149,11 +139,6 @@ def test_the_smallest_tolerance(boxes, targets, expected):
     assert smallest_tolerance(kin, [(g, np.array(v)) for g, v in targets]) == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_smallest_tolerance_of_totals_given_together():
-    kin = family(3, 1, [9], joints=(Joint("north", np.array([True, True, False]), 6),))
-    assert smallest_tolerance(kin, [(np.array([0]), np.array([[1.0], [2.0], [3.0]]))]) == pytest.approx(1.5)
-
-
 def test_no_tolerance_helps_what_conflicts():
     with pytest.raises(Infeasible, match="parent; least in Fes >= 9"):
         smallest_tolerance(family(1, 3, [1, 2, 3], boxes=(box("least", TOTAL, [[9]]),)), [], labels=["Fes"])
@@ -194,5 +179,4 @@ def test_merging_cells_changes_no_tolerance(seed):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(linear, "_merged", lambda family, *queries: (family, list(queries)))
         assert merged == pytest.approx(smallest_tolerance(kin, targets), abs=1e-6)
-    alone = replace(kin, joints=())
-    assert smallest_tolerance(alone, targets) == pytest.approx(least_by_cells(alone, targets), abs=1e-6)
+    assert merged == pytest.approx(least_by_cells(kin, targets), abs=1e-6)

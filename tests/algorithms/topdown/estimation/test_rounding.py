@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.topdown.estimation.family import Box, Family, Joint, answer
+from algorithms.topdown.estimation.family import Box, Family, answer
 from algorithms.topdown.estimation.linear import Infeasible, conflict, failsafe, solve, system
 from algorithms.topdown.estimation.rounding import check, round_family
 from tests.helpers import in_full
@@ -41,8 +41,6 @@ def keeps(tables, kin):
         gap = [sum(tables[c][k] for c in parts) - kin.parent[k] for k in cells]
         fine &= all(sum(gap[k] for k in cells if margin[k] == g) == 0 for g in set(margin))
         fine &= kin.slack is None or sum(map(abs, gap)) <= kin.slack
-    for joint in kin.joints:
-        fine &= sum(tables[c][k] for c in parts if joint.members[c] for k in cells) == joint.total
     for bounds in kin.boxes:
         for c, g in np.ndindex(bounds.lower.shape):
             total = sum(tables[c][k] for k in cells if bounds.groups[k] == g)
@@ -94,13 +92,8 @@ def random_problem(rng, parts, cells, root=False):
             lower[rng.random(lower.shape) < 0.3] = 0
             upper[rng.random(upper.shape) < 0.3] = np.inf
             boxes.append(Box(f"query {number}", groups, lower, upper))
-    joints = ()
-    if parts > 2 and rng.random() < 0.5:
-        members = np.arange(parts) < 2
-        totals = tables[:, members].sum(axis=(1, 2))
-        joints = (Joint("state", members, int(totals[0])),) if np.ptp(totals) == 0 else ()
     parent = None if root else tables[0].sum(axis=0)
-    return x, Family(parts, cells, (), tuple(boxes), joints, parent), chain
+    return x, Family(parts, cells, (), tuple(boxes), parent), chain
 
 
 # By hand
@@ -160,13 +153,12 @@ def test_what_is_checked():
         2,
         [3, 4],
         boxes=(box("total", [0, 0], [[3], [4]], [[3], [4]]), box("cells", [0, 1], [[0, 0], [0, 2]], [[1, 9], [9, 9]])),
-        joints=(Joint("both", np.array([True, True]), 7),),
     )
     assert check(np.array([[1, 2], [2, 2]]), kin) == ()
     assert check(np.array([[2, 1], [1, 3]]), kin, labels=["Fes", "Safi"]) == ("cells in Fes, group 0 <= 1",)
     assert check(np.array([[0, 3], [3, 1]]), kin) == ("cells in part 1, group 1 >= 2",)
     assert check(np.array([[-1, 4], [4, 0]]), kin)[0] == "negative"
-    assert check(np.array([[1, 2], [2, 3]]), kin) == ("parent", "both = 7", "total in part 1 = 4")
+    assert check(np.array([[1, 2], [2, 3]]), kin) == ("parent", "total in part 1 = 4")
     loose = family(1, 2, [3, 2], margin=np.array([0, 0]), slack=3.0)
     assert check(np.array([[4, 1]]), loose) == ()
     assert check(np.array([[5, 0]]), loose) == ("slack",)
@@ -240,7 +232,7 @@ def test_every_constraint_is_kept_without_branching(times):
 def test_the_failsafe_rounds_too(seed):
     rng = np.random.default_rng(seed)
     x, kin, chain = random_problem(rng, int(rng.integers(1, 4)), 6)
-    kin = replace(kin, parent=rng.permutation(kin.parent), joints=(), boxes=kin.boxes[:3])  # the wrong parent
+    kin = replace(kin, parent=rng.permutation(kin.parent), boxes=kin.boxes[:3])  # the wrong parent
     assert (conflict(kin) is None) <= (failsafe(kin, chain[0]).slack == 1)
     loose = failsafe(kin, chain[0])
     rules = system(loose)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from algorithms.topdown.estimation import batched, quadratic
-from algorithms.topdown.estimation.family import Box, Family, Fit, Joint, answer
+from algorithms.topdown.estimation.family import Box, Family, Fit, answer
 
 PAIR = np.arange(2)
 TOTAL = np.zeros(2, np.int64)
@@ -31,7 +31,7 @@ def solve_batched(family, **options):
     """The batched solver on one family in one run."""
     fits = [replace(fit, answers=fit.answers[None]) for fit in family.fits]
     parents, starts = None if family.parent is None else family.parent[None, None], np.array([0, family.parts])
-    return batched.solve_level(parents, starts, fits, family.boxes, joints=[family.joints], **options)
+    return batched.solve_level(parents, starts, fits, family.boxes, **options)
 
 
 def both(family):
@@ -43,7 +43,7 @@ def both(family):
 
 
 def random_family(seed, parts, cells, *, root=False, zeros=0.2, noise=5.0, boxes=True):
-    """A family that has a solution: measurements, bounds and joint totals around tables that exist."""
+    """A family that has a solution: measurements, bounds around tables that exist."""
     rng = np.random.default_rng(seed)
     truth = rng.poisson(rng.gamma(0.5, 8.0, size=(1, cells)), size=(parts, cells)) * (rng.random(cells) >= zeros)
 
@@ -66,11 +66,7 @@ def random_family(seed, parts, cells, *, root=False, zeros=0.2, noise=5.0, boxes
         bounds.append(box(groups, np.maximum(exact - slack[0], 0), exact + slack[1]))
     if root:
         return Family(parts, cells, tuple(fits), tuple(bounds))
-    joints = []
-    for _ in range(rng.integers(0, 3) if boxes else 0):  # two ways to group the parts: one total too many in each
-        labels = rng.integers(0, 3, parts)
-        joints += [Joint("some", labels == k, int(truth[labels == k].sum())) for k in np.unique(labels)]
-    return Family(parts, cells, tuple(fits), tuple(bounds), tuple(joints), parent=truth.sum(axis=0))
+    return Family(parts, cells, tuple(fits), tuple(bounds), parent=truth.sum(axis=0))
 
 
 def slope(family, tables):
@@ -98,10 +94,6 @@ def certificate(family, tables):
             rows.append(np.isin(np.arange(n), index[part, item.groups == group]))
             least.append(item.lower[part, group])
             most.append(item.upper[part, group])
-    for joint in family.joints:
-        rows.append(np.isin(np.arange(n), index[joint.members]))
-        least.append(joint.total)
-        most.append(joint.total)
     rows, least, most = np.array(rows).reshape(len(rows), n).astype(float), np.array(least), np.array(most)
     matrix = np.vstack([rows[most < np.inf], -rows[least > 0]]) if len(rows) else None
     limit = np.concatenate([most[most < np.inf], -least[least > 0]]) if len(rows) else None
@@ -119,7 +111,6 @@ def missed(family, tables):
     for item in family.boxes:
         answers = answer(item.groups, tables)
         gaps += [(item.lower - answers).max(), (answers - item.upper).max()]
-    gaps += [abs(tables[joint.members].sum() - joint.total) for joint in family.joints]
     return max(gaps)
 
 
@@ -128,8 +119,6 @@ def missed(family, tables):
 
 HALF_MEASURED = (fit(PAIR, [[3, 1], [np.nan, np.nan]], [1, 0]), fit(TOTAL, [[np.nan], [np.nan]], [0, 0]))
 TWICE = (fit(PAIR, [[-1, 1], [0, 0]], [1, 1]), fit(PAIR, [[3, 5], [4, 4]], [3, 3]))
-NORTH = np.array([True, True, False])
-JOINTS = (Joint("two of three", NORTH, 6), Joint("the third", ~NORTH, 4))
 COUNTED = (fit(PAIR, [[1, 1], [0, 0]], [1, 1]), fit(TOTAL, [[4], [0]], [1, 1]))
 # Stationarity: x = first part, both cells alike: (x-1)^2 + (2-x)^2 twice, and (2x-4)^2 + (4-2x)^2
 X = (2 * (1 + 2) + 4 * (2 + 2)) / (2 * 2 + 4 * 2)
@@ -188,17 +177,6 @@ def test_shortcuts_are_exact():
     for result in (quadratic.solve(impossible), solve_batched(impossible)):
         assert not np.any(result.converged)
         np.testing.assert_allclose(result.primal, 1)
-
-
-def test_joint_totals_that_cannot_be_kept():
-    """One person too many, between two totals and the parent; and one part whose total is not its parent's."""
-    family = Family(3, 1, (fit([0], [[2], [2], [9]], [1, 1, 1]),), parent=np.array([10]))
-    impossible = replace(family, joints=(JOINTS[0], replace(JOINTS[1], total=5)))
-    for result in (quadratic.solve(impossible), solve_batched(impossible, iterations=300)):
-        assert not np.any(result.converged)
-        assert np.max(result.primal) > 0.3
-    alone = Family(1, 1, (fit([0], [[2]], [1]),), (), (Joint("all", np.array([True]), 9),), parent=np.array([10]))
-    np.testing.assert_allclose(solve_batched(alone).primal, 1)
 
 
 def test_margin_and_slack():
