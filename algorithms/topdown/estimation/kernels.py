@@ -248,7 +248,7 @@ def _project_within(
             room = min(out[c, i] - least[c, i], most[c, i] - out[c, i])
             if room > min(out[free, i] - least[free, i], most[free, i] - out[free, i]):
                 free = c
-        out[free, i] -= excess  # rounding errors
+        out[free, i] = max(out[free, i] - excess, least[free, i])  # rounding errors, where there is room for them
 
 
 @_compiled

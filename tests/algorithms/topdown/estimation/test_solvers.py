@@ -136,6 +136,12 @@ BY_HAND = {
         [10],
         [[3], [2], [5]],
     ),
+    # Noise above the parent, which the lower bounds fill.
+    "bounds on cells that leave no room": (
+        (3, 1, (fit([0], [[-1], [10], [6]], [0.7, 0.3, 1]),), (box([0], [[0], [0], [3]], [[4], [5], [7]]),)),
+        [3],
+        [[0], [0], [3]],
+    ),
     "bounds on cells of a root": (
         (1, 2, (fit(PAIR, [[-3, 8]], [1]),), (box(PAIR, [[1, 0]], [[9, 5]]),)),
         None,
