@@ -6,9 +6,11 @@ in one thread, so results do not depend on the other runs or on threads.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,9 @@ def _kernels() -> Any:
     """Load the compiled loops; not at the top, because that takes a second, and numba is an extra."""
     with needing("census", "TopDown"):
         from algorithms.topdown.estimation import kernels
+    folder = kernels.solve_families.stats.cache_path if hasattr(kernels.solve_families, "stats") else ""
+    if folder is None or (folder and not any(Path(folder).glob("*.solve_families-*"))):
+        print("compiling TopDown's solver: a minute or so, once for this installation", file=sys.stderr, flush=True)
     return kernels
 
 

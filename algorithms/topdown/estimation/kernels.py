@@ -12,13 +12,12 @@ results depend neither on other families nor on threads.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
-
-from algorithms.topdown.estimation.compiling import compiled_on_disk
 
 __all__ = ["Limits", "Results", "Squares", "round_families", "solve_families"]
 
@@ -81,6 +80,14 @@ class System(NamedTuple):
 def _compiled(function: Any) -> Any:
     """Compile a function: products may fuse with sums, but nothing is reordered."""
     return numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})(function)
+
+
+def _kept(function: Any) -> Any:
+    """Compile a function that numba keeps beside this module, or in the folder that NUMBA_CACHE_DIR names."""
+    kernel = _compiled(function)
+    with suppress(AttributeError, RuntimeError):  # numba is turned off; nothing can be written: every process compiles
+        kernel.enable_caching()
+    return kernel
 
 
 @_compiled
@@ -605,8 +612,7 @@ def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[I
     return filled, groups, rows[:, filled], overlap, normal[:, filled][:, :, filled]
 
 
-@compiled_on_disk
-@_compiled
+@_kept
 def solve_families(
     parents: Index,
     root: bool,
@@ -686,8 +692,7 @@ def solve_families(
             converged[run, family] = solved and primal[run, family] <= allowed
 
 
-@compiled_on_disk
-@_compiled
+@_kept
 def round_families(tables: Real, parents: Index, starts: Index, near: float, out: Index) -> None:
     """Set `out` to whole tables, shape (runs, children, cells), by largest remainders; within `near` there is none."""
     runs, _, cells = tables.shape
