@@ -6,7 +6,7 @@ import json
 import os
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -20,7 +20,7 @@ from algorithms.schema import DETAILED, Grouping, Schema, read_named, read_speci
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Bounds, Invariant, facility_bounds, structural_zeros
 from algorithms.topdown.mechanism import TopDown
-from algorithms.topdown.plan import Passes, Plan
+from algorithms.topdown.plan import Passes
 from audit.arguments import whole_number
 from audit.claims import ZCDP, PureDP, Relation
 
@@ -191,64 +191,55 @@ def preset(
         Number of housing units, then of facilities of each type of group quarters: public, and bounds on persons. A
         housing unit has 0 to 99,999 persons in the redistricting data, and nobody in a nursing facility is a minor.
     **overrides
-        Any attribute of `algorithms.topdown.plan.Plan` but the tree.
+        Attributes of `TopDown` but the schema, the tree and the budget.
     """
     published = name if isinstance(name, Preset) else settings_of(name)
     if not isinstance(tree, Hierarchy):
         raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
-    if unknown := sorted(set(overrides) - {one.name for one in fields(Plan)} | set(overrides) & {"tree", "_"}):
-        raise TypeError(f"override must be epsilon, rho, relation, levels, facilities or of the plan, got {unknown[0]}")
-    promise = _chosen_promise(published, epsilon, rho, relation, given="budget" in overrides)
-    names = kept_levels(published, tree, levels)
+    promise, names = _chosen_promise(published, epsilon, rho, relation), kept_levels(published, tree, levels)
+    number, rounding = {level: j for j, level in enumerate(names)}, published.rounding
     parts = published.levels or dict.fromkeys(names, Fraction(1, len(names)))
-    scale = sum((parts[level] for level in names), Fraction())
-    queries = [published.queries_at(level) for level in names]
-    bounds: tuple[Bounds, ...] = ()
-    if facilities is not None:
-        if "hhgq" not in published.schema.attributes:
-            raise ValueError(f"facilities must be given with settings of persons, got them with {published.name}")
-        bounds = (facility_bounds("hhgq", tree.depth, facilities, published.persons_a_unit),)
-        if published.facility_zeros:
-            bounds = (*bounds, structural_zeros(published.schema, tree.depth, published.facility_zeros))
+    scale = sum((parts[level] for level in names), Fraction()) or Fraction(1)
+    shares, queries = [parts[level] / scale for level in names], [published.queries_at(level) for level in names]
+    rest = {
+        j: tuple(query for query, share in own.items() if query != "total" and share) for j, own in enumerate(queries)
+    }
+    exact = ((query, number[level]) for level, query in published.invariants.items() if level in number)
     settings: dict[str, Any] = {
-        "schema": published.schema,
-        "tree": tree,
-        "budget": promise and Budget(promise, [parts[level] / (scale or 1) for level in names], queries),
-        "invariants": tuple(
-            Invariant(query, names.index(level)) for level, query in published.invariants.items() if level in names
-        ),
-        "bounds": bounds,
-        "passes": {
-            j: (("total",), tuple(query for query, share in queries[j].items() if query != "total" and share))
-            for j, level in enumerate(names)
-            if level in published.total_first
-        },
-        "rounding": {j: published.rounding[level] for j, level in enumerate(names) if level in published.rounding}
-        if isinstance(published.rounding, Mapping)
-        else published.rounding,
+        "invariants": tuple(Invariant(*given) for given in exact),
+        "bounds": _bounds(published, tree, facilities),
+        "passes": {j: (("total",), rest[j]) for level, j in number.items() if level in published.total_first},
+        "rounding": {number[level]: passes for level, passes in rounding.items() if level in number}
+        if isinstance(rounding, Mapping)
+        else rounding,
         "minimal": published.minimal,
         "solver": published.solver,
     }
-    return TopDown(**{**settings, **overrides})
+    return TopDown(published.schema, tree, Budget(promise, shares, queries), **{**settings, **overrides})
 
 
-def _chosen_promise(
-    published: Preset, epsilon: float | None, rho: float | None, relation: Relation, *, given: bool
-) -> PureDP | ZCDP | None:
-    """Return the promise of epsilon, rho or the settings; None where a `Budget` is given instead."""
+def _chosen_promise(published: Preset, epsilon: float | None, rho: float | None, relation: Relation) -> PureDP | ZCDP:
     if epsilon is not None and rho is not None:
         raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
-    if given and (epsilon is not None or rho is not None):
-        raise ValueError("a budget must be given once: as epsilon, as rho, or as a Budget")
     if epsilon is not None:
         return PureDP(epsilon, relation)
     if rho is not None:
         return ZCDP(rho, relation)
-    if published.promise is not None:
-        return type(published.promise)(published.promise.budget, relation)
-    if not given:
+    if published.promise is None:
         raise ValueError(f"a budget is needed, --epsilon or --rho: {published.name} has no promise")
-    return None
+    return type(published.promise)(published.promise.budget, relation)
+
+
+def _bounds(published: Preset, tree: Hierarchy, facilities: ArrayLike | None) -> tuple[Bounds, ...]:
+    """Return what housing units and facilities say about the people who live in them."""
+    if facilities is None:
+        return ()
+    if "hhgq" not in published.schema.attributes:
+        raise ValueError(f"facilities must be given with settings of persons, got them with {published.name}")
+    bounds = facility_bounds("hhgq", tree.depth, facilities, published.persons_a_unit)
+    if not published.facility_zeros:
+        return (bounds,)
+    return bounds, structural_zeros(published.schema, tree.depth, published.facility_zeros)
 
 
 def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
