@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -17,11 +16,10 @@ from algorithms.topdown.budget import Claim
 from algorithms.topdown.estimate import Estimate, estimate
 from algorithms.topdown.measure import Key, Measurement, Measurements, check_covered, exact_answers, measured, vector
 from algorithms.topdown.plan import Plan
-from audit.claims import Relation
 from audit.exact import LossDistribution, compose_losses
 from audit.neighbors import NeighborPair
 
-__all__ = ["MeasurementStage", "TableStage", "TopDown", "records_of", "tabulate"]
+__all__ = ["MeasurementStage", "TableStage", "TopDown"]
 
 Name = Literal["measurements", "estimate", "rounded", "microdata"]
 
@@ -97,24 +95,35 @@ class TopDown(Plan):
         level: int | None = None,
         only: Sequence[Key] | None = None,
         paths: Sequence[int] | None = None,
-        relation: Relation | None = None,
     ) -> MeasurementStage | TableStage:
         """Return one stage of the algorithm as a mechanism by itself.
 
         Stages are ``"measurements"``, noisy answers; ``"estimate"`` and ``"rounded"``, tables before and after
         rounding; and ``"microdata"``, tables of all areas counted again from the records. Released are the areas of one
         `level` only, or of all; of the measurements `only` some (level, query); of tables only those on the `paths` to
-        some leaves. (In measurements, areas off the paths of a pair reveal nothing: their noise is independent.) The
-        claim refers to neighbors of a `relation`, by default the budget's.
+        some leaves. (In measurements, areas off the paths of a pair reveal nothing: their noise is independent.)
         """
-        neighbors = relation or self.claim.relation
+        if name not in get_args(Name):
+            raise ValueError(f"stage must be one of {', '.join(get_args(Name))}, got {name!r}")
+        of_level = slice(0, self.tree.n_nodes) if level is None else self.tree.level(level)
         if name == "measurements":
             if paths is not None:
                 raise ValueError(f"paths must be of tables, got them of {name!r}")
-            return MeasurementStage(self, level, None if only is None else tuple(only), neighbors)
+            if unknown := [key for key in only or () if key not in self.keys]:
+                raise ValueError(f"only must name levels and queries that are measured, got {unknown[0]}")
+            keys = tuple(key for key in self.keys if (only is None or key in only) and level in (None, key[0]))
+            if not keys:
+                raise ValueError(f"at least one query must be released, got none of level {level}")
+            return MeasurementStage(self, keys)
         if only is not None:
             raise ValueError(f"only must be of the measurements, got it of {name!r}")
-        return TableStage(self, name, level, None if paths is None else tuple(paths), neighbors)
+        nodes = np.arange(self.tree.n_nodes)
+        if paths is not None:
+            nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *map(self.tree.path, paths)]))
+        nodes = nodes[(nodes >= of_level.start) & (nodes < of_level.stop)]
+        if not nodes.size:
+            raise ValueError(f"at least one area must be released, got none of level {level} on paths {paths}")
+        return TableStage(self, name, nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,34 +134,15 @@ class MeasurementStage:
     """
 
     topdown: TopDown
-    level: int | None  # whose areas are released; None: all
-    only: tuple[Key, ...] | None  # levels and queries that are released; None: all
-    relation: Relation  # to which the claim refers
+    keys: tuple[Key, ...]  # levels and queries that are released, in the order of the output
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
     __name__ = "TopDown measurements"
 
-    def __post_init__(self) -> None:
-        if self.level is not None:
-            self.topdown.tree.level(self.level)
-        if unknown := [key for key in self.only or () if key not in self.topdown.keys]:
-            raise ValueError(f"only must name levels and queries that are measured, got {unknown[0]}")
-        if not self.keys:
-            raise ValueError(f"at least one query must be released, got none of level {self.level}")
-
-    @cached_property
-    def keys(self) -> tuple[Key, ...]:
-        """Levels and queries that are released, in the order of the output."""
-        return tuple(
-            key
-            for key in self.topdown.keys
-            if (self.only is None or key in self.only) and (self.level is None or key[0] == self.level)
-        )
-
     @property
     def claim(self) -> Claim:
         """What the stage promises."""
-        plan, promise = self.topdown, self.topdown.budget.under(self.relation)
+        plan, promise = self.topdown, self.topdown.claim
         spent = np.zeros(plan.tree.n_nodes, dtype=object)
         for j in range(plan.tree.depth + 1):
             nodes, shares = plan.tree.level(j), dict(plan.budget.measured(j))
@@ -167,7 +157,7 @@ class MeasurementStage:
 
     def components(self) -> list[MeasurementStage]:
         """Return each level and query as a mechanism with one law of noise, for estimates to examine one by one."""
-        return [replace(self, only=(key,)) for key in self.keys]
+        return [replace(self, keys=(key,)) for key in self.keys]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
         """Measure `size` times: shape (size, answers)."""
@@ -222,41 +212,19 @@ class TableStage:
 
     topdown: TopDown
     name: Name
-    level: int | None  # whose areas are released; None: all
-    paths: tuple[int, ...] | None  # leaves, on whose paths areas are released; None: all
-    relation: Relation  # to which the claim refers
+    nodes: NDArray[np.int64]  # areas that are released, in the order of the output
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
     calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
-
-    def __post_init__(self) -> None:
-        if self.name not in get_args(Name):
-            raise ValueError(f"stage must be one of {', '.join(get_args(Name))}, got {self.name!r}")
-        if not self.nodes.size:
-            raise ValueError(
-                f"at least one area must be released, got none of level {self.level} on paths {self.paths}"
-            )
 
     @property
     def __name__(self) -> str:
         return f"TopDown {self.name}"
 
-    @cached_property
-    def nodes(self) -> NDArray[np.int64]:
-        """Nodes that are released, in the order of the output."""
-        tree = self.topdown.tree
-        nodes = np.arange(tree.n_nodes)
-        if self.paths is not None:
-            nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *map(tree.path, self.paths)]))
-        if self.level is not None:
-            of_level = tree.level(self.level)
-            nodes = nodes[(nodes >= of_level.start) & (nodes < of_level.stop)]
-        return nodes
-
     @property
     def claim(self) -> Claim:
         """What the stage promises."""
-        return self.topdown.budget.under(self.relation)
+        return self.topdown.claim
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
         """Return what the tables would be without noise, shape (areas, cells)."""
@@ -271,32 +239,12 @@ class TableStage:
         tables = estimated.tables
         if self.name == "microdata":
             leaves = tables[:, plan.tree.leaves]
-            tables = plan.tables(np.array([tabulate(plan, records_of(plan, run)) for run in leaves]))
+            persons = [np.repeat(np.arange(run.size), run.reshape(-1)) for run in leaves]  # the place of each
+            counts = np.array([np.bincount(places, minlength=leaves[0].size) for places in persons])
+            tables = plan.tables(counts.reshape(leaves.shape))
         return tables[:, self.nodes]
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
         """Return None, as the law of the tables is not known; refuse pairs that the promise does not cover."""
         check_covered(self.topdown, pair)
         return None
-
-
-def records_of(plan: Plan, leaves: ArrayLike) -> NDArray[np.int64]:
-    """Return sorted rows of persons, shape (people, 1 + attributes): leaf, and place of each attribute's level."""
-    tables = plan.check_histogram(leaves)
-    leaf, cell = np.divmod(np.repeat(np.arange(tables.size), tables.reshape(-1)), plan.schema.cells)
-    return np.column_stack([leaf, *np.unravel_index(cell, plan.schema.shape)])
-
-
-def tabulate(plan: Plan, records: ArrayLike) -> NDArray[np.int64]:
-    """Count records by leaf and cell, shape (n_leaves, cells): the inverse of `records_of`."""
-    rows = np.asarray(records)
-    limits = (plan.tree.n_leaves, *plan.schema.shape)
-    if rows.ndim != 2 or rows.shape[1] != len(limits):
-        raise ValueError(
-            f"records must have {len(limits)} columns, the leaf and each attribute, got shape {rows.shape}"
-        )
-    if rows.size and ((rows < 0) | (rows >= limits)).any():
-        row = int(np.argwhere(((rows < 0) | (rows >= limits)).any(axis=1))[0, 0])
-        raise ValueError(f"records must name leaves and levels that exist, got {rows[row].tolist()} in row {row}")
-    counts = np.bincount(np.ravel_multi_index(tuple(rows.T), limits), minlength=int(np.prod(limits)))
-    return counts.reshape(plan.tree.n_leaves, plan.schema.cells).astype(np.int64)
