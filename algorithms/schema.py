@@ -36,9 +36,9 @@ MOST_CELLS = 2**24
 
 @dataclass(frozen=True)
 class Query:
-    """A partition of the cells, ``groups[cell]``, with the `labels` of its groups: each person is in exactly one.
+    """A partition of the cells, ``groups[cell]`` from 0 on without gaps, with the `labels` of its groups.
 
-    So its sensitivity is known: adding a person changes one answer by 1, replacing a person changes two.
+    Each person is in exactly one: adding a person changes one answer by 1, replacing a person changes two.
     """
 
     name: str
@@ -46,11 +46,6 @@ class Query:
     labels: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        found = np.unique(self.groups)
-        if found.size != len(self.labels) or not np.array_equal(found, np.arange(found.size)):
-            raise ValueError(
-                f"groups of {self.name} must be numbered 0 to {len(self.labels) - 1} without gaps, got {found.tolist()}"
-            )
         self.groups.flags.writeable = False
 
     @property
@@ -112,16 +107,9 @@ class Schema:
             if grouping.attribute not in levels:
                 raise ValueError(f"grouping {name} must be of {', '.join(levels)}, got {grouping.attribute!r}")
             put = [level for group in grouping.groups.values() for level in group]
-            if twice := sorted({level for level in put if put.count(level) > 1}):
-                raise ValueError(f"groups of {name} must not overlap, and {twice[0]!r} is in more than one")
-            if wrong := sorted(set(put) ^ set(levels[grouping.attribute])):
-                raise ValueError(
-                    f"groups of {name} must hold every level of {grouping.attribute}, and not {wrong[0]!r}"
-                    if wrong[0] in put
-                    else f"groups of {name} must hold every level of {grouping.attribute}: {wrong[0]!r} missing"
-                )
-            if empty := [label for label, group in grouping.groups.items() if not group]:
-                raise ValueError(f"groups of {name} must not be empty, and {empty[0]!r} is")
+            if sorted(put) != sorted(levels[grouping.attribute]) or not all(grouping.groups.values()):
+                groups = reprlib.repr(dict(grouping.groups))
+                raise ValueError(f"groups of {name} must hold each level of {grouping.attribute} once, got {groups}")
         edges = {name: _edges(name, beginnings, levels) for name, beginnings in self.edges.items()}
         for name, codes in self.codes.items():
             if name not in levels or name in edges:
@@ -247,18 +235,10 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
     if not isinstance(attributes, dict):
         got = reprlib.repr(source) if isinstance(source, Mapping) else os.fspath(source)
         raise ValueError(f'specification must have "attributes" with the levels of each, got {got}')
-    levels: dict[str, list[str]] = {}
-    edges: dict[str, list[float]] = {}
-    codes: dict[str, list[str]] = {}
-    for attribute, values in attributes.items():
-        levels[attribute] = _listed_levels(attribute, values)
-        if isinstance(values, dict) and "edges" in values:
-            edges[attribute] = [*values["edges"], *([values["end"]] if "end" in values else [])]
-        elif isinstance(values, dict) and "codes" in values:
-            codes[attribute] = list(values["codes"])
-        elif isinstance(values, dict) and "places" in values:
-            codes[attribute] = [str(place) for place in range(len(levels[attribute]))]
-    return Schema(levels, edges=edges, codes=codes)
+    read = {attribute: _read_attribute(attribute, values) for attribute, values in attributes.items()}
+    edges = {attribute: edges for attribute, (_, edges, _) in read.items() if edges}
+    codes = {attribute: codes for attribute, (_, _, codes) in read.items() if codes}
+    return Schema({attribute: levels for attribute, (levels, _, _) in read.items()}, edges=edges, codes=codes)
 
 
 def read_named(path: str | os.PathLike[str], what: str) -> Any:
@@ -274,24 +254,25 @@ def read_named(path: str | os.PathLike[str], what: str) -> Any:
         raise ValueError(f"{what} must be JSON, got {name}: {error}") from error
 
 
-def _listed_levels(attribute: str, values: Any) -> list[str]:
-    """Return the names of the levels, or refuse what has none of the forms of `read_specification`."""
+def _read_attribute(attribute: str, values: Any) -> tuple[list[str], list[float], list[str]]:
+    """Return names of levels, edges and codes, or refuse what has none of the forms of `read_specification`."""
     if _names(values):
-        return [str(value) for value in values]
+        return [str(value) for value in values], [], []
     match values:
         case {"maxval": int(most), **more} if not more and type(most) is int and 0 <= most < MOST_LEVELS:
-            return [str(value) for value in range(most + 1)]
+            return [str(value) for value in range(most + 1)], [], []
         case {"codes": dict(codes), **more} if not more and codes and _names(list(codes.values())):
-            return [str(label) for label in codes.values()]
+            return [str(label) for label in codes.values()], [], list(codes)
         case {"labels": labels, "places": True, **more} if not more and _names(labels):
             _check_places(attribute, labels)
-            return [str(label) for label in labels]
+            return [str(label) for label in labels], [], [str(place) for place in range(len(labels))]
         case {"edges": edges, **more} if _numbers(edges) and (
             not more or (more.keys() == {"end"} and _numbers([*more.values()]))
         ):
             named = [repr(edge).removesuffix(".0") for edge in (*edges, *more.values())]
             last = [] if more else [f"{named[-1]} or more"]
-            return [*(f"{low} to less than {high}" for low, high in pairwise(named)), *last]
+            levels = [*(f"{low} to less than {high}" for low, high in pairwise(named)), *last]
+            return levels, [*edges, *more.values()], []
     raise ValueError(
         f'levels of {attribute} must be a list of names, {{"codes": {{CODE: NAME}}}}, {{"labels": names, "places": '
         f'true}}, {{"maxval": number}} with a number below {MOST_LEVELS:,}, or {{"edges": numbers}} with or without '

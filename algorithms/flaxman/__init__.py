@@ -128,15 +128,10 @@ class RDPC(PureBudget):
         if self.output not in ("leaves", "all"):
             raise ValueError(f'output must be "leaves" or "all", got {self.output!r}')
 
-    @property
-    def shares(self) -> int:
-        """Number of equal parts into which the budget is split: one for each level, the root included."""
-        return self.tree.depth + 1
-
     @cached_property
     def noise(self) -> TwoTailedGeometric:
-        """The law of the error of every measured count, before raking."""
-        return _split(self.epsilon, self.shares)
+        """The law of the error of every measured count, before raking: an equal share for each level and the root."""
+        return _split(self.epsilon, self.tree.depth + 1)
 
     @property
     def areas(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -202,11 +197,6 @@ class ADPC(PureBudget, EachCount):
     def noise(self) -> TwoTailedGeometric:
         """The law of the error of one part."""
         return _split(self.epsilon, self.parts)
-
-    @property
-    def variance(self) -> float:
-        """Variance of the error of every count, in people squared."""
-        return self.noise.variance / self.parts
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), multiples of ``1 / parts``."""

@@ -15,7 +15,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.release.spilled import Spilled
 from algorithms.topdown.estimation import batched
 from algorithms.topdown.estimation.constraints import Constraint, broken
-from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, answer
+from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, LevelSolution, answer
 from algorithms.topdown.estimation.splitting import BETWEEN_PASSES, Options, Split, split
 from algorithms.topdown.measure import Key, Measured, Measurements
 from algorithms.topdown.plan import Known, Plan
@@ -298,7 +298,7 @@ def _kept(plan: Plan, j: int, query: str) -> Groups:
     return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _solve_together(families: _Families) -> batched.LevelSolution:
+def _solve_together(families: _Families) -> LevelSolution:
     """Solve families in all runs at once; the first pass keeps every constraint, so the smallest tolerance is 0."""
     plan = families.plan
     boxes, met = list(families.boxes), np.ones((), np.bool_)
@@ -312,10 +312,10 @@ def _solve_together(families: _Families) -> batched.LevelSolution:
             values = answer(fit.groups, solved.tables)
             lower = np.maximum(values - BETWEEN_PASSES, 0)
             boxes.append(Box(fit.name, fit.groups, lower, values + BETWEEN_PASSES))
-    return replace(solved, converged=met)
+    return solved._replace(converged=met)
 
 
-def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple[NDArray[np.bool_], Counts]:
+def _round_together(families: _Families, solved: LevelSolution) -> tuple[NDArray[np.bool_], Counts]:
     """Round families by largest remainders, and say for which that is all there is to do."""
     rounded = batched.largest_remainder(solved.tables, families.above, families.starts)
     if families.plan.rounded(families.level):
@@ -327,7 +327,7 @@ def _round_together(families: _Families, solved: batched.LevelSolution) -> tuple
     return solved.converged & np.logical_and.reduceat(within, families.starts[:-1], axis=1), rounded
 
 
-def _solve_apart(families: _Families, which: Counts, solved: batched.LevelSolution | None) -> Iterator[Split]:
+def _solve_apart(families: _Families, which: Counts, solved: LevelSolution | None) -> Iterator[Split]:
     plan, options = families.plan, _options(families.plan, families.level)
     tasks = []
     for run, number in which:

@@ -42,9 +42,9 @@ class Plan:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        for name, kind in (("invariants", Invariant), ("bounds", Bounds)):
-            if wrong := [given for given in getattr(self, name) if not isinstance(given, kind)]:
-                raise TypeError(f"{name} must each be {kind.__name__}, got {wrong[0]!r}")
+        for name, each in (("invariants", Invariant), ("bounds", Bounds)):
+            if wrong := [given for given in getattr(self, name) if not isinstance(given, each)]:
+                raise TypeError(f"{name} must each be {each.__name__}, got {wrong[0]!r}")
         if self.passes is not None and not isinstance(self.passes, Mapping):
             raise TypeError(f"passes must be a mapping of levels, got {self.passes!r}")
         if self.minimal is not None and not isinstance(self.minimal, str):

@@ -23,22 +23,20 @@ Everything else is an assumption of ours:
 - 3.7 people live in an occupied housing unit, give or take a tenth, and one unit in 15 is vacant.
 
 Shares of minorities are therefore not those of 1940, and counties have 20 districts each, where real ones differ. The
-odds and their spreads were chosen among about twenty settings, by the facts above and by the errors of a prototype of
-the preset beside the published ones. That these agree says that the algorithm can have such errors on a population like
-that of 1940; it is no independent evidence about 1940.
+odds and their spreads were chosen among about twenty settings, by the facts above and by errors beside the published
+ones: that these agree is no independent evidence about 1940.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from algorithms.hierarchy import Hierarchy
-from audit.arguments import whole_number
 
 __all__ = ["Population1940", "synthetic_1940"]
 
@@ -67,17 +65,12 @@ OUTPOST_LESS_MIXED = 8  # by the logarithm of the odds
 PEOPLE_PER_UNIT, UNIT_SPREAD, VACANT = 3.7, 0.08, 1 / 14
 
 
-@dataclass(frozen=True, eq=False)
-class Population1940:
-    """People and places by enumeration district, read-only."""
+class Population1940(NamedTuple):
+    """People and places by enumeration district."""
 
     tree: Hierarchy  # nation > state > county > enumeration district
     histogram: Ints  # people by the cells of the preset's schema, shape (districts, 192)
     facilities: Ints  # housing units, occupied or vacant, and facilities by type, shape (districts, 8)
-
-    def __post_init__(self) -> None:
-        for array in (self.histogram, self.facilities):
-            array.flags.writeable = False
 
 
 def synthetic_1940(
@@ -88,8 +81,6 @@ def synthetic_1940(
     districts: int = 20,
 ) -> Population1940:
     """Make up a nation that looks like 1940: so many states, counties of each, and enumeration districts of these."""
-    for name, value in (("states", states), ("counties", counties), ("districts", districts)):
-        whole_number(name, value, least=1)
     generator = np.random.default_rng(rng)
     county = np.repeat(np.arange(states * counties), districts)
     size = COUNTY_SIZE * _normal(states * counties, generator)[county]

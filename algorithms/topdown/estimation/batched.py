@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.topdown.estimation.family import Box, Fit, Groups, refines
+from algorithms.topdown.estimation.family import Box, Fit, Groups, LevelSolution, refines
 
-__all__ = ["LevelSolution", "largest_remainder", "solve_level"]
+__all__ = ["largest_remainder", "solve_level"]
 
 Integers = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -28,17 +28,6 @@ _TOLERANCE = 1e-7  # see `solve_level`
 _NEAR = 1e-6  # people: a count this near to a whole number is one
 _GAP = 1e-3  # people: by how much tables may miss their parents
 _PENALTY = 1.5  # to start with, times the least curvature; by trial
-
-
-@dataclass(frozen=True)
-class LevelSolution:
-    """Tables of a level, shape (runs, areas, cells), and by run and parent how well they solve their problems."""
-
-    tables: Real
-    converged: NDArray[np.bool_]
-    primal: Real
-    dual: Real
-    iterations: Integers
 
 
 @cache
@@ -70,8 +59,8 @@ def solve_level(
     One half of the method minimizes the squares under the parent's equality; the other projects every cell on a
     simplex, or the part of it within its bounds, and bounded answers on their intervals. Where only the detailed query
     is measured, one projection is the solution. Memory grows with runs times areas times cells, and with the square of
-    the number of groups. [Boyd et al., "Distributed Optimization and
-    Statistical Learning via the Alternating Direction Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
+    the number of groups. [Boyd et al., "Distributed Optimization and Statistical Learning via the Alternating Direction
+    Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
     """
     kernels = _kernels()
     shape = fits[0].answers.shape[:2] + fits[0].groups.shape if parents is None else parents.shape
@@ -101,7 +90,7 @@ def solve_level(
         ),
         _TOLERANCE * max(1.0, heaviest**-0.5),
         iterations,
-        kernels.Results(**vars(solution)),
+        solution,
     )
     return solution
 

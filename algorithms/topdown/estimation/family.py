@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "Family", "Fit", "Groups", "Solution", "answer", "refines"]
+__all__ = ["Box", "Family", "Fit", "Groups", "LevelSolution", "Solution", "answer", "refines"]
 
 Groups = NDArray[np.int64]
 """A query as the group that each cell falls into, shape (cells,): numbers 0, 1, ... without gaps."""
@@ -81,3 +81,13 @@ class Solution:
     primal: float  # people by which constraints are missed at most
     dual: float  # what optimality is missed by at most: in the gradient, weights scaled so that the largest is 1
     iterations: int
+
+
+class LevelSolution(NamedTuple):
+    """The same of many families in many runs: tables of shape (runs, areas, cells), the rest by run and family."""
+
+    tables: Real
+    converged: NDArray[np.bool_]
+    primal: Real
+    dual: Real
+    iterations: NDArray[np.int64]

@@ -19,7 +19,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Limits", "Results", "Squares", "round_families", "solve_families"]
+from algorithms.topdown.estimation.family import LevelSolution
+
+__all__ = ["Limits", "Squares", "round_families", "solve_families"]
 
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
@@ -54,16 +56,6 @@ class Limits(NamedTuple):
     upper: Real
     least: Real  # of cells, shape (1 or runs, children, cells), or (1, 0, cells)
     most: Real
-
-
-class Results(NamedTuple):
-    """What is computed: see `algorithms.topdown.estimation.family.Solution`; by run and family, tables by child."""
-
-    tables: Real
-    converged: Flags
-    primal: Real
-    dual: Real
-    iterations: Index
 
 
 class System(NamedTuple):
@@ -454,22 +446,80 @@ def _stiffness(system: System, rows: Index, low: Real, high: Real, out: Real) ->
 
 
 @_compiled
-def _step_size(primal: float, dual: float) -> float:
-    """Return by how much a penalty should change, 1 if not by much."""
-    factor = min(max(np.sqrt(primal / max(dual, 1e-300)), 0.1), 10.0) if primal > 0 or dual > 0 else 1.0
+def _move_cells(
+    x: Real,
+    center: Real,
+    penalty: Real,
+    first: Real,
+    parent: Real,
+    root: bool,
+    usable: Flags,
+    within: bool,
+    limits: Limits,
+    theta: Real,
+    new: Real,
+    u: Real,
+    z: Real,
+) -> tuple[float, float, float]:
+    """Project the cells; return by how much they miss `x`, by how much they moved, and the same times penalties."""
+    for c in range(z.shape[0]):
+        for i in range(z.shape[1]):
+            u[c, i] += _RELAXATION * (x[c, i] + center[c, i]) + (1 - _RELAXATION) * z[c, i]
+            new[c, i] = u[c, i] if within or usable[c, i] else _FORBIDDEN
+    if within:
+        _project_within(new, penalty, parent, root, limits.least, limits.most, theta, new)
+    else:
+        _project(new, penalty, parent, root, theta, new)
+    apart, moved, dual = 0.0, 0.0, 0.0
+    for c in range(z.shape[0]):
+        shift = 0.0
+        for i in range(z.shape[1]):
+            u[c, i] -= new[c, i]
+            apart = max(apart, abs(x[c, i] + center[c, i] - new[c, i]))
+            shift = max(shift, abs(new[c, i] - z[c, i]))
+            z[c, i] = new[c, i]
+        moved = max(moved, shift * max(penalty[c] / first[c], 1.0))
+        dual = max(dual, shift * penalty[c])
+    return apart, moved, dual
+
+
+@_compiled
+def _move_answers(
+    answers: Real, offset: Real, strength: Real, low: Real, high: Real, w: Real, y: Real
+) -> tuple[float, float, float]:
+    """Project the bounded answers; return the same of them."""
+    apart, moved, dual = 0.0, 0.0, 0.0
+    for c in range(y.shape[0]):
+        for r in range(y.shape[1]):
+            w[c, r] += _RELAXATION * (answers[c, r] + offset[c, r]) + (1 - _RELAXATION) * y[c, r]
+            value = min(max(w[c, r], low[c, r]), high[c, r])
+            w[c, r] -= value
+            if strength[c, r] > 0:
+                apart = max(apart, abs(answers[c, r] + offset[c, r] - value))
+                moved = max(moved, abs(value - y[c, r]))
+                dual = max(dual, abs(value - y[c, r]) * strength[c, r])
+            y[c, r] = value
+    return apart, moved, dual
+
+
+@_compiled
+def _penalty_factor(step: int, x: Real, center: Real, z: Real, apart: float, moved: float) -> float:
+    """Return by how much the penalties should change, 1 if not by much."""
+    if step == 1:  # where noise is larger than counts, a larger penalty is better, as found by trial
+        far, near = 0.0, 0.0
+        for c in range(z.shape[0]):
+            for i in range(z.shape[1]):
+                far += abs(x[c, i] + center[c, i] - z[c, i])
+                near += z[c, i]
+        factor = 1.5 * np.sqrt(far / max(near, 1.0))
+        return factor if factor > 2 else 1.0
+    factor = min(max(np.sqrt(apart / max(moved, 1e-300)), 0.1), 10.0) if apart > 0 or moved > 0 else 1.0
     return 1.0 if 1 / 3 < factor < 3 else factor
 
 
 @_compiled
 def _solve_family(
-    squares: Squares,
-    limits: Limits,
-    system: System,
-    parent: Real,
-    root: bool,
-    tolerance: float,
-    iterations: int,
-    z: Real,
+    squares: Squares, limits: Limits, system: System, parent: Real, root: bool, tolerance: float, steps: int, z: Real
 ) -> tuple[bool, float, int]:
     """Solve one family by the alternating directions method of multipliers.
 
@@ -479,85 +529,45 @@ def _solve_family(
     the steps. Sets `z`; returns whether the halves agree, by how much optimality is missed, and the steps.
     """
     groups, rows, lower, upper, least, most = limits
-    curve, penalty, diagonal = squares.curve, squares.penalty, system.diagonal
-    shape, bounds, size = z.shape, lower.shape, len(system.overlap)
-    bounded, first = len(rows) > 0, penalty
-    low, high, usable, strength = lower.copy(), upper.copy(), np.ones(shape, np.bool_), np.zeros(bounds)
+    first, penalty, shape, size = squares.penalty, squares.penalty, z.shape, len(system.overlap)
+    bounded, low, high, strength = len(rows) > 0, lower.copy(), upper.copy(), np.zeros(lower.shape)
+    usable, theta = np.ones(shape, np.bool_), np.zeros(shape[1])
     _bind(groups, rows, parent, root, low, high, most, usable, z)
-    theta = np.zeros(shape[1])
     within = _leave_room(parent, root, usable, least, most)
     if within:
         _project_within(z, penalty, parent, root, least, most, theta, z)
     if bounded:
         _stiffness(system, rows, low, high, strength)
-        system = _factor(squares.normal, squares.kinds, diagonal, groups, system.overlap, rows, strength)
+        system = _factor(squares.normal, squares.kinds, system.diagonal, groups, system.overlap, rows, strength)
     x, u, new, pull = np.empty(shape), np.zeros(shape), np.empty(shape), np.empty(shape)
     sums, shares, push = np.empty((len(z), size)), np.empty((len(z), size)), np.zeros((len(z), size))
-    y, w, offset, answers = np.zeros(bounds), np.zeros(bounds), np.zeros(bounds), np.zeros(bounds)
-    center = z.copy()
+    w, offset, answers = np.zeros(lower.shape), np.zeros(lower.shape), np.zeros(lower.shape)
+    center, check, dual = z.copy(), 1, np.inf
     _descend(groups, squares, center, sums, pull)
     if bounded:
         _gather(rows, sums, offset)
-        for c in range(bounds[0]):
-            for r in range(bounds[1]):
-                y[c, r] = min(max(offset[c, r], low[c, r]), high[c, r])
-    check, dual = 1, np.inf
-    for step in range(1, iterations + 1):
+    y = np.minimum(np.maximum(offset, low), high)
+    for step in range(1, steps + 1):
         for c in range(shape[0]):
             for i in range(shape[1]):
                 x[c, i] = pull[c, i] + penalty[c] * (z[c, i] - center[c, i] - u[c, i])
         if bounded:
-            for c in range(bounds[0]):
-                for r in range(bounds[1]):
-                    answers[c, r] = strength[c, r] * (y[c, r] - w[c, r] - offset[c, r])
+            answers = strength * (y - w - offset)
             _clear(push)
             _scatter(rows, answers, push)
         _minimize(system, root, bounded, push, sums, shares, x)
-        for c in range(shape[0]):
-            for i in range(shape[1]):
-                u[c, i] += _RELAXATION * (x[c, i] + center[c, i]) + (1 - _RELAXATION) * z[c, i]
-                new[c, i] = u[c, i] if within or usable[c, i] else _FORBIDDEN
-        if within:
-            _project_within(new, penalty, parent, root, least, most, theta, new)
-        else:
-            _project(new, penalty, parent, root, theta, new)
-        apart, moved, dual = 0.0, 0.0, 0.0
-        for c in range(shape[0]):
-            shift = 0.0
-            for i in range(shape[1]):
-                u[c, i] -= new[c, i]
-                apart = max(apart, abs(x[c, i] + center[c, i] - new[c, i]))
-                shift = max(shift, abs(new[c, i] - z[c, i]))
-                z[c, i] = new[c, i]
-            moved = max(moved, shift * max(penalty[c] / first[c], 1.0))
-            dual = max(dual, shift * penalty[c])
-        apart_rows, moved_rows = 0.0, 0.0
+        apart, moved, dual = _move_cells(
+            x, center, penalty, first, parent, root, usable, within, limits, theta, new, u, z
+        )
         if bounded:
             _gather(groups, x, sums)
             _gather(rows, sums, answers)
-            for c in range(bounds[0]):
-                for r in range(bounds[1]):
-                    w[c, r] += _RELAXATION * (answers[c, r] + offset[c, r]) + (1 - _RELAXATION) * y[c, r]
-                    value = min(max(w[c, r], low[c, r]), high[c, r])
-                    w[c, r] -= value
-                    if strength[c, r] > 0:
-                        apart_rows = max(apart_rows, abs(answers[c, r] + offset[c, r] - value))
-                        moved_rows = max(moved_rows, abs(value - y[c, r]))
-                        dual = max(dual, abs(value - y[c, r]) * strength[c, r])
-                    y[c, r] = value
-        away = max(apart, moved, apart_rows, moved_rows)
-        if away <= tolerance and _missed(groups, rows, z, lower, upper) <= tolerance:
+            of_answers = _move_answers(answers, offset, strength, low, high, w, y)
+            apart, moved, dual = max(apart, of_answers[0]), max(moved, of_answers[1]), max(dual, of_answers[2])
+        if max(apart, moved) <= tolerance and _missed(groups, rows, z, lower, upper) <= tolerance:
             return True, dual, step
         if step == check:
-            by = _step_size(max(apart, apart_rows), max(moved, moved_rows))
-            if step == 1:  # where noise is larger than counts, a larger penalty is better, as found by trial
-                far, near = 0.0, 0.0
-                for c in range(shape[0]):
-                    for i in range(shape[1]):
-                        far += abs(x[c, i] + center[c, i] - z[c, i])
-                        near += z[c, i]
-                by = 1.5 * np.sqrt(far / max(near, 1.0))
-                by = by if by > 2 else 1.0
+            by = _penalty_factor(step, x, center, z, apart, moved)
             by = min(max(by, _LEAST * first[0] / penalty[0]), _MOST * first[0] / penalty[0])
             check = 2 * check if step > 1 else _FIRST_CHECK
             _copy(z, center)
@@ -565,19 +575,11 @@ def _solve_family(
             if bounded:
                 _gather(rows, sums, offset)
             if by != 1:
-                penalty, diagonal = penalty.copy(), diagonal.copy()
-                for c in range(shape[0]):
-                    penalty[c] *= by
-                    diagonal[c] = curve[c] + penalty[c]
-                    for i in range(shape[1]):
-                        u[c, i] /= by
-                    for r in range(bounds[1]):
-                        strength[c, r] *= by
-                        w[c, r] /= by
-                for i in range(shape[1]):
-                    theta[i] *= by
+                penalty, strength = penalty * by, strength * by
+                u, w, theta = u / by, w / by, theta * by
+                diagonal = squares.curve + penalty
                 system = _factor(squares.normal, squares.kinds, diagonal, groups, system.overlap, rows, strength)
-    return False, dual, iterations
+    return False, dual, steps
 
 
 @_compiled
@@ -612,6 +614,30 @@ def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[I
     return filled, groups, rows[:, filled], overlap, normal[:, filled][:, :, filled]
 
 
+@_compiled
+def _project_measured(near: Real, curve: Real, parent: Real, root: bool, least: Real, most: Real, z: Real) -> None:
+    """Set `z` to the solution where the detailed query alone is measured: a single projection."""
+    for c in range(z.shape[0]):
+        for i in range(z.shape[1]):
+            near[c, i] /= curve[c]
+    if _leave_room(parent, root, np.ones(z.shape, np.bool_), least, most):
+        _project_within(near, curve, parent, root, least, most, np.zeros(len(parent)), z)
+    else:
+        _project(near, curve, parent, root, np.zeros(len(parent)), z)
+
+
+@_compiled
+def _take_over(z: Real, cells: Index, parent: Real, out: Real) -> bool:
+    """Set tables in some cells, where the solver failed to equal parts of the parent; tell whether it did not."""
+    solved = True
+    for c in range(len(z)):
+        for i in range(len(cells)):
+            usable = z[c, i] >= 0  # not so for not-a-number
+            solved &= usable
+            out[c, cells[i]] = z[c, i] if usable else parent[i] / len(z)
+    return solved
+
+
 @_kept
 def solve_families(
     parents: Index,
@@ -621,75 +647,47 @@ def solve_families(
     limits: Limits,
     tolerance: float,
     iterations: int,
-    results: Results,
+    results: LevelSolution,
 ) -> None:
     """Solve every family in every run to a tolerance in people; parents, shape (runs, families, cells), or empty."""
     tables, converged, primal, dual, steps = results
     basis, rows, lower, upper, least, most = limits
-    runs, _, cells = tables.shape
-    active = np.empty(cells, np.int64)
     for family in range(len(starts) - 1):
         part, children = slice(starts[family], starts[family + 1]), starts[family + 1] - starts[family]
-        ours, weights, begin = squares.kinds[part], squares.curve[part], squares.penalty[part]
-        before = active[:0].copy()
-        nothing, diagonal, closed = np.zeros((children, 0)), np.empty(children), len(basis) == 0
-        for c in range(children):
-            diagonal[c] = weights[c] + begin[c]
-            closed &= weights[c] > 0
-        for run in range(runs):
+        kinds, curve, penalty = squares.kinds[part], squares.curve[part], squares.penalty[part]
+        cells, single = np.arange(tables.shape[2]), len(basis) == 0 and np.all(curve > 0)
+        for run in range(len(tables)):
             low, high, out = lower[run % len(lower), part], upper[run % len(upper), part], tables[run, part]
-            count, same = 0, run > 0
-            for i in range(cells):
-                if root or parents[run, family, i] > 0:
-                    same &= count < len(before) and before[count] == i
-                    active[count] = i
-                    count += 1
-            if not same or count < len(before):  # systems are shared by runs with the same cells
-                before = active[:count].copy()
-                filled, groups, places, overlap, small = _restrict(basis, rows, squares.normal, before)
-                system = _factor(small, ours, diagonal, groups, overlap, places[:0], nothing)
-            z = np.empty((children, count))
-            near, pulls = squares.linear[run, part][:, before], squares.terms[run, part][:, filled]
-            parent, largest = np.zeros(count), 0.0
-            for i in range(count):
-                parent[i] = 0.0 if root else parents[run, family, before[i]]
-                largest = max(largest, parent[i])
+            filled = cells if root else np.flatnonzero(parents[run, family])
+            if run == 0 or not np.array_equal(filled, cells):  # systems are shared by runs with the same cells
+                cells = filled
+                kept, groups, places, overlap, normal = _restrict(basis, rows, squares.normal, cells)
+                bare = np.zeros((children, 0))
+                system = _factor(normal, kinds, curve + penalty, groups, overlap, places[:0], bare)
+            parent, allowed = np.zeros(cells.size), tolerance
+            for i in range(0 if root else cells.size):
+                parent[i] = parents[run, family, cells[i]]
+                allowed = max(allowed, _PRECISION * parent[i])
             floor, ceiling = least[run % len(least), part], most[run % len(most), part]
-            floors, ceilings = floor[:, before], ceiling[:, before]
-            solved, allowed = True, max(tolerance, _PRECISION * largest)
-            if count and children == 1 and not root:
-                _copy(parent.reshape(1, count), z)
-            elif count and closed:
-                for c in range(children):
-                    for i in range(count):
-                        near[c, i] /= weights[c]
-                if _leave_room(parent, root, np.ones(z.shape, np.bool_), floors, ceilings):
-                    _project_within(near, weights, parent, root, floors, ceilings, np.zeros(count), z)
-                else:
-                    _project(near, weights, parent, root, np.zeros(count), z)
-            elif count:
+            floors, ceilings, near = floor[:, cells], ceiling[:, cells], squares.linear[run, part][:, cells]
+            solved, z = True, np.empty((children, cells.size))
+            if cells.size and children == 1 and not root:
+                _copy(parent.reshape(1, cells.size), z)
+            elif cells.size and single:
+                _project_measured(near, curve, parent, root, floors, ceilings, z)
+            elif cells.size:
+                ours = Squares(near, curve, squares.terms[run, part][:, kept], normal, kinds, penalty)
+                bounds = Limits(groups, places, low, high, floors, ceilings)
                 solved, dual[run, family], steps[run, family] = _solve_family(
-                    Squares(near, weights, pulls, small, ours, begin),
-                    Limits(groups, places, low, high, floors, ceilings),
-                    system,
-                    parent,
-                    root,
-                    allowed,
-                    iterations,
-                    z,
+                    ours, bounds, system, parent, root, allowed, iterations, z
                 )
-            for c in range(children):
-                for i in range(count):
-                    solved &= z[c, i] >= 0  # not so for not-a-number
-            for c in range(children):
-                for i in range(count):
-                    out[c, before[i]] = z[c, i] if z[c, i] >= 0 else parent[i] / children
+            solved &= _take_over(z, cells, parent, out)
             missed = _missed(basis, rows, out, low, high)
             for c in range(len(floor)):
-                for i in range(cells):
+                for i in range(out.shape[1]):
                     missed = max(missed, floor[c, i] - out[c, i], out[c, i] - ceiling[c, i])
             primal[run, family] = missed
-            converged[run, family] = solved and primal[run, family] <= allowed
+            converged[run, family] = solved and missed <= allowed
 
 
 @_kept

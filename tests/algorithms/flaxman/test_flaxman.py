@@ -106,7 +106,7 @@ def test_the_law_of_adpc_is_a_law_with_its_variance(epsilon, parts):
     s = np.arange(-reach, reach + 1)
     mass = np.exp(mechanism.logpmf_sum(s))
     assert mass.sum() == pytest.approx(1, abs=1e-12)
-    assert (mass * (s / parts) ** 2).sum() == pytest.approx(mechanism.variance, rel=1e-10)
+    assert (mass * (s / parts) ** 2).sum() == pytest.approx(mechanism.noise.variance / parts, rel=1e-10)
     np.testing.assert_array_equal(mass, mass[::-1])
 
 

@@ -100,20 +100,8 @@ def test_every_shape_is_consistent(seed, states, counties, districts):
     assert_consistent(population)
 
 
-def test_a_seed_is_a_population_which_is_read_only(populations):
+def test_a_seed_is_a_population(populations):
     again = synthetic_1940(np.random.default_rng(0))
     assert np.array_equal(again.histogram, populations[0].histogram)
     assert np.array_equal(again.facilities, populations[0].facilities)
     assert not np.array_equal(populations[1].histogram, populations[0].histogram)
-    for array in (again.histogram, again.facilities):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0, 0] = 1
-
-
-@pytest.mark.parametrize("name", ["states", "counties", "districts"])
-def test_an_impossible_shape_is_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
-        synthetic_1940(0, **{name: 0})
-    for wrong in (2.0, True, "2"):
-        with pytest.raises(TypeError, match=f"{name} must be an integer, got {wrong!r}"):
-            synthetic_1940(0, **{name: wrong})
