@@ -13,11 +13,10 @@ from scipy import special
 
 from algorithms.noise import secure
 from algorithms.noise.counts import ATOMS, CELLS, integer_losses
-from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, draw, signs
+from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, Table, draw, signs
 from algorithms.noise.gaussian import Gaussian
 from algorithms.noise.geometric import geometric_magnitudes
 from algorithms.noise.precision import OnIntegers, minus_half_square, on_integers, parameter, pick, standardize
-from algorithms.noise.table import Table
 from audit.exact import LossDistribution
 
 __all__ = ["DiscreteGaussian", "losses_of_shifts"]
@@ -37,8 +36,8 @@ class DiscreteGaussian(OnIntegers):
 
     Notes
     -----
-    Up to sigma 1000 draws come from a table, see `algorithms.noise.table`. Beyond, they come by rejection (Canonne,
-    Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithm 3): with
+    Up to sigma 1000 draws come from a table, see `algorithms.noise.drawing.Table`. Beyond, they come by rejection
+    (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithm 3): with
     :math:`t = \lfloor\sigma\rfloor + 1`, a two-tailed geometric y of epsilon 1/t is kept with probability
     :math:`\exp(-(|y| - \sigma^2/t)^2/(2\sigma^2))`, since the two exponents add up to :math:`-y^2/(2\sigma^2)` and a
     constant. A second standard exponential is compared with the exponent. The float64 limits are those of

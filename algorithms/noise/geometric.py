@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from algorithms.noise import secure
 from algorithms.noise.counts import ATOMS, integer_losses
-from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, draw, signs
+from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, Table, draw, signs
 from algorithms.noise.precision import OnIntegers, on_integers, parameter
-from algorithms.noise.table import Table
 from audit.exact import LossDistribution, compose_losses
 
 __all__ = ["TwoTailedGeometric", "geometric_loss", "geometric_magnitudes"]
@@ -41,7 +40,7 @@ class TwoTailedGeometric(OnIntegers):
     .. math:: P(\lfloor (E+c)/\varepsilon \rfloor \ge m) = P(E \ge m\varepsilon - c) = e^c q^m = 2q^m/(1+q),
 
     so one exponential and one fair sign make a draw. For an epsilon of 1/300 or more a table of the law is faster, see
-    `algorithms.noise.table`.
+    `algorithms.noise.drawing.Table`.
 
     In float64 neither sampler reaches the ends of the tails. A table never gives values for which less than 2^-53 of it
     is left (their true probabilities are below 1e-17). Without a table magnitudes beyond 45.2 / epsilon never occur,

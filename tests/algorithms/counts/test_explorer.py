@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.bottom_up.inverse_cdf import InverseCdf
-from algorithms.counts.explorer import sheet
-from algorithms.counts.rounded import Rounded, mean_error
+from algorithms.counts.explorer import Rounded, mean_error, sheet
 from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric
 from audit.claims import GaussianDP
 from audit.explorer.views import Explored
