@@ -128,10 +128,15 @@ class RDPC(PureBudget):
         if self.output not in ("leaves", "all"):
             raise ValueError(f'output must be "leaves" or "all", got {self.output!r}')
 
+    @property
+    def shares(self) -> int:
+        """Number of equal parts into which the budget is split: one for each level, the root included."""
+        return self.tree.depth + 1
+
     @cached_property
     def noise(self) -> TwoTailedGeometric:
-        """The law of the error of every measured count, before raking: an equal share for each level and the root."""
-        return _split(self.epsilon, self.tree.depth + 1)
+        """The law of the error of every measured count, before raking."""
+        return _split(self.epsilon, self.shares)
 
     @property
     def areas(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -149,14 +154,14 @@ class RDPC(PureBudget):
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
         """Release `counts`, shape (leaves,), `size` times over: shape (size, leaves), or (size, areas) for all."""
         exact = self._totals(counts)
-        leaves, depth = slice(None) if self.output == "all" else _in_a_row(self.tree.leaves), self.tree.depth + 1
-        released = np.empty((size, exact.size if self.output == "all" else self.tree.n_leaves))
+        areas, depth = self.areas[1], self.tree.depth + 1
+        released = np.empty((size, areas.size))
         for rows in chunks(size, exact.size):
             # One person is in one area of each level that reaches down to her leaf.
             noisy = add_noise(
                 exact, self.noise, rows.stop - rows.start, rng, query="all areas", sensitivity=(depth, math.sqrt(depth))
             )
-            released[rows] = self.tree.rake(noisy)[:, leaves]
+            np.take(self.tree.rake(noisy), areas, axis=1, out=released[rows], mode="clip")
         return released
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
@@ -285,12 +290,6 @@ class ADPC(PureBudget, EachCount):
 def _split(epsilon: float, parts: int) -> TwoTailedGeometric:
     """Noise for one of `parts` equal parts of the budget, the whole budget checked under its own name."""
     return TwoTailedGeometric(TwoTailedGeometric(epsilon).epsilon / parts)
-
-
-def _in_a_row(areas: NDArray[np.int64]) -> slice | NDArray[np.int64]:
-    """Return areas that follow one another as a slice, which is read without gathering."""
-    first, last = int(areas[0]), int(areas[-1])
-    return slice(first, last + 1) if last - first + 1 == areas.size else areas
 
 
 def _log_binomial(n: NDArray[np.float64] | float, k: int) -> NDArray[np.float64]:

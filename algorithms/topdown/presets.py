@@ -191,7 +191,7 @@ def preset(
         Number of housing units, then of facilities of each type of group quarters: public, and bounds on persons. A
         housing unit has 0 to 99,999 persons in the redistricting data, and nobody in a nursing facility is a minor.
     **overrides
-        Attributes of `TopDown` but the schema, the tree and the budget.
+        Attributes of `TopDown` but the tree.
     """
     published = name if isinstance(name, Preset) else settings_of(name)
     if not isinstance(tree, Hierarchy):
@@ -206,6 +206,9 @@ def preset(
     }
     exact = ((query, number[level]) for level, query in published.invariants.items() if level in number)
     settings: dict[str, Any] = {
+        "schema": published.schema,
+        "tree": tree,
+        "budget": Budget(promise, shares, queries),
         "invariants": tuple(Invariant(*given) for given in exact),
         "bounds": _bounds(published, tree, facilities),
         "passes": {j: (("total",), rest[j]) for level, j in number.items() if level in published.total_first},
@@ -215,7 +218,7 @@ def preset(
         "minimal": published.minimal,
         "solver": published.solver,
     }
-    return TopDown(published.schema, tree, Budget(promise, shares, queries), **{**settings, **overrides})
+    return TopDown(**{**settings, **overrides})
 
 
 def _chosen_promise(published: Preset, epsilon: float | None, rho: float | None, relation: Relation) -> PureDP | ZCDP:
