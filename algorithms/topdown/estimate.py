@@ -293,7 +293,8 @@ def _options(plan: Plan, j: int) -> Options:
 
 def _kept(plan: Plan, j: int, query: str) -> Groups:
     """Return what a query and all constraints above a level tell apart: on that the failsafe keeps the parent."""
-    stated = [given.query for given in (*plan.invariants, *plan.bounds) if given.level < j]
+    stated = [invariant.query for invariant in plan.invariants if invariant.level < j]
+    stated += [bounds.query for bounds in plan.bounds if bounds.level < j]
     groups = np.array([plan.schema.query(name).groups for name in [query, *stated]])
     return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
