@@ -194,8 +194,6 @@ def preset(
         Attributes of `TopDown` but the tree.
     """
     published = name if isinstance(name, Preset) else settings_of(name)
-    if not isinstance(tree, Hierarchy):
-        raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
     promise, names = _chosen_promise(published, epsilon, rho, relation), kept_levels(published, tree, levels)
     number, rounding = {level: j for j, level in enumerate(names)}, published.rounding
     parts = published.levels or dict.fromkeys(names, Fraction(1, len(names)))
@@ -247,6 +245,8 @@ def _bounds(published: Preset, tree: Hierarchy, facilities: ArrayLike | None) ->
 
 def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
     """Return which levels of the settings the tree has."""
+    if not isinstance(tree, Hierarchy):
+        raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
     unnamed = ("nation", *(f"level {j}" for j in range(1, tree.depth + 1)))
     known = list(published.levels or levels or unnamed)
     rounded = published.rounding if isinstance(published.rounding, Mapping) else ()

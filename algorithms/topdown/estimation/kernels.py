@@ -544,8 +544,7 @@ def _solve_family(
     w, offset, answers = np.zeros(lower.shape), np.zeros(lower.shape), np.zeros(lower.shape)
     center, check, dual = z.copy(), 1, np.inf
     _descend(groups, squares, center, sums, pull)
-    if bounded:
-        _gather(rows, sums, offset)
+    _gather(rows, sums, offset)
     y = np.minimum(np.maximum(offset, low), high)
     for step in range(1, steps + 1):
         for c in range(shape[0]):
@@ -572,8 +571,7 @@ def _solve_family(
             check = 2 * check if step > 1 else _FIRST_CHECK
             _copy(z, center)
             _descend(groups, squares, center, sums, pull)
-            if bounded:
-                _gather(rows, sums, offset)
+            _gather(rows, sums, offset)
             if by != 1:
                 penalty, strength = penalty * by, strength * by
                 u, w, theta = u / by, w / by, theta * by
