@@ -134,8 +134,8 @@ def _files(
 ) -> dict[str, TableFile]:
     """Return measurements, invariants, the tables, and a person a row."""
     schema, invariants = plan.schema, plan.invariants
-    held = max((one.level - isinstance(one, GroupedTotal) for one in invariants), default=0)  # by exact totals
-    queries = [one.query for one in invariants if isinstance(one, Invariant)]
+    held = max((one.level for one in invariants), default=0)  # by exact totals
+    queries = [one.query for one in invariants]
     parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
     sums = "; sums are exact where invariants.csv has them" if invariants else ""
     codes = [f"{depth} = {name}" for depth, name in enumerate(("root", *names))]

@@ -31,7 +31,7 @@ class _Miscalibrated(TopDown, ABC):
     def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
         """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
         budget = replace(self.budget, promise=self._promise())
-        plan = Plan(self.schema, self.tree, budget, bypass=self.bypass, area_shares=self.area_shares)
+        plan = Plan(self.schema, self.tree, budget)
         return plan.laws(level, query)
 
     @abstractmethod
