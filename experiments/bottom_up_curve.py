@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -18,7 +19,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.population import load
 from audit import NeighborPair, measure_loss
 from audit.results import plain_number
-from audit.results.plots import GRAY, SERIES
+from audit.results.plots import GRAY, GREEN, SERIES
 from experiments.audits import all_or_none, kept, largest_loss, median, none_above, repeat
 from experiments.drawing import bar_key, head, line_key, own_keys, page
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
@@ -225,7 +226,18 @@ def _takes(numbers: Numbers, words: str) -> dict[str, str]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (ax,) = page(4.0)
+    figure, (curves, reach) = page(4.2, 1, 2)
+    _draw_curves(curves, numbers)
+    rows = numbers["inverse"]
+    reach.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)
+    words = "largest noise from 53 bits\n(people, log scale)"
+    reach.set(yscale="log", ylabel=words, title="(b) inverse CDF: where the noise ends")
+    for ax in (curves, reach):
+        ax.set(xscale="log", xlabel="$\\varepsilon$, one person added or removed (log scale)")
+    return figure
+
+
+def _draw_curves(ax: Axes, numbers: Numbers) -> None:
     looks = {"l2": ("L2: squared", SERIES[0]), "l1": ("L1: absolute", SERIES[1])}
     for norm, (words, (color, _, marker)) in looks.items():
         for data, face, line in ((DRAWN, color, "-"), (SAMPLE, "white", ":")):
@@ -241,6 +253,4 @@ def draw(numbers: Numbers) -> Figure:
     ax.axhline(1, color=GRAY, linewidth=0.8, zorder=0)
     ax.set(ylim=(0, 1.04), xlim=(1e-5, 1e-1), ylabel="accuracy: 1 - error / error of zeros")
     handles = [*own_keys(ax), bar_key("band: 95% of releases", GRAY), line_key("exact expectation", color=GRAY)]
-    head(ax, "to choose $\\varepsilon$ by: county x race", handles, ncols=3)
-    ax.set(xscale="log", xlabel="$\\varepsilon$, one person added or removed (log scale)")
-    return figure
+    head(ax, "(a) to choose $\\varepsilon$ by: county x race", handles, ncols=2, x=-0.15)

@@ -62,6 +62,14 @@ def entitle(figure: Figure, words: str) -> None:
     figure.suptitle("\n".join(lines), x=0.01, ha="left", size=10.5, weight="bold")
 
 
+def spread(axes: Sequence[Axes]) -> list[Axes]:
+    """Make the last two panels of two columns one; return all."""
+    *before, last, gone = axes
+    gone.remove()
+    last.set_subplotspec(_grid(last)[-1, :])
+    return [*before, last]
+
+
 def bar(
     ax: Axes,
     at: float,
@@ -132,6 +140,15 @@ def column(ax: Axes, at: float, words: str, points: float, **style: Any) -> None
     place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
     place |= {"annotation_clip": False, "ha": "right", "va": "center", "fontsize": 8}
     ax.annotate(words, (1, at), (points, 0), **place | style)
+
+
+def budget_axis(ax: Axes, epsilons: Iterable[float], words: str) -> None:
+    """Make the horizontal axis one of budgets, logarithmic, with a tick at each."""
+    ticks = list(epsilons)
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{epsilon:g}" for epsilon in ticks])
+    ax.minorticks_off()
+    ax.set_xlabel(f"{words} (log scale)")
 
 
 def styles(names: Iterable[Any], **more: Any) -> dict[Any, dict[str, Any]]:

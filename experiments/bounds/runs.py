@@ -36,7 +36,7 @@ from audit.bounds.rectangle import two_sample_lower
 from audit.claims import Claim, parse_claim
 from audit.methods import Game
 from audit.planning import Design
-from audit.results.plots import BLACK, GRAY, plot_plan
+from audit.results.plots import BLACK, BLUE, GRAY, PALE, plot_plan
 from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, load_data, most_misses, near
 
@@ -327,13 +327,33 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def draw(numbers: Numbers) -> Figure:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
-    heights = [2.4, 0.16 * len(rows) + 0.4]
-    figure, (top, below) = page(2.4 + sum(heights), 2, 1, heights=heights)
-    plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], top)
-    top.set(xlabel="true loss beyond the promise (log scale)", ylabel="runs needed (log scale)")
-    head(top, "(a) runs to detect a violation with power 0.8", own_keys(top), ncols=4, x=-0.2)
+    heights = [2.6, 2.4, 0.16 * len(rows) + 0.4]
+    figure, (top, middle, below) = page(3.0 + sum(heights), 3, 1, heights=heights)
+    _draw_needed(top, numbers["needed"])
+    plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], middle)
+    middle.set(xlabel="true loss beyond the promise (log scale)", ylabel="runs needed (log scale)")
+    head(middle, "(b) runs to detect a violation with power 0.8", own_keys(middle), ncols=4, x=-0.2)
     _draw_differences(below, rows)
     return figure
+
+
+def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    for group, who, face in ((False, "one person", None), (True, "a group of 2 / $\\epsilon$", "white")):
+        own = [row for row in rows if (row["people"] > 1) == group]
+        at = [row["epsilon"] for row in own]
+        ax.plot(at, [row["theory"] for row in own], color=BLACK, linewidth=1.0)
+        for bound, color, marker, words in (
+            ("limits", PALE, "s", "two Clopper-Pearson limits"),
+            ("game", BLUE, "o", "guessing game"),
+        ):
+            look: dict[str, Any] = {"markersize": 5, "markerfacecolor": face or color, "label": f"{who}: {words}"}
+            ax.plot(at, [row[bound]["runs"] for row in own], marker, color=color, **look)
+    ax.set(xscale="log", yscale="log", ylim=(300, 1.2e7), ylabel="runs (log scale)")
+    ax.set_xticks([0.025, 0.1, 0.25, 1, 4], ["0.025", "0.1", "0.25", "1", "4"])
+    ax.set_xticks([], minor=True)
+    ax.set_xlabel("$\\epsilon$ of a geometric count (log scale)")
+    handles = [*own_keys(ax), line_key("theory of the game, $z^2$ / 2 KL", color=BLACK, linewidth=1.0)]
+    head(ax, f"(a) runs until half of the audits prove {PROVED} $\\epsilon$", handles, ncols=2, x=-0.2)
 
 
 def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
@@ -351,5 +371,5 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
     name_rows(ax, [row["case"] for row in rows], top=-1.8, size=8)
     handles: list[Any] = [bar_key(f"as expected: within {100 * WITHIN:g} points", GRAY, alpha=0.25)]
     handles += [line_key(kind, **look) for kind, look in STYLES.items()]
-    head(ax, "(b) simulated power less planned power", handles, ncols=5, x=-0.4)
+    head(ax, "(c) simulated power less planned power", handles, ncols=5, x=-0.4)
     ax.set_xlabel("percentage points (bars: 2 standard errors)")

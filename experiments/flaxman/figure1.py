@@ -97,20 +97,29 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (ax,) = page(3.9)
+    figure, (left, right) = page(3.9, 1, 2)
+    start = numbers["errors"]["from"]
+    for name, counts in numbers["errors"]["counts"].items():
+        ten = np.array(counts[: len(counts) // 10 * 10]).reshape(-1, 10).sum(axis=1)
+        label = f"{name} ($\\epsilon$ = {BUDGETS[name]})"
+        left.step(start + 10 * np.arange(ten.size), ten, where="post", **STYLES[name], label=label)
+    left.set(xlabel="released minus exact count (people)", ylabel="areas per 10 people of error")
+    left.set_ylim(bottom=0)
+
     for name, curve in numbers["curves"].items():
         at, low, high = (np.array(curve[key], float) for key in ("at", "low", "high"))
-        ax.fill_between(at, low, high, color=STYLES[name]["color"], alpha=0.15, linewidth=0)
+        right.fill_between(at, low, high, color=STYLES[name]["color"], alpha=0.15, linewidth=0)
         median = float(np.median(numbers["medians"][name]))
-        ax.plot(at, curve["loss"], **STYLES[name], label=f"{name}: median |loss| {median:.4f}")
+        right.plot(at, curve["loss"], **STYLES[name], label=f"{name}: median |loss| {median:.4f}")
     exact: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "label": "ADPC: exact loss"}
-    ax.plot(numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"], **exact)
+    right.plot(numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"], **exact)
     for level in (-0.05, -0.025, 0.025, 0.05):
-        ax.axhline(level, color=GRAY, linewidth=0.4, zorder=0)
-    ax.set_xlabel("error of a count (people)")
-    ax.set_ylabel("log p(error) / p(error + 1) (nats)")
-    ax.set_yticks([-0.05, -0.025, 0, 0.025, 0.05])
-    ax.set_ylim(-0.085, 0.085)
-    ax.set_xlim(-200, 200)
-    head(ax, "residual estimates of one release (band: 95%)", own_keys(ax), ncols=2)
+        right.axhline(level, color=GRAY, linewidth=0.4, zorder=0)
+    right.set_xlabel("error of a count (people)")
+    right.set_ylabel("log p(error) / p(error + 1) (nats)")
+    right.set_yticks([-0.05, -0.025, 0, 0.025, 0.05])
+    right.set_ylim(-0.085, 0.085)
+    for ax, title in ((left, "(a) errors of one release"), (right, "(b) residual estimates (band: 95%)")):
+        ax.set_xlim(-200, 200)
+        head(ax, title, own_keys(ax), ncols=1)
     return figure

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -17,10 +18,10 @@ from algorithms.population import halves, load_income
 from algorithms.schema import CROSS, Schema
 from audit import Event, Mechanism, NeighborPair, PureDP, measure_loss
 from audit.events import ThresholdRule, cell
-from audit.results.plots import BLUE, PALE
+from audit.results.plots import BLACK, BLUE, GRAY, PALE, SERIES
 from audit.sampling.progress import progress_bar
 from experiments.audits import all_or_none, bounds, exact_law, kept, run_all
-from experiments.drawing import column, extent, head, name_rows, own_keys, page, promise
+from experiments.drawing import budget_axis, column, extent, head, name_rows, own_keys, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, few_misses, near, violations
 
 EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
@@ -281,7 +282,29 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (ax,) = page(5.6)
+    figure, (top, below) = page(8.2, 2, 1, heights=[1.2, 1.8])
+    _draw_utility(top, numbers)
+    _draw_groups(below, numbers)
+    return figure
+
+
+def _draw_utility(ax: Axes, numbers: Numbers) -> None:
+    words = {"independent": f"{numbers['fields']} independent fields", "grouped": "groups, chosen on public data"}
+    for (kind, label), (color, dashes, marker) in zip(words.items(), SERIES, strict=False):
+        distances = {float(epsilon): values for epsilon, values in numbers["distance"][kind].items()}
+        means = [np.mean(values) for values in distances.values()]
+        ax.plot(list(distances), means, color=color, linestyle=dashes, marker=marker, label=label)
+        ends = np.array([(min(values), max(values)) for values in distances.values()]).T
+        ax.vlines(list(distances), *ends, color=color, linewidth=3, alpha=0.5)
+    ax.axhline(numbers["noiseless"], color=SERIES[1][0], linestyle=":", label="the same groups without noise")
+    ax.axhline(numbers["public"], color=BLACK, linestyle=":", label="the public half itself")
+    ax.axhline(float(np.mean(numbers["floor"])), color=GRAY, linewidth=1.5, label="floor: exact data resampled")
+    budget_axis(ax, distances, "epsilon, one record added or removed")
+    ax.set(ylim=(0, None), ylabel="total variation of 3-way\nmargins (mean, 0 to 1)")
+    head(ax, f"(a) distance of {numbers['rows']:,} rows from records", own_keys(ax), x=-0.3)
+
+
+def _draw_groups(ax: Axes, numbers: Numbers) -> None:
     labels = []
     for at, group in enumerate(numbers["shares"]):
         first, *others = group.replace("_", " ").split(CROSS)
@@ -296,5 +319,4 @@ def draw(numbers: Numbers) -> Figure:
     column(ax, -1, "bins", 36, style="italic")
     name_rows(ax, labels, size=8)
     ax.set_xlabel("lower bound (95%) / group's share")
-    head(ax, f"each group, epsilon {numbers['promise']:g}", own_keys(ax), ncols=2, x=-0.3)
-    return figure
+    head(ax, f"(b) each group, epsilon {numbers['promise']:g}", own_keys(ax), ncols=2, x=-0.3)

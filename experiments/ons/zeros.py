@@ -16,7 +16,7 @@ from audit import Attack, NeighborPair, PureDP, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLUE, PALE
 from experiments.audits import bounds, event_class, kept, median, repeat
-from experiments.drawing import head, keys, losses, name_rows, page, promise
+from experiments.drawing import head, keys, losses, name_rows, own_keys, page, promise, styles
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 FEW = few_deaths()
@@ -168,7 +168,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (top, middle) = page(7.6, 2, 1, heights=[1.8, 0.8])
+    figure, (top, middle, below) = page(10.6, 3, 1, heights=[1.8, 0.8, 1.2])
     _draw_parts(top, numbers["shares"])
     top.set_xlabel(f"lower bound ({_sure(numbers)}) / own share")
     looks = keys(
@@ -181,6 +181,7 @@ def draw(numbers: Numbers) -> Figure:
     _draw_parts(middle, numbers["joint"])
     middle.set_xlabel(f"lower bound ({_sure(numbers)}) / promise")
     head(middle, "(b) all parts together, and after post-processing", looks, x=-0.3)
+    _draw_deaths(below, numbers["deaths"])
     return figure
 
 
@@ -195,3 +196,14 @@ def _draw_parts(ax: Axes, rows: list[dict[str, Any]]) -> None:
     promise(ax)
     name_rows(ax, names, size=8)
     ax.set_xlim(0, 1.05)
+
+
+def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
+    for (perturb_zeros, words), look in styles(((False, "zeros kept"), (True, "noise on zeros")), markersize=6).items():
+        own = [row for row in rows if row["perturb_zeros"] == perturb_zeros]
+        for name, seen, line in (("true", "shown cells with people", "-"), ("shown", "lone people who appear", ":")):
+            style = look | {"linestyle": line, "markerfacecolor": look["color"] if name == "true" else "white"}
+            values = [row[name] for row in own]
+            ax.semilogx([row["epsilon"] for row in own], values, **style, label=f"{words}: {seen}")
+    ax.set(ylim=(0, 1.05), xlabel="epsilon, one person added or removed (log scale)", ylabel="share")
+    head(ax, "(c) what tables of synthetic deaths reveal", own_keys(ax), ncols=2, x=-0.1)

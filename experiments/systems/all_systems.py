@@ -15,7 +15,7 @@ from audit import ApproxDP, measure_loss, residual_loss
 from audit.claims import claim_from_dict
 from audit.estimates.running import estimate_loss
 from audit.results import plain_number
-from audit.results.plots import ESTIMATE
+from audit.results.plots import ESTIMATE, GRAY
 from experiments.audits import event_class, kept, none_above, promised, run_all
 from experiments.drawing import (
     WITNESS,
@@ -210,13 +210,19 @@ def short_table(numbers: Numbers) -> MarkdownTable:
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
-LIMIT = 1.75  # of the axis, in promises
+LIMIT = 2.0  # of the axis, in promises
+POINT = ESTIMATE | {"markersize": 4, "linestyle": "none"}
+ONE_RELEASE: dict[str, Any] = POINT | {"marker": "^"}
+DIRECT: dict[str, Any] = POINT | {"marker": "s", "markerfacecolor": "white"}
+ESTIMATES: dict[str, tuple[float, dict[str, Any]]] = {
+    **{way: (-0.36, ONE_RELEASE) for way in ("lag_tail", "slope")},
+    "direct": (0.36, DIRECT),
+}
 
 
 def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
-    figure, (ax,) = page(1.6 + 0.28 * len(rows))
-    look: dict[str, Any] = {**ESTIMATE, "marker": "^", "markersize": 4, "linestyle": "none"}
+    figure, (ax,) = page(1.6 + 0.34 * len(rows))
     for at, row in enumerate(rows):
         budget, audit = promised(row), row["audit"]
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
@@ -224,18 +230,15 @@ def draw(numbers: Numbers) -> Figure:
         if audit["witness"] is not None:
             ax.plot(LIMIT, at, **WITNESS, clip_on=False, zorder=6)
         beside(ax, at, down(bound), x=1.03, size=8)
-        for estimate in (row["ways"].get(way, {}) for way in ("lag_tail", "slope")):
-            if "value" in estimate:
-                extent(
-                    ax,
-                    np.minimum([estimate["low"] / budget, estimate["high"] / budget], LIMIT),
-                    at - 0.3,
-                    look["color"],
-                )
-                ax.plot(min(estimate["value"] / budget, LIMIT), at - 0.3, **look)
+        ax.axhline(at + 0.5, color=GRAY, linewidth=0.4)
+        for way, (off, look) in ESTIMATES.items():
+            if "value" in (estimate := row["ways"].get(way, {})):
+                value, *ends = np.minimum([estimate[key] / budget for key in ("value", "low", "high")], LIMIT)
+                extent(ax, ends, at + off, look["color"])
+                ax.plot(value, at + off, **look, zorder=4)
     promise(ax)
     name_rows(ax, [row["system"] for row in rows], size=8)
-    ax.set(xlim=(0, LIMIT), xticks=(0, 0.5, 1, 1.5), xlabel="privacy loss in units of the promise")
+    ax.set(xlim=(0, LIMIT), xticks=(0, 0.5, 1, 1.5, 2), xlabel="privacy loss in units of the promise")
     bare_rows(ax)
     handles: list[Any] = keys(
         bound="lower bound",
@@ -245,6 +248,7 @@ def draw(numbers: Numbers) -> Figure:
         promise="promise",
     )
     handles.append(line_key("infinite, by a witness: violated", **WITNESS))
-    handles.append(line_key(f"residuals of one release: lag tail, or slope for rho ({LEVEL:.0%})", **look))
-    foot(figure, handles, ncols=3)
+    handles.append(line_key("residuals of one release: lag tail, or slope for rho", **ONE_RELEASE))
+    handles.append(line_key(f"direct estimate, at most {MOST_DIRECT:,} runs", **DIRECT))
+    foot(figure, handles, ncols=3, words=f"lines: intervals of estimates at {LEVEL:.0%}, cut at the end of the axis")
     return figure

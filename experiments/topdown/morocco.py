@@ -15,9 +15,9 @@ from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Invariant
 from audit import NeighborPair, PureDP
-from audit.results.plots import GRAY
+from audit.results.plots import BLACK, GRAY
 from experiments.audits import audited, opened
-from experiments.drawing import head, line_key, own_keys, page, styles
+from experiments.drawing import budget_axis, head, line_key, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, near
 
 SCHEMA = Schema({"area": ("urban", "rural"), "sex": ("male", "female")})
@@ -129,18 +129,23 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (ax,) = page(3.8)
+    figure, (left, right) = page(4.2, 1, 2)
     rows = numbers["rows"].values()
     epsilons = np.array([float(epsilon) for epsilon in numbers["rows"]])
     looks = styles(LEVELS[1:], markersize=4.5, linestyle="none")
     for j, (aside, (level, look)) in enumerate(zip((0.88, 1.0, 1.14), looks.items(), strict=True), 1):
-        ax.loglog(aside * epsilons, [row["median"][j] for row in rows], label=level, **look)
-        ax.loglog(aside * epsilons, [row["p95"][j] for row in rows], markerfacecolor="white", **look)
-    ax.set_ylabel("|error| of the total (people, log scale)")
+        left.loglog(aside * epsilons, [row["median"][j] for row in rows], label=level, **look)
+        left.loglog(aside * epsilons, [row["p95"][j] for row in rows], markerfacecolor="white", **look)
+    left.set_ylabel("|error| of the total (people, log scale)")
     gray: dict[str, Any] = {"color": GRAY, "marker": "o", "markersize": 4.5, "linestyle": "none"}
     handles = [line_key("median", **gray), line_key("95th percentile", **gray, markerfacecolor="white")]
-    head(ax, "error by level", own_keys(ax) + handles, ncols=3)
-    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-    ax.minorticks_off()
-    ax.set_xlabel("epsilon, one person replaced (log scale)")
+    head(left, "(a) error by level", own_keys(left) + handles, ncols=3)
+    for (k, kind), look in styles((("0", "urban and rural"), ("2", "only one of both"))).items():
+        label = f"{numbers['communes'][k]:,} communes: {kind}"
+        right.semilogx(epsilons, [row["bias"][k] for row in rows], **look, label=label)
+    right.axhline(0, color=BLACK, linewidth=0.8)
+    right.set_ylabel("mean error of the total (people)")
+    head(right, "(b) bias: empty cells are lifted", own_keys(right), ncols=1)
+    for ax in (left, right):
+        budget_axis(ax, epsilons, "epsilon, one person replaced")
     return figure
