@@ -26,12 +26,13 @@ TABLE: list[tuple[str, str, str, Kind | None]] = [
     (f"estimate gdpc {RUNS}", "audit.estimates.running.estimate_loss", "out/gdpc-lag_tail.png", FIGURES[".png"]),
     ("estimate --residuals counts.csv --out out", "audit.estimates.residuals.residual_loss",
      "out/counts.csv-lag_tail.png", FIGURES[".png"]),
-    *((f"plan pure:1 --out a{end}", "audit.planning.plan_table", f"a{end}", kind) for end, kind in FIGURES.items()),
+    *((f"plan pure:1 --out a{end}", "audit.planning.table.plan_table", f"a{end}", kind)
+      for end, kind in FIGURES.items()),
     ("report saved", "audit.results.folder.read_results", "saved/report.html", REPORT),
     ("report saved --out page.html", "audit.results.folder.read_results", "page.html", REPORT),
     *((f"{words} --html a.html", "audit.explorer.views.build_page", "a.html", PAGE) for words in SHEETS.values()),
     ("explore phsafe --xlsx a.xlsx", "algorithms.phsafe.workbook.formulas", "a.xlsx", None),
-    ("explore phsafe --save a.json", "algorithms.phsafe.budget.read_config", "a.json", None),
+    ("explore phsafe --save a.json", "algorithms.phsafe.system.choose", "a.json", None),
     *((f"experiments {verb} invariants --out out", work, f"out/{name}", kind)
       for verb, work in (("run", "experiments.__main__.run_experiment"), ("draw", "experiments.__main__._draw"))
       for name, kind in (("invariants.svg", FIGURES[".svg"]), ("README.md", experiments.PAGE))),

@@ -76,10 +76,10 @@ def mean_error(law: TwoTailedGeometric | Rounded, cells: int) -> float:
     :math:`\sin(\theta/2) / (\theta/2)`, plus copies of it :math:`2\pi` apart. The copies are negligible from a standard
     deviation of 3.5 on; below it the sum over whole numbers has few terms.
     """
-    if isinstance(law, TwoTailedGeometric):
-        return expected_error(law.epsilon, cells)
     if cells < 1:
         raise ValueError(f"cells must be at least 1, got {cells}")
+    if isinstance(law, TwoTailedGeometric):
+        return expected_error(law.epsilon, cells)
     scale, logs = law.law.scale, _laplace if isinstance(law.law, Laplace) else _gaussian
     return mean_magnitude(lambda tangent: cells * logs(scale, tangent), cells * law.law.variance)
 

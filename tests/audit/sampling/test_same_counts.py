@@ -60,12 +60,12 @@ def test_a_worker_that_dies_of_every_block_is_an_error(monkeypatch):
             pass
 
         def __enter__(self):
-            return lambda tasks: self.work()
+            return self
 
         def __exit__(self, *error):
             pass
 
-        def work(self):
+        def __call__(self, tasks):
             raise BrokenProcessPool("killed")
             yield
 
