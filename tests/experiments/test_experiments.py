@@ -121,7 +121,7 @@ def test_every_experiment_is_spoiled():
     assert [name for name in NAMES if name not in dict(SPOILED)] == []
 
 
-@pytest.mark.parametrize(("name", "spoil"), SPOILED)
+@pytest.mark.parametrize(("name", "spoil"), SPOILED, ids=[name for name, _ in SPOILED])
 def test_committed_numbers_meet_their_expectation_and_others_do_not(name, spoil):
     numbers, check = load_numbers(name, FIGURES), find(name).functions.check
     finding_is_short(name, numbers)
