@@ -43,7 +43,7 @@ from typing import Any
 from algorithms.noise import Rng
 from algorithms.phsafe.budget import Config, Settings, read_config
 from algorithms.phsafe.columns import columns_of
-from algorithms.phsafe.layout import check_release, lay_out, read_release
+from algorithms.phsafe.layout import check_release, lay_out
 from algorithms.phsafe.ledger import Ledger
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.postprocessing.postprocess import (
@@ -82,7 +82,7 @@ class Release(Published):
     def write(self, staged: Path) -> None:
         """Write all that is published, and check what was written."""
         super().write(staged)
-        check_release(read_release(staged), self.config, self.states)
+        check_release(staged, self.tables, self.config, self.states)
 
 
 def described(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 
-from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.layout import check_release, read_release
 from algorithms.phsafe.population import RELATIONSHIPS
 from algorithms.phsafe.schema import FRAMES, GEO, GROUP_QUARTERS, Digits
 from algorithms.phsafe.tables import PUBLISHED
@@ -52,10 +51,9 @@ def test_a_release_from_files(phsafe):
     assert (code, beside_reading(err)) == (DONE, [])
     assert "976 rows in 11 tables, with noise from seed 1: a simulation, not to be published, w" in out
     assert out.startswith("rho ")
-    tables = read_release("out")
-    assert list(tables) == list(PUBLISHED)
-    check_release(tables, read_config("config.json"), ("10", "11", "56"))
-    assert sum(table["COUNT"].sum() for table in tables.values()) == sum(row[-1] for row in rows("truncated"))
+    tables = [Path("out", name, f"{name}.csv").read_text().splitlines() for name in PUBLISHED]
+    released = [int(row["COUNT"]) for table in tables for row in csv.DictReader(table, delimiter="|")]
+    assert sum(released) == sum(row[-1] for row in rows("truncated"))
     assert phsafe(*command("--partitions", "2", "--memory", "1GB", out="other"))[0] == DONE
     assert contents(Path("out")) == contents(Path("other"))  # options that change no count
 
