@@ -79,11 +79,9 @@ class Hierarchy:
         names = tuple(str(i) for i in range(n)) if labels is None else tuple(str(label) for label in labels)
         if len(names) != n:
             raise ValueError(f"labels must name every node: got {len(names)} labels for {n} nodes")
-        orphans = np.flatnonzero((above < -1) | (above >= n))
-        if orphans.size:
-            raise ValueError(
-                f"node {orphans[0]} is an orphan: its parent {above[orphans[0]]} is not a node of 0..{n - 1}"
-            )
+        if (orphans := np.flatnonzero((above < -1) | (above >= n))).size:
+            node = orphans[0]
+            raise ValueError(f"node {node} is an orphan: its parent {above[node]} is not a node of 0..{n - 1}")
         roots = np.flatnonzero(above == -1)
         if roots.size != 1:
             raise ValueError(f"a tree has exactly one root (parent -1), got {roots.size}")
@@ -123,9 +121,7 @@ class Hierarchy:
         if len(lengths) > 1:
             raise ValueError(f"columns of codes must have one length, got {sorted(lengths)}")
         parents, labels, offsets = [np.array([-1])], ["total"], [0, 1]
-        nodes = first = np.zeros(
-            lengths.pop(), np.int64
-        )  # of each row, and a row of each node, the level above's first
+        nodes = first = np.zeros(lengths.pop(), np.int64)  # the node of each row, and the first row of each node
         for column in columns:
             known: dict[str, int] = {}
             codes = np.fromiter((known.setdefault(str(code), len(known)) for code in column), np.int64, nodes.size)
@@ -246,16 +242,9 @@ class Hierarchy:
         """Scale the children of every area, shape (..., n_nodes), from the top down to add up to their raked parent.
 
         If the noisy children of an area add up to zero or less, they share their parent's value equally: a ratio would
-        be undefined or change signs. The rule reads noisy values only, so it costs no privacy. Whole numbers give
-        neither NaN nor infinity: every other sum is at least 1, so values below 2**53 stay finite through 18 levels and
-        more. Source: Flaxman, 2019, section 2.2 (RDPC); the paper has no rule for sums of zero and below, this one is
-        ours.
-
-        Examples
-        --------
-        >>> Hierarchy.regular(2, 1).rake([[12, 4, 2], [12, -1, 1]])
-        array([[12.,  8.,  4.],
-               [12.,  6.,  6.]])
+        be undefined or change signs. Whole numbers give neither NaN nor infinity: every other sum is at least 1, so
+        values below 2**53 stay finite through 18 levels and more. Source: Flaxman, 2019, section 2.2 (RDPC); the paper
+        has no rule for sums of zero and below, this one is ours.
         """
         array = np.asarray(noisy)
         if array.ndim == 0 or array.shape[-1] != self.n_nodes:

@@ -62,30 +62,21 @@ def uniform_population(
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Scatter people over a regular tree, each in a leaf drawn uniformly (Flaxman, 2019, section 2.1).
 
-    A person's J independent uniform indices make a uniform leaf, so the counts are multinomial. Each area's people are
-    divided among its children, from the top down, at a cost that does not grow with the number of people.
+    The cost does not grow with the number of people: those of each area are divided among its children, from the top
+    down. Every area above the leaves has C children, the largest whole number with ``C**levels * people_per_leaf <=
+    people``, so the mean of a leaf is `people_per_leaf` or more.
 
     Parameters
     ----------
     people, levels : int
-        Number of people N, at least 1 and less than 2**53, and levels of areas J below the root, at least 1.
+        Number of people, at least 1 and less than 2**53, and levels of areas below the root, at least 1.
     people_per_leaf : float
-        People wanted in a leaf on average. The mean is N / C**J: this or more, because the fan-out C is rounded down.
-    rng : int, Generator, SeedSequence or None
-        Source of randomness.
+        People wanted in a leaf on average.
 
     Returns
     -------
-    tree : Hierarchy
-        Every area above the leaves has C children, the largest whole number with ``C**J * people_per_leaf <= N``,
-        compared exactly: in floating point ``1000 ** (1 / 3)`` would round down to 9.
-    counts : ndarray of int64, shape (n_leaves,)
-        People in each leaf, read-only. They add up to `people`.
-
-    Examples
-    --------
-    >>> uniform_population(1_000_000, 3, 100, rng=0)[0]
-    Hierarchy(1 > 21 > 441 > 9261 areas, 9261 leaves)
+    Hierarchy, ndarray of int64, shape (n_leaves,)
+        The tree, and the people in each leaf, read-only.
     """
     fanout = _fanout(people, levels, people_per_leaf)
     generator = np.random.default_rng(rng)
@@ -110,16 +101,10 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
 
     Returns
     -------
-    tree : Hierarchy
-        Labeled with the source's names. Areas without people of a kind have no leaf for it, such as a rural part.
-    counts : ndarray of int64, shape (n_leaves,)
-        People in each leaf, read-only. They are the source's own, but with ``"sex"`` those of 4 small communes are
-        derived from published totals, for 2 of them (1,598 people) as an estimate: see ``data/NOTICE.md``.
-
-    Examples
-    --------
-    >>> load("morocco", cells=("area", "sex"))[0]
-    Hierarchy(1 > 12 > 75 > 1503 > 1663 > 3326 areas, 3326 leaves)
+    Hierarchy, ndarray of int64, shape (n_leaves,)
+        The tree with the source's names, without leaves of a kind that an area does not have, and the people in each
+        leaf, read-only. With ``"sex"`` those of 4 small communes are derived from published totals, for 2 of them
+        (1,598 people) as an estimate: see ``data/NOTICE.md``.
     """
     if name not in EXTRACTS:
         raise ValueError(f"name must be one of {', '.join(map(repr, EXTRACTS))}, got {name!r}")
@@ -151,10 +136,8 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
 
     Returns
     -------
-    schema : Schema
-        Fields with the values that the documentation of the data set lists, read from ``data/census_income.json``.
-    codes : ndarray of uint8, shape (199523, 37)
-        For each record and field, the place of its value in the schema, read-only.
+    Schema, ndarray of uint8, shape (199523, 37)
+        Fields and their values, and for each record and field the place of its value, read-only.
     """
     data = resources.files("algorithms").joinpath("data")
     with resources.as_file(data.joinpath("census_income.json")) as path:

@@ -30,20 +30,18 @@ class System:
 
     Attributes
     ----------
-    name, about : str
-        As in ``plaudit audit NAME``, and one sentence.
     build : callable
         Returns the mechanism, which has a ``.claim``, from keywords that all have defaults; its signature says what
         ``plaudit audit --set`` takes. Estimates need the mechanism's method ``exact(data)``: an output without noise.
     pairs, pair_notes : mapping of str to callable, mapping of str to str
         Bundled pairs of neighbors by name, the usual one first, and what a pair is if the name does not say it.
     stages : tuple of str
-        Stages of the mechanism that are mechanisms by themselves; its method ``stage(name)`` returns them.
+        What the mechanism's method ``stage(name)`` takes: stages that are mechanisms by themselves.
     of_counts : bool
         Whether the system takes any counts of people, with the keyword ``tree``, which has an area for each count.
         Other systems are audited on their own pairs.
     below : float
-        The system exists for an epsilon below this only.
+        What epsilon must be below.
     runs : int
         Default number of runs of an audit, over both databases, so that it takes less than a minute.
     presets : mapping of str to System
@@ -58,8 +56,6 @@ class System:
         What ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options; the `Sheet` of the latter.
     extra : str
         The extra of plaudit that everything of the system needs, but for ``plaudit explore``.
-    group : {"reference implementations", "benchmarks", "known bugs"}
-        The heading under which the system is listed.
     """
 
     name: str

@@ -132,8 +132,6 @@ class BottomUp(NoisyCounts):
         Privacy budget in nats, positive and finite.
     tree : Hierarchy, optional
         The areas. Default: the areas of the data side by side, under a root.
-    schema : Schema, optional
-        What the cells of an area are. Default: cells without names.
     noise : {"exact", "inverse_cdf"}
         The law itself, or the inverse of its distribution function at uniforms of 53 bits, as the authors have it.
     published : PublishedTotals, optional

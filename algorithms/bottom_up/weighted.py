@@ -42,13 +42,11 @@ class WeightedBottomUp(NoisyCounts):
 
     Attributes
     ----------
-    epsilon : float
-        Privacy budget in nats, positive and finite.
     largest_weight : float
         The largest weight W that the design of the sample allows, in people: public, and not read from the data.
     shape : tuple of int
         Shape of the histogram: (leaves,) or (leaves, cells).
-    tree, schema, noise, published
+    epsilon, tree, schema, noise, published
         See `BottomUp`.
 
     Notes

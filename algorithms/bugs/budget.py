@@ -27,8 +27,7 @@ __all__ = [
 class NotebookGDPC(CountsBug):
     """GDPC as published: it takes `epsilon`, here below 1, as the success probability of the geometric draws.
 
-    **Bug.** The law needs ``1 - exp(-epsilon)``, as section 2.2 of the paper says; its notebook (9 September 2019)
-    errs.
+    **Bug.** In the notebook; the law needs ``1 - exp(-epsilon)``, as section 2.2 of the paper says.
     **True loss.** ``-log(1 - epsilon)``: 0.1054 for 0.1, 0.693 for 0.5, 2.303 for 0.9. From 1 on there is no such law.
     """
 
@@ -58,8 +57,7 @@ class MovedPersonGDPC(CountsBug):
     """GDPC as it is, with a promise about people who move: the factor 2 of a bounded neighbor relation is missing.
 
     **Claim.** Pure DP with `epsilon` when one person is replaced, as in the paper, by moving to another area.
-    **Bug.** A move changes two counts by 1; the noise is for one.
-    **True loss.** ``2 * epsilon``. One count alone shows only `epsilon`: the event must be joint.
+    **Bug.** A move changes two counts. **True loss.** ``2 * epsilon``, of which one count alone shows a half.
     """
 
     @property
@@ -88,8 +86,7 @@ class PublishedTwice(CountsBug):
 class SquareRootShares(CountsBug):
     """Noisy counts of every area of every level, with a noise that grows as the square root of the number of levels.
 
-    **Bug.** That is right for Gaussian noise, where rho adds up (Bun and Steinke 2016, lemma 1.7). An epsilon adds up,
-    too: geometric noise of J + 1 levels must grow with ``J + 1``.
+    **Bug.** That is right for Gaussian noise (Bun and Steinke 2016, lemma 1.7); geometric noise must grow as ``J + 1``.
     **True loss.** ``sqrt(J + 1) * epsilon``, shown only by all levels together.
     """
 

@@ -30,16 +30,14 @@ class KnownBug:
 
     Attributes
     ----------
-    mechanism : callable
-        The mechanism, with the promise that it does not keep.
     x, y, relation : ndarray, ndarray, {"add_remove", "replace_one"}
         Two neighboring databases that show the bug, read-only, and how they differ.
     loss : float
         Pure-DP loss of this pair in nats, in the order that loses more.
     size : int
         Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find the bug, if it can.
-    event, source : str
-        What to look for, in words, and where the bug comes from.
+    event : str
+        What to look for, in words.
     found : {"counts", "witness", "refused", "replay"}
         How it is found: by counting runs; by impossible outputs only, as no event of thresholds shows it; not by an
         audit, which refuses runs that are not independent; or by a replay, as bugs of whole pipelines are.

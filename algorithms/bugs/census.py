@@ -48,8 +48,8 @@ class UnperturbedZeros(TableBug):
 class PoissonScale(UnperturbedZeros):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
 
-    **Bug.** The scale follows the true count, and is 0 at a count of 0. **True loss.** Infinite: an empty cell is
-    released as it is. Other cells have no witness, but the tails of two scales drift apart without end.
+    **Bug.** The scale follows the true count, 0 included. **True loss.** Infinite: an empty cell is released as it is.
+    Other cells have no witness, but the tails of two scales drift apart without end.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -66,8 +66,7 @@ class PoissonScale(UnperturbedZeros):
 class ObservedDomain(TableBug):
     """A table by age whose last row is the age of the oldest person: the domain is read from the data.
 
-    **Bug.** The number of rows reveals that age; rows beyond are `ABSENT`. **True loss.** Infinite: someone older adds
-    a row.
+    **Bug.** Someone older adds a row; rows beyond are `ABSENT`. **True loss.** Infinite.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -86,8 +85,7 @@ class SkippedZeros(TableBug):
     """The total of an area, added up from its noisy cells; cells without people have no row and are skipped.
 
     **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the variance reveals how many cells are inhabited.
-    **True loss.** Infinite, though every output is possible on either database: between one cell and two the log-ratio
-    of the tails grows without end. Without an inhabited cell the total is exact.
+    **True loss.** Infinite, by the tails alone. Without an inhabited cell the total is exact.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -99,8 +97,7 @@ class SkippedZeros(TableBug):
 class EmptyAreaExit(TableBug):
     """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
 
-    **Bug.** The early exit is taken on the true total.
-    **True loss.** Infinite: on an inhabited area a table of zeros is one output of many.
+    **Bug.** The early exit is taken on the true total. **True loss.** Infinite.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -116,8 +113,7 @@ class EmptyAreaExit(TableBug):
 class SilentInvariant(TableBug):
     """Noise on every count; then the last cell changes to keep the true total, which nobody had declared invariant.
 
-    **Bug.** The total is released exactly. **True loss.** Infinite, at every single output. Each cell alone keeps the
-    promise: the event must be joint.
+    **Bug.** The total is exact. **True loss.** Infinite, at every output. Each cell alone keeps the promise.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -134,8 +130,7 @@ class EditedToTruth(TableBug):
     """Noise on every count; then an edit brings it back to within a few people of the truth.
 
     **Bug.** Post-processing may use what was released, not what is true: a count is off by at most `slack` people.
-    **True loss.** Infinite: the end of the range on one database is out of reach on the other. It has probability
-    ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
+    **True loss.** Infinite, at one end of the range: probability ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
     """
 
     slack: int = 5
@@ -157,7 +152,7 @@ class EditedToTruth(TableBug):
 class QualityGate(TableBug):
     """Noise on every count, and a gate that stops the release where one is too far off the truth.
 
-    **Bug.** Whatever passes is within `tolerance` of the truth; what is stopped raises an error, an output too.
+    **Bug.** What passes is within `tolerance` of the truth; the error of what is stopped is an output too.
     **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
     """
 

@@ -23,8 +23,7 @@ __all__ = ["CachedNoise", "ForkedAreas", "OneStream", "SeededByData", "SeededByT
 class SeededByData(TableBug):
     """Noise drawn from a generator that the counts themselves seed, so that a table always looks the same.
 
-    **Bug.** Whoever knows the algorithm knows the noise of every possible table. **True loss.** Infinite: all runs on
-    one database are equal.
+    **Bug.** Whoever knows the algorithm knows the noise of every possible table. **True loss.** Infinite.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -38,8 +37,8 @@ class SeededByData(TableBug):
 class OneStream(TableBug):
     """Noise drawn from a generator with a fixed seed, left behind from testing: every table gets the same stream.
 
-    **Bug.** The noise is in the source code; that of two tables cancels in their difference. **True loss.** Infinite:
-    one output for each database. Runs share their noise, so an audit must refuse them.
+    **Bug.** The noise is in the source code; that of two tables cancels in their difference. **True loss.** Infinite.
+    Runs share their noise, so an audit must refuse them.
     """
 
     def _seed(self) -> int:
@@ -69,8 +68,8 @@ class SeededByTime(OneStream):
 class ForkedAreas(TableBug):
     """Noise added to parts of the table by worker processes, each with a copy of one generator.
 
-    **Bug.** A fork inherits the state of the generator: the first area of both workers gets the same noise.
-    **True loss.** Infinite: differences of such areas are exact. Each area alone keeps the promise.
+    **Bug.** The first area of both workers gets the same noise. **True loss.** Infinite: differences of such areas are
+    exact. Each area alone keeps the promise.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -90,7 +89,7 @@ class CachedNoise(TableBug):
     """Noise kept in a cache, so that the same question gets the same answer; its key is the true count.
 
     **Bug.** Cells with the same count get the same noise. **True loss.** Infinite: two cells of 7 people always agree,
-    cells of 7 and 8 mostly do not. Each cell alone keeps the promise: the event must be joint.
+    cells of 7 and 8 mostly do not. Each cell alone keeps the promise.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:

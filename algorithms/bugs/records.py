@@ -27,8 +27,7 @@ PAGE = 4  # records that are read at once
 class PageByPage(Bug):
     """The number of records, page by page.
 
-    **Bug.** The number of pages is not noisy.
-    **True loss.** Infinite: the record that begins a page adds a number to the release.
+    **Bug.** The number of pages is not noisy. **True loss.** Infinite.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -41,8 +40,7 @@ class PageByPage(Bug):
 class RaisesOnEmpty(Bug):
     """The number of records in every column, which is one number.
 
-    **Bug.** The first record says how many columns there are; without a record there is an exception.
-    **True loss.** Infinite: the only person makes a release possible.
+    **Bug.** The first record says how many columns there are; without one it fails. **True loss.** Infinite.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -55,8 +53,7 @@ class RaisesOnEmpty(Bug):
 class ImputesOnDemand(Bug):
     """A histogram of codes from 0 to 4; -1 is missing, and imputed by looking through many donors.
 
-    **Bug.** Donors are looked through only if something is missing.
-    **True loss.** Infinite for whoever measures the running time. The tables keep the promise.
+    **Bug.** That takes time. **True loss.** Infinite for whoever measures it. The tables keep the promise.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -75,8 +72,7 @@ class ImputesOnDemand(Bug):
 class NoLimitNoNoise(Bug):
     """The sum of values that are clipped to a limit, and the number of records, each with half of the budget.
 
-    **Bug.** A limit of 0 (`most`) means no limit. It is the sensitivity, too, and one of 0 gives no noise.
-    **True loss.** Infinite: a sum that has no noise is known. With a limit the promise is kept.
+    **Bug.** A limit of 0 (`most`) means no limit, and, as the sensitivity, no noise. **True loss.** Infinite.
     """
 
     most: int = 0
@@ -88,10 +84,8 @@ class NoLimitNoNoise(Bug):
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
         """Release the sum of values, shape (n,), and their number, `size` times over: shape (size, 2)."""
         half = TwoTailedGeometric(self.epsilon / 2)
-        people, total = (
-            add_noise(len(records), half, size, rng, query="people", sensitivity=1),
-            np.full(size, records.sum()),
-        )
+        people = add_noise(len(records), half, size, rng, query="people", sensitivity=1)
+        total = np.full(size, records.sum())
         if self.most:
             law, clipped = TwoTailedGeometric(half.epsilon / self.most), np.clip(records, 0, self.most)
             total = add_noise(clipped.sum(), law, size, rng, query="sum", sensitivity=self.most)

@@ -42,8 +42,7 @@ class RawDataSummed(CountsBug):
 class BoundsFromData(Bug):
     """The sum of a variable, with noise for the largest value that occurs: the domain is read from the data.
 
-    **Bug.** Whoever has the largest value sets the scale of the noise. **True loss.** Infinite, though every output is
-    possible on either database: the tails of two scales drift apart without end.
+    **Bug.** Whoever has the largest value sets the scale of the noise. **True loss.** Infinite, by the tails alone.
     """
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
@@ -57,9 +56,7 @@ class BoundsFromData(Bug):
 class NaNSurvivesClipping(Bug):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
-    **Bug.** No comparison with NaN holds, so clipping leaves NaN as it is, and the noisy sum is NaN; a last step writes
-    0.
-    **True loss.** Infinite: with a missing value the release is 0 for certain.
+    **Bug.** Clipping leaves NaN as it is, and a last step writes 0 for a sum of NaN. **True loss.** Infinite.
     """
 
     bound: ClassVar[int] = 10
@@ -88,8 +85,7 @@ class NaNSurvivesClipping(Bug):
 class ReorderedSum(CountsBug):
     """The sum of shares in [0, 1], added up in the order in which they are stored, in short floats.
 
-    **Bug.** Float addition is not associative: small numbers vanish beside a large sum, so that the order changes the
-    result. The sensitivity of 1 is that of real numbers.
+    **Bug.** Small numbers vanish beside a large sum. The sensitivity of 1 is that of real numbers.
     **True loss.** `epsilon` times the difference of the two sums: in half precision 2056 people can change it by 8; in
     float32 it takes 2**13 times as many.
     """
@@ -132,9 +128,8 @@ class LaplaceHoles(TableBug):
     """Counts with Laplace noise in floating point: minus the logarithm of a uniform draw, and a fair sign.
 
     **Bug.** A uniform draw has `bits` bits (53 in float64, 24 in float32), so there are 2**bits magnitudes of noise and
-    no others; added to another count, most of them end elsewhere.
-    **True loss.** Infinite: most outputs are possible on one database only. No event of thresholds shows it, as none is
-    likely; it takes the last bits, or the outputs, which are listed up to 20 bits.
+    no others. **True loss.** Infinite: most outputs are possible on one database only. No event of thresholds shows it;
+    it takes the last bits, or the outputs, which are listed up to 20 bits.
     """
 
     bits: int = 53

@@ -96,23 +96,16 @@ class GDPC(PureBudget, EachCount):
 class RDPC(PureBudget):
     """Raked geometric DP counts: every area measured with a share of the budget, then raked from the top down.
 
-    The paper says both that budgets split into J+1 parts and that counts for all J' < J are released. Here RDPC
-    measures J+1 levels, the root (J' = 0) and the J levels below it, each with ``epsilon / (J + 1)``. It releases the
-    leaves, as in the paper's experiments, or all areas. The deepest leaf sets the split for all.
+    The paper says both that budgets split into J+1 parts and that counts for all J' < J are released. Here J+1 levels
+    are measured, the root and the J levels below it, each with ``epsilon / (J + 1)``; the deepest leaf sets the split.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; moving a person leaves the root unchanged and
     costs ``2 J / (J + 1)`` times `epsilon`.
     **Sensitivity.** One person changes one count by 1 at each level.
     **Source.** Flaxman, 2019, section 2.2; `Hierarchy.rake` has the rule for families that add up to zero or less.
 
-    Attributes
-    ----------
-    epsilon : float
-        Privacy budget in nats of the whole release, positive and finite.
-    tree : Hierarchy
-        The areas, of any fan-out and depth.
-    output : {"leaves", "all"}
-        Release the leaves, or all areas in the order of `Hierarchy.totals`.
+    `epsilon` is in nats, positive and finite. Released are the leaves, as in the paper's experiments, or with
+    ``output="all"`` all areas, in the order of `Hierarchy.totals`.
     """
 
     epsilon: float
@@ -178,17 +171,7 @@ class ADPC(PureBudget, EachCount):
     **Sensitivity.** One person changes one count by 1 in each part.
     **Source.** Flaxman, 2019, section 2.2.
 
-    Attributes
-    ----------
-    epsilon : float
-        Privacy budget in nats of the whole release, positive and finite.
-    parts : int
-        Number of releases that are averaged, at least 1; the paper has 4.
-
-    Examples
-    --------
-    >>> ADPC(1.0)([10, 0, 3], 2, np.random.default_rng(7)).shape
-    (2, 3)
+    `epsilon` is in nats, positive and finite; `parts` releases are averaged, at least 1: the paper has 4.
     """
 
     epsilon: float

@@ -156,17 +156,10 @@ def choose_groups(
     ----------
     public_records : array_like of int, shape (n, fields)
         Codes of public records of the same kind, at least one, and far more than any field has levels.
-    schema : Schema
-        Fields and levels.
     max_bins : int
         Most bins of a group, 2**22 at most; no less than the levels of any field.
     least : float
         Least mean association for which two groups are joined, in (0, 1].
-
-    Returns
-    -------
-    Groups
-        The groups with every decision; fields in the order of the schema.
 
     Notes
     -----

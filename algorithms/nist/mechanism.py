@@ -43,10 +43,8 @@ class NistDp3(PureBudget):
 
     Attributes
     ----------
-    schema : Schema
-        Fields and their levels, from public specifications.
-    groups : Groups
-        Fields of each histogram, chosen on public data: every field in exactly one, with at most 2**22 bins.
+    schema, groups : Schema, Groups
+        From public specifications and data alone; each histogram has at most 2**22 bins.
     epsilon : float
         Budget in nats of the whole, positive and finite.
     factor : float

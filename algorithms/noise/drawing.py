@@ -90,14 +90,8 @@ def add_noise(
 
     Parameters
     ----------
-    exact : array_like
-        The exact values.
-    law : Law
-        The law of the noise.
     size : int or None
         Number of independent runs; None makes one run, without an axis for runs.
-    rng : numpy Generator or "secure"
-        Source of the noise.
     query : str
         What the values are, for a watcher.
     sensitivity : float or (float, float), optional
@@ -154,16 +148,6 @@ def watched(watcher: Watcher) -> Iterator[None]:
     """Call a watcher instead of every draw in this context: draws of the four laws, and of `add_noise`.
 
     Draws in threads that a mechanism starts are not passed on.
-
-    Examples
-    --------
-    >>> from algorithms.noise import Gaussian
-    >>> def told(draw, *, law, **_):
-    ...     print(law)
-    ...     return draw()
-    >>> with watched(told):
-    ...     _ = Gaussian(2.0).sample(3, np.random.default_rng(0))
-    Gaussian(scale=2.0)
     """
     token = _watcher.set(watcher)
     try:

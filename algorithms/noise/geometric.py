@@ -27,10 +27,7 @@ class TwoTailedGeometric(OnIntegers):
 
     Source: Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2009.
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss in nats per unit of sensitivity, at least 1e-12 and finite.
+    `epsilon` is the privacy loss in nats per unit of sensitivity, at least 1e-12 and finite.
 
     Notes
     -----

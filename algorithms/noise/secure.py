@@ -128,14 +128,6 @@ def counted() -> Iterator[Draws]:
 
     Draws of the workers of `add_noise` are counted. Draws in threads that a mechanism starts are not, so they are not
     known to be secure. Yields `Draws`, to read in the context and after it.
-
-    Examples
-    --------
-    >>> from algorithms.noise import DiscreteGaussian
-    >>> with counted() as draws:
-    ...     _ = DiscreteGaussian(1.0).sample(3, np.random.default_rng(0))
-    >>> draws.secure, draws.source
-    (False, 'from a seeded generator: a simulation, not to be published')
     """
     draws = Draws()
     token = _counting.set((*_counting.get(), draws))

@@ -39,22 +39,18 @@ class IndependentNoise:
 
     Attributes
     ----------
-    tree, schema : Hierarchy, Schema
-        Areas, of which the finest all have the same depth, and attributes.
+    tree : Hierarchy
+        Areas, of which the finest all have the same depth.
     epsilon, delta : float
         Budget of all tables together: nats, positive and finite; delta for Gaussian noise only.
     tables : sequence of Table
-        Tables that are released. Default: the fourteen of the pilot (Table 4), which need its attributes.
+        Default: the fourteen of the pilot (Table 4), which need its attributes.
     shares : sequence of Share
         Exact share of the budget of each table; shares add up to 1. Default: equal shares.
     law : {"laplace", "geometric", "gaussian"}
-        Noise. Only the geometric law can be drawn securely.
-    rounded : bool
-        Whether counts are rounded to whole numbers.
+        Only the geometric law can be drawn securely.
     nonnegative : bool
         Whether negative values are raised to 0: then counts are too high on average.
-    perturb_zeros : bool
-        Whether counts of 0 get noise too, which every promise needs.
     """
 
     tree: Hierarchy

@@ -132,13 +132,9 @@ Settings = Config | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def read_config(source: Settings) -> Config:
-    """Read and check the settings of a run.
+    """Read and check a .json file in the Bureau's format, or its content, or a preset, ``"us"`` or ``"pr"``.
 
-    Parameters
-    ----------
-    source : path-like, str, mapping or Config
-        A .json file in the Bureau's format, or its content, or the name of a preset, ``"us"`` or ``"pr"``. A `Config`
-        comes back as it is.
+    A `Config` comes back as it is.
     """
     if isinstance(source, Config):
         return source

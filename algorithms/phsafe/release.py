@@ -158,24 +158,10 @@ def release(
     engine: str | Engine = "duckdb",
     partitions: int = 1,
 ) -> Release:
-    """Run PHSafe.
+    """Run PHSafe on frames as `tabulate` takes them, by settings as `read_config` takes them.
 
-    Parameters
-    ----------
-    persons, units, geo : path or frame
-        The three frames, as `algorithms.phsafe.tabulation.tabulate.tabulate` takes them.
-    config : path-like, str, mapping or Config
-        A file in the Bureau's format or its content, ``"us"`` or ``"pr"``.
-    out : path-like, optional
-        Folder to write: it must not exist, or must be empty.
-    published : bool
-        Whether to write the post-processed tables too.
-    reading : mapping
-        How the columns of the three files were made, for the record.
-    rng : "secure" or numpy Generator
-        The default, the operating system's entropy, is for releases; a seeded generator is for simulations.
-    engine, partitions
-        As in `tabulate`.
+    The folder `out` must not exist, or must be empty; with `published` it gets the post-processed tables too.
+    `reading` says how columns were made, for the record. A seeded generator as `rng` is for simulations.
     """
     settings = read_config(config)
     if published and settings.privacy_definition != "zcdp":

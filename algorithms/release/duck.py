@@ -7,7 +7,7 @@ import os
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from algorithms.release.recoding import Recoded
 from audit.io.layout import check_commas, decoded
 from audit.io.temporary import SPILLED, temporary_folder
 
-__all__ = ["GIVEN", "DuckDB", "open_source"]
+__all__ = ["GIVEN", "DuckDB", "check_columns", "check_renamed", "open_source"]
 
 GIVEN = "given_rows"  # a view: the rows of a source as it is
 
@@ -177,13 +177,23 @@ def open_source(
     """
     with closing(DuckDB([source], memory=memory)) as database:
         types = database.read(GIVEN, source, what)
-        known = {name.upper() for name in types}
-        if missing := [name for name in names if name.upper() not in known]:
-            got = reprlib.repr(list(types))
-            raise ValueError(
-                f"{what} must have the columns {', '.join(names)}; {', '.join(missing)} missing, got {got}"
-            )
+        check_columns(what, types, names)
         yield database, types
+
+
+def check_columns(what: str, given: Iterable[str], names: Sequence[str], way: str = "") -> None:
+    """Refuse a source that lacks a column, whatever its case, with a `way` out."""
+    known = {name.upper() for name in given}
+    if missing := [name for name in names if name.upper() not in known]:
+        words = f"{', '.join(names)}; {', '.join(missing)} missing, got {reprlib.repr(list(given))}{way}"
+        raise ValueError(f"{what} must have the columns {words}")
+
+
+def check_renamed(what: str, given: Iterable[str], names: Iterable[str]) -> None:
+    """Refuse two columns of one name: engines rename the second."""
+    for name in names:
+        if again := [other for other in given if re.fullmatch(rf"{re.escape(name)}_\d+", other, re.IGNORECASE)]:
+            raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
 
 
 def _kind(type_name: str) -> str:

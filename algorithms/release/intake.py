@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.release.duck import GIVEN, DuckDB, open_source
+from algorithms.release.duck import GIVEN, DuckDB, check_renamed, open_source
 from algorithms.release.expressions import (
     GROUPS,
     LARGEST,
@@ -275,7 +274,7 @@ def _read(
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     with open_source(what, source, names, memory=memory) as (database, types):
         if not (isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == ".csv"):  # its names were read
-            _check_renamed(what, types, names)
+            check_renamed(what, types, names)
         used = {name.upper() for name in (*names, *(source.made_of if isinstance(source, Recoded) else ()))}
         if what == PERSONS and (rest := [column for column in types if column.upper() not in used]):
             tell(f"not released: {', '.join(rest)}")
@@ -288,10 +287,3 @@ def _read(
             texts.append(f"{cut(f'{in_sql(column)}::varchar')} as {short}")
         database.view(TEXTS, f"select {', '.join(texts)} from {GIVEN}")
         yield database
-
-
-def _check_renamed(what: str, types: Iterable[str], names: Sequence[str]) -> None:
-    """Refuse two columns of one name: DuckDB renames the second."""
-    for name in names:
-        if again := [other for other in types if re.fullmatch(rf"{re.escape(name)}_\d+", other, re.IGNORECASE)]:
-            raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")

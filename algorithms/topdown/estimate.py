@@ -15,7 +15,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.release.spilled import Spilled
 from algorithms.topdown.estimation import batched
 from algorithms.topdown.estimation.constraints import Constraint, broken
-from algorithms.topdown.estimation.family import Box, Family, Fit, Groups, LevelSolution, answer
+from algorithms.topdown.estimation.family import Box, Family, Fit, LevelSolution, answer
 from algorithms.topdown.estimation.splitting import BETWEEN_PASSES, Options, Split, split
 from algorithms.topdown.measure import Key, Measured, Measurements
 from algorithms.topdown.plan import Known, Plan
@@ -38,10 +38,8 @@ Real = NDArray[np.float64]
 Above = Callable[[slice], Counts]  # tables of some areas of the level above, shape (runs, areas, cells)
 EXACT = 1e-6  # variances below are as good as none, and weights as far apart as theirs would stall a solver
 PARTS = {"piqp": 2**21, "batched": 2**18}
-"""Counts that are estimated at a time, of families side by side: 16 MiB, divided among workers one by one; or 2 MiB, of
-which a solver of all holds some ten times as much."""
-TABLES = "tables"
-"""Of a level, tables by this name and the level, where they are stored."""
+"""Counts that are estimated at a time: 16 MiB one by one; 2 MiB side by side, which takes ten times as much."""
+TABLES = "tables"  # by this name and the level they are stored
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class _Families:
             parts.stop - parts.start,
             self.plan.schema.cells,
             tuple(replace(fit, answers=fit.answers[run, parts], weights=fit.weights[parts]) for fit in self.fits),
-            tuple(_of(box, parts) for box in self.boxes),
+            tuple(box.of(parts) for box in self.boxes),
             None if self.above is None else self.above[run, number],
         )
 
@@ -124,7 +122,7 @@ def estimate(plan: Plan, measurements: Measurements) -> Estimate:
     It sees noisy answers, invariants and public structure: post-processing. A `ValueError` names constraints that
     conflict, at the root or in a family even in the failsafe.
     """
-    leading = _runs(plan, measurements)
+    leading = measurements.runs(plan)
     runs = 1 if leading is None else leading
     tables = np.empty((runs, plan.tree.n_nodes, plan.schema.cells), np.int64)
     real, outcome = np.empty(tables.shape), Outcome(routes={})
@@ -188,27 +186,6 @@ def check_kept(plan: Plan, constraints: Sequence[Constraint], tables: Counts, no
             raise RuntimeError(f"the tables must keep every constraint, and break {words}")
 
 
-def _runs(plan: Plan, measurements: Measurements) -> int | None:
-    """Return the number of runs, None for one without a leading axis; refuse measurements of another plan."""
-    leading = set()
-    for j, queries in enumerate(plan.queries):
-        areas = plan.tree.offsets[j + 1] - plan.tree.offsets[j]
-        for query in queries:
-            measurement = measurements.noisy.get((j, query.name))
-            shape = None if measurement is None else np.shape(measurement.answers)
-            if shape is None or len(shape) not in (2, 3) or shape[-2:] != (areas, query.size):
-                expected = f"{areas} areas by {query.size} answers of {query.name} at level {j}"
-                raise ValueError(f"measurements must have {expected}, got {shape}")
-            leading.add(shape[:-2])
-    if len(leading) > 1:
-        raise ValueError(f"measurements must all have the same runs, got {sorted(leading)}")
-    names = {str(invariant) for invariant in plan.invariants}
-    if missing := sorted(names - set(measurements.known)):
-        raise ValueError(f"measurements must have the answers of every invariant, and not of {missing[0]}")
-    (runs,) = leading
-    return runs[0] if runs else None
-
-
 def _families(
     plan: Plan, constraints: Sequence[Constraint], j: int, noisy: Mapping[Key, Measured], above: Above | None, runs: int
 ) -> Iterator[_Families]:
@@ -246,12 +223,8 @@ def _families(
                 for query, measured in measurements
             ),
             heaviest,
-            tuple(_of(box, areas) for box in boxes),
+            tuple(box.of(areas) for box in boxes),
         )
-
-
-def _of(box: Box, areas: slice) -> Box:
-    return replace(box, lower=box.lower[areas], upper=box.upper[areas])
 
 
 def _estimated(families: _Families, runs: int) -> Part:
@@ -272,38 +245,20 @@ def _estimated(families: _Families, runs: int) -> Part:
     for (run, number), result in zip(rest, _solve_apart(families, rest, solved), strict=True):
         parts, parent = slice(int(starts[number]), int(starts[number + 1])), int(families.parents[number])
         tables[run, parts], real[run, parts] = result.tables, result.real
-        failures: tuple[Failure, ...] = ()
+        own = Outcome(routes={result.route: 1}, primal=result.primal, dual=result.dual)
         if result.failure and families.above is not None:
-            failures = (Failure(int(run), plan.tree.name(parent), result.failure),)
+            own = replace(own, failures=(Failure(int(run), plan.tree.name(parent), result.failure),))
             gaps.append((int(run), parent, result.tables.sum(axis=0) - families.above[run, number]))
-        own = Outcome(routes={result.route: 1}, failures=failures, primal=result.primal, dual=result.dual)
         outcome = outcome.and_of(own)
     nodes = slice(families.first, families.first + shape[1])
     return Part(level=families.level, nodes=nodes, tables=tables, real=real, gaps=tuple(gaps), **vars(outcome))
-
-
-def _options(plan: Plan, j: int) -> Options:
-    passes = (plan.passes or {}).get(j) or [[query.name for query in plan.queries[j]]]
-    return Options(
-        tuple(map(tuple, passes)),
-        tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounded(j)),
-        () if plan.minimal is None else (_kept(plan, j, plan.minimal), _kept(plan, j, "total")),
-    )
-
-
-def _kept(plan: Plan, j: int, query: str) -> Groups:
-    """Return what a query and all constraints above a level tell apart: on that the failsafe keeps the parent."""
-    stated = [invariant.query for invariant in plan.invariants if invariant.level < j]
-    stated += [bounds.query for bounds in plan.bounds if bounds.level < j]
-    groups = np.array([plan.schema.query(name).groups for name in [query, *stated]])
-    return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _solve_together(families: _Families) -> LevelSolution:
     """Solve families in all runs at once; the first pass keeps every constraint, so the smallest tolerance is 0."""
     plan = families.plan
     boxes, met = list(families.boxes), np.ones((), np.bool_)
-    passes = _options(plan, families.level).passes
+    passes = Options.at(plan, families.level).passes
     for number, names in enumerate(passes, start=1):
         fits = [fit for fit in families.fits if fit.name in names]
         heaviest = max((families.heaviest[name] for name in names), default=0.0)
@@ -329,13 +284,12 @@ def _round_together(families: _Families, solved: LevelSolution) -> tuple[NDArray
 
 
 def _solve_apart(families: _Families, which: Counts, solved: LevelSolution | None) -> Iterator[Split]:
-    plan, options = families.plan, _options(families.plan, families.level)
+    plan, options = families.plan, Options.at(families.plan, families.level)
     tasks = []
     for run, number in which:
         parts = slice(int(families.starts[number]), int(families.starts[number + 1]))
         family = families.family(int(run), int(number))
-        usable = solved is not None and solved.converged[run, number]
-        real = solved.tables[run, parts] if solved is not None and usable else None
+        real = solved.tables[run, parts] if solved is not None and solved.converged[run, number] else None
         labels = [plan.tree.name(families.first + area) for area in range(parts.start, parts.stop)]
         tasks.append((family, options, labels, real))
     splits = dict(Workers(_split_apart, plan.n_jobs).finished(tasks))

@@ -67,6 +67,23 @@ class Measurements:
     noisy: Mapping[Key, Measurement]
     known: Known
 
+    def runs(self, plan: Plan) -> int | None:
+        """Return the number of runs, None for one without a leading axis; refuse measurements of another plan."""
+        leading = set()
+        for j, query in ((j, query) for j, queries in enumerate(plan.queries) for query in queries):
+            areas, measurement = plan.tree.offsets[j + 1] - plan.tree.offsets[j], self.noisy.get((j, query.name))
+            shape = None if measurement is None else np.shape(measurement.answers)
+            if shape is None or len(shape) not in (2, 3) or shape[-2:] != (areas, query.size):
+                expected = f"{areas} areas by {query.size} answers of {query.name} at level {j}"
+                raise ValueError(f"measurements must have {expected}, got {shape}")
+            leading.add(shape[:-2])
+        if len(leading) > 1:
+            raise ValueError(f"measurements must all have the same runs, got {sorted(leading)}")
+        if missing := sorted({str(invariant) for invariant in plan.invariants} - set(self.known)):
+            raise ValueError(f"measurements must have the answers of every invariant, and not of {missing[0]}")
+        (runs,) = leading
+        return runs[0] if runs else None
+
 
 def measured(
     plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None

@@ -36,8 +36,6 @@ class TopDown(Plan):
 
     Attributes
     ----------
-    schema, tree, budget : Schema, Hierarchy, Budget
-        What is counted, in which areas, and with which budget.
     invariants : sequence of Invariant
         Answers that are published exactly.
     bounds : sequence of Bounds

@@ -177,8 +177,6 @@ def preset(
         it do? Quantifying the accuracy/privacy tradeoff", 2019), ``"pl94-2020"`` (US Census Bureau, "2020 Census
         Production Settings: Redistricting Data (P.L. 94-171)", 2021), ``"h1"`` or ``"micro"``; or what `settings_of`
         returned.
-    tree : Hierarchy
-        The areas.
     epsilon, rho : float, optional
         Another budget, in nats, which also sets the kind of noise. Give at most one of the two.
     relation : {"replace_one", "add_remove"}

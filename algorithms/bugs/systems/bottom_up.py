@@ -33,8 +33,7 @@ class WeightsIgnored(WeightedBottomUp):
 class FractionalCounts(WeightedBottomUp):
     """Whole-number noise, large enough, on weighted counts that are not whole.
 
-    **Bug.** Weighted counts are not rounded before noise: every output shows their fractional parts.
-    **True loss.** Infinite for a record whose weight is not whole. One with a whole weight is hidden as promised.
+    **Bug.** Every output shows the fractional parts. **True loss.** Infinite for a record whose weight is not whole.
     """
 
     def _parts(self, data: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -74,8 +73,7 @@ class FractionalCounts(WeightedBottomUp):
 class UndeclaredTotals(BottomUp):
     """Noisy counts calibrated to published totals, under a promise that does not mention them.
 
-    **Bug.** An area is `ABSENT` unless its exact total is the published one. **True loss.** Infinite: one person
-    decides.
+    **Bug.** An area is `ABSENT` unless its exact total is the published one. **True loss.** Infinite.
     """
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:

@@ -52,8 +52,7 @@ class TwoTauStability(PHSafe):
 class UnitCountedTwice(PHSafe):
     """PHSafe on places that list every unit twice: the join counts each household two times in the denominators.
 
-    **Bug.** No key is checked. Counts of persons would be zero, as repeated units are dropped: they are taken as they
-    should be.
+    **Bug.** No key is checked. (Counts of persons are as they should be, not 0, as of repeated units.)
     **True loss.** Four times that of `PHSafe` on the denominators, which spend up to half of their budgets in the
     paper's model: twice the promise.
     """
@@ -70,8 +69,7 @@ class UnitCountedTwice(PHSafe):
 class SharedNoise(PHSafe):
     """PHSafe that draws one vector of noise for all levels of a table whose noise has the same scale.
 
-    **Bug.** The difference of two such levels has no noise at all.
-    **True loss.** Infinite where a person changes two such levels by different numbers.
+    **Bug.** Two such levels differ without noise. **True loss.** Infinite where a person changes them differently.
     """
 
     def __post_init__(self) -> None:

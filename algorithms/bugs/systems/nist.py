@@ -28,8 +28,7 @@ __all__ = ["DomainFromData", "GroupsFromData"]
 class DomainFromData:
     """Histograms with only those levels of a field that its records have, as the challenge allowed for five fields.
 
-    **Bug.** The bins of a level exist if someone has it. The bins of other levels are `ABSENT`.
-    **True loss.** Infinite: someone with a level that nobody else has adds bins, with certainty.
+    **Bug.** Someone with a level that nobody else has adds bins; others are `ABSENT`. **True loss.** Infinite.
     **Source.** The rules of the challenge, for five "state-dependent fields" (Gardner, "NistDp3: Differential Privacy
     3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks
     Privately", 2009.

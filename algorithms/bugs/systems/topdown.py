@@ -89,10 +89,8 @@ class _Leaking(TopDown, ABC):
 class PrunedByTruth(_Leaking):
     """TopDown that drops a cell from the problem of a family if the parent truly has nobody in it.
 
-    **Bug.** Only cells in which the parent has people are variables, which saves most of the work. But the code looks
-    at the parent's true table, not the estimate: its empty cells are surely 0, in the parts and so in the parent too.
-    **True loss.** Infinite: a person in such a cell makes other outputs possible. All measurements together keep the
-    promise; only the tables show it.
+    **Bug.** The code looks at the parent's true table, not the estimate: its empty cells are surely 0, in the parts and
+    so in the parent too. **True loss.** Infinite, in the tables alone: all measurements together keep the promise.
     """
 
     secret: ClassVar[str] = "cells that are empty"
@@ -138,8 +136,7 @@ class SilentTotals(_Leaking):
     """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
 
     **Bug.** The Bureau does so for states; but there the invariant is declared, and neighbors must agree on it.
-    **True loss.** Infinite, at every single output, for two databases that differ in such a total. The measurements
-    keep the promise.
+    **True loss.** Infinite, at every output, where two databases differ in such a total. Measurements keep the promise.
     """
 
     secret: ClassVar[str] = "totals of level 1"

@@ -32,16 +32,10 @@ UNIT_COLUMNS = "h.RTYPE as UNIT_TYPE, h.FINAL_POP, h.TEN, h.HHT, h.HHT2, h.CPLT,
 def stability_change(
     x: Database, y: Database, *, tables: str | Sequence[str] = "all", config: Settings | None = None
 ) -> Frame:
-    """Return how far apart two databases are in every query, exactly.
+    """Return how far apart two databases, each of persons, units and geo, are in every query, exactly.
 
-    Parameters
-    ----------
-    x, y : tuple of path or frame
-        Persons, units and geo of each.
-    tables : "all" or sequence of str
-        Which of the nine queries.
-    config : what `read_config` takes, optional
-        Its thresholds, and the levels that it has a budget for. Default: thresholds of the 2020 Census, all levels.
+    `config` is what `read_config` takes: its thresholds, and the levels that it has a budget for. Default: thresholds
+    of the 2020 Census, all levels.
 
     Returns
     -------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -11,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from algorithms.phsafe.schema import RECODED, Codes, Digits, Domain, Whole
-from algorithms.release.duck import DuckDB
+from algorithms.release.duck import DuckDB, check_columns, check_renamed
 from algorithms.release.reading import tell
 from algorithms.release.recoding import Recoded
 from algorithms.release.spark import Engine, Spark
@@ -19,6 +18,7 @@ from algorithms.schema import read_named
 
 __all__ = ["Types", "each_part", "name_unused", "read_frame", "recoded_frames", "typed", "unread"]
 
+WAY = ": docs/how-to/phsafe.md says what they hold, and --recode makes them of yours"  # out of missing columns
 WORKER_MEMORY = "1GB"  # of DuckDB for one part: a machine has several workers, and each would take most of it
 Columns = Mapping[str, Domain]
 Types = Mapping[str, Mapping[str, str]]
@@ -89,26 +89,16 @@ def read_frame(
 
 def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str, tuple[str, str]]:
     """Return each column's name as given and its type; refuse what is missing, repeated or of another type."""
+    check_renamed(name, given, columns)
+    check_columns(name, given, [column for column, domain in columns.items() if not isinstance(domain, Digits)], WAY)
     known = {column.upper(): (column, kind) for column, kind in given.items()}
-    for column in columns:  # engines rename the second of two columns of one name
-        if again := [original for key, (original, _) in known.items() if re.fullmatch(rf"{column}_\d+", key)]:
-            raise ValueError(f"{name} must have one column {column}, got {again[0]} besides")
-    read = [column for column, domain in columns.items() if not isinstance(domain, Digits)]
-    if missing := [column for column in read if column not in known]:
-        others = reprlib.repr([column for column, _ in known.values()])
-        raise ValueError(
-            f"{name} must have the columns {', '.join(read)}; {', '.join(missing)} missing, got {others}: "
-            "docs/how-to/phsafe.md says what they hold, and --recode makes them of yours"
-        )
-    present = {column: domain for column, domain in columns.items() if column in known}
-    for column, domain in present.items():
-        original, kind = known[column]
-        kinds = ("text", "whole", "real") if isinstance(domain, Whole) else ("text", "whole")
-        if kind not in kinds:
+    present = {column: known[column] for column in columns if column in known}
+    for column, (original, kind) in present.items():
+        number = isinstance(columns[column], Whole)
+        if kind not in ("text", "whole", "real")[: 3 if number else 2]:
             words = "real numbers" if kind == "real" else kind
-            expected = "whole numbers" if "real" in kinds else "text"
-            raise ValueError(f"{name}.{original} must hold {expected}, got {words}")
-    return {column: known[column] for column in present}
+            raise ValueError(f"{name}.{original} must hold {'whole numbers' if number else 'text'}, got {words}")
+    return present
 
 
 def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) -> list[Any]:

@@ -98,13 +98,13 @@ def tabulate(
     Parameters
     ----------
     persons, units, geo : path or frame
-        The three frames: CSV or Parquet files, or pandas, polars and Arrow tables or whatever DuckDB reads.
+        CSV or Parquet files, or pandas, polars and Arrow tables or whatever DuckDB reads.
     tables : "all" or sequence of str
         Which of the eleven tables.
     config : what `read_config` takes, optional
-        Its thresholds, states and levels. Default: thresholds of the 2020 Census, all states in the data, all levels.
+        Default: thresholds of the 2020 Census, all states in the data, all levels.
     engine, partitions : {"duckdb", "spark"}, DuckDB or Spark; int
-        The engine that counts, and in how many parts of the households, one by one: more need less memory.
+        The engine, and in how many parts of the households it counts, one by one: more need less memory.
     validation : {"full", "production", "none"}
         What is checked first; see `algorithms.phsafe.tabulation.validate`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -53,6 +53,10 @@ class Box:
     lower: Real  # shape (parts, groups) or (runs, parts, groups); 0 where there is no bound
     upper: Real  # likewise; infinity where there is no bound, equal to `lower` where the answer is given
     labels: tuple[str, ...] = ()  # names of the groups, for messages; none: their numbers
+
+    def of(self, areas: slice) -> Box:
+        """Return the bounds of some parts."""
+        return replace(self, lower=self.lower[areas], upper=self.upper[areas])
 
 
 @dataclass(frozen=True)

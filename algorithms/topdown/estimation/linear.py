@@ -52,16 +52,9 @@ class System:
 
 
 def named(
-    name: str,
-    relation: str,
-    value: float,
-    *,
-    part: int = -1,
-    group: int = -1,
-    labels: Sequence[str] = (),
-    groups: Sequence[str] = (),
+    name: str, relation: str, value: float, part: int, group: int, labels: Sequence[str], groups: Sequence[str]
 ) -> str:
-    """Return the words by which one bound is called in messages."""
+    """Return the words by which a bound on one part, or on one group, is called in messages; -1 is no single one."""
     if name in (PARENT, SLACK):
         return name
     where = "" if part < 0 else f" in {labels[part] if labels else f'part {part}'}"
@@ -236,16 +229,10 @@ def conflict(family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...] |
 def _name(rules: System, row: int, top: Index, bottom: Index, labels: Sequence[str]) -> str:
     own, relation = (top[row], "<=") if row < top.size else (bottom[row - top.size], ">=")
     lower, upper = rules.lower[own], rules.upper[own]
-    source, part, group = rules.origin[own]
-    return named(
-        rules.sources[source],
-        "=" if lower == upper else relation,
-        upper if relation == "<=" else lower,
-        part=int(part),
-        group=int(group),
-        labels=labels,
-        groups=rules.groups[source],
-    )
+    source, part, group = rules.origin[own].tolist()
+    value = upper if relation == "<=" else lower
+    relation = "=" if lower == upper else relation
+    return named(rules.sources[source], relation, value, part, group, labels, rules.groups[source])
 
 
 def failsafe(family: Family, minimal: Groups, *, labels: Sequence[str] = ()) -> Family:

@@ -202,12 +202,10 @@ def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tupl
     for box in family.boxes:
         sums = answer(box.groups, tables)
         single = sums.shape[1] == 1
-        for part, group in np.argwhere((sums < box.lower - TOLERANCE) | (sums > box.upper + TOLERANCE)):
+        for part, group in np.argwhere((sums < box.lower - TOLERANCE) | (sums > box.upper + TOLERANCE)).tolist():
             lower, upper = box.lower[part, group], box.upper[part, group]
             under = sums[part, group] < lower
             relation = "=" if lower == upper else ">=" if under else "<="
-            at = -1 if single else int(group)
-            bound = lower if under else upper
-            words = named(box.name, relation, bound, part=int(part), group=at, labels=labels, groups=box.labels)
-            broken.append(words)
+            bound, at = lower if under else upper, -1 if single else group
+            broken.append(named(box.name, relation, bound, part, at, labels, box.labels))
     return tuple(broken)

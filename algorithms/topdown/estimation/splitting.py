@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.topdown.estimation import linear, quadratic, rounding
+from algorithms.topdown.estimation.constraints import Bounds, Invariant
 from algorithms.topdown.estimation.family import Box, Family, Groups, Solution, answer
+from algorithms.topdown.plan import Plan
 
 __all__ = ["BETWEEN_PASSES", "Options", "Split", "split"]
 
@@ -41,6 +43,22 @@ class Options:
     passes: tuple[tuple[str, ...], ...]  # queries fitted in each pass
     rounding: tuple[tuple[Groups, ...], ...]  # nested queries whose rounding error is smallest, pass by pass
     margins: tuple[Groups, ...]  # on which the parent binds in the failsafe, tried in this order; none: no failsafe
+
+    @classmethod
+    def at(cls, plan: Plan, level: int) -> Options:
+        """Return how a plan solves the families of a level."""
+        passes = (plan.passes or {}).get(level) or [[query.name for query in plan.queries[level]]]
+        rounded = tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounded(level))
+        margins = () if plan.minimal is None else tuple(_kept(plan, level, name) for name in (plan.minimal, "total"))
+        return cls(tuple(map(tuple, passes)), rounded, margins)
+
+
+def _kept(plan: Plan, level: int, query: str) -> Groups:
+    """Return what a query and all constraints above a level tell apart: on that the failsafe keeps the parent."""
+    stated: list[Invariant | Bounds] = [*plan.invariants, *plan.bounds]
+    names = [query, *(constraint.query for constraint in stated if constraint.level < level)]
+    groups = np.array([plan.schema.query(name).groups for name in names])
+    return np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def split(family: Family, options: Options, labels: Sequence[str], real: Real | None) -> Split:
