@@ -149,11 +149,7 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
 
 
 def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Divide records, shape (n, ...) with n at least 2, into a public half and a half to protect.
-
-    They are divided at random, but always in the same way: by a permutation with a fixed seed. Each half keeps their
-    order, and the public one has the odd record.
-    """
+    """Divide records, shape (n, ...) with n at least 2, at random but always alike: a public half, one to protect."""
     array = np.asarray(records)
     if array.ndim == 0 or len(array) < 2:
         raise ValueError(f"records must be at least 2, got shape {array.shape}")

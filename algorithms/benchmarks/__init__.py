@@ -72,8 +72,5 @@ _KNOWN = (
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """Return a `Benchmark` for each name, with the pair of databases on which it is tested.
-
-    Its loss is that of its pair; other pairs may lose more.
-    """
+    """Return a `Benchmark` for each name, with the databases on which it is tested; others may lose more."""
     return {known.name: known for known in _KNOWN}

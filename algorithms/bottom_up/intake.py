@@ -27,8 +27,7 @@ def read_units(
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
 
-    Arguments are those of `read_histogram`, with the column of weights in people and the largest allowed one. Each
-    weight is rounded by itself to units of 2**-20 people; see `round_units`.
+    Arguments are those of `read_histogram`, with the column of weights and the largest allowed; see `round_units`.
     """
     check_largest_weight(largest)
 

@@ -86,10 +86,7 @@ class NoisyCounts(PureBudget, ABC):
 
     @property
     def log_likelihood(self) -> LogLikelihood | None:
-        """Function of outputs, shape (runs, ...), and data, to log-probabilities, shape (runs,).
-
-        None if the law is not known: for calibrated counts, and for an inverse too wide to be tabulated.
-        """
+        """Function of outputs, shape (runs, ...), and data, to log-probabilities, (runs,), if the law is known."""
         known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
         return self._log_likelihood if known and self.published is None else None
 
@@ -190,10 +187,9 @@ class BottomUp(NoisyCounts):
         return np.moveaxis(totals, -1, -2)
 
     def margins(self, noisy: ArrayLike) -> Mapping[str, Integers | Floats]:
-        """Add up noisy cells, shape (..., leaves, cells), to every margin of the attributes in every area.
+        """Add up noisy cells, shape (..., leaves, cells), to every margin of the attributes in every area, by query.
 
-        A margin has the shape (..., areas, groups) and the name of its query: ``"total"``, each attribute, each
-        combination joined by ``*``, and ``"detailed"``.
+        Queries are ``"total"``, each attribute, each combination joined by ``*``, and ``"detailed"``.
         """
         if self.schema is None or len(self.schema.shape) > MOST_ATTRIBUTES:
             number = "none" if self.schema is None else len(self.schema.shape)

@@ -138,8 +138,7 @@ def release(
     """Run the bottom-up mechanism once, publish all its tables, and write them to the new or empty folder `out`.
 
     Counts are people, shape (leaves, cells), of a weighted sample rounded as `mechanism.counts` does. Areas are the
-    levels below the root, `listed` if they are from a public list. A release takes secure noise; a seeded generator is
-    for simulations. Drawn are noisy cells in whole numbers, shape (leaves, cells).
+    levels below the root, `listed` if they are from a public list. Drawn are noisy cells in whole numbers.
     """
     schema, tree, totals, of_counts = mechanism.schema, mechanism.tree, mechanism.published, mechanism.of_counts
     if schema is None or tree is None:

@@ -42,8 +42,6 @@ __all__ = ["KnownBug", "known_bugs"]
 def known_bugs() -> dict[str, KnownBug]:
     """Return the known bugs by name, each with a pair of databases that shows it, its loss there, and how it is found.
 
-    First come bugs of the noise and the budget, then of other outputs, last of pipelines that read records.
-
     Examples
     --------
     >>> bug = known_bugs()["rounded-first"]

@@ -18,8 +18,7 @@ _FIELD, _CODE = re.compile(r"^ ([^\s]+)\t"), re.compile(r"^([^\s]+)\t")
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     """Read the values of fields, without leading zeros, from a codebook as IPUMS writes them, ``codebook.cbk``.
 
-    A line of a field is a space, its name, a tab; the lines of its values below are a code, a tab, a label. Lines that
-    begin with a tab are headings; lines without a tab are of the part that says in which columns a field stands.
+    A line of a field is a space, its name, a tab; the lines of its values below are a code, a tab, a label.
     """
     name = os.fspath(path)
     try:

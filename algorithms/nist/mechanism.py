@@ -174,10 +174,7 @@ class NistDp3(PureBudget):
         return Fitted(self.schema, self.groups, tuple(filled), tuple(counts), self.rows)
 
     def stage(self, name: Stage, *, only: Chosen = None) -> HistogramStage:
-        """Return noisy histograms, before or after the cut, or rows counted by bins, as a mechanism by itself.
-
-        `only` names the groups that are released, by words such as ``"age*sex"`` or by their fields. Default: all.
-        """
+        """Return noisy histograms, before or after the cut, or rows counted by bins, of all groups or `only` some."""
         if name not in get_args(Stage):
             raise ValueError(f"stage must be one of {', '.join(get_args(Stage))}, got {name!r}")
         names = self.groups.names

@@ -38,9 +38,8 @@ def release(
 ) -> Published:
     """Run NistDp3 once on codes of records, shape (n, fields), and write it to the new or empty folder `out`.
 
-    There are as many synthetic rows as the mechanism says, or `as_counted` by its noise. There may be no record, as the
-    promise holds for that database too. A release takes secure noise; a seeded generator is for simulations. Drawn are
-    the noisy histograms after the cut, and codes of synthetic rows, shape (rows, fields).
+    There are as many synthetic rows as the mechanism says, or `as_counted` by its noise; there may be no record. Drawn
+    are the noisy histograms after the cut, and codes of synthetic rows, shape (rows, fields).
     """
     schema, groups = nist.schema, nist.groups
     if reserved := [name for name in schema.attributes if name.upper() in ("GROUP", "COUNT")]:

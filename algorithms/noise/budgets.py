@@ -21,10 +21,7 @@ CONTINUOUS = 1e9  # a margin from which on noise is as good as continuous: to on
 def exact_budget_for(
     margin: float, stability: float, *, confidence: float = 0.9, privacy_definition: str = "zcdp"
 ) -> float:
-    """Return the least budget whose exact margin is no larger than the whole part of `margin`: rho, or epsilon in nats.
-
-    It is rounded up in the ninth digit. Table 10 has 0.662976 for a margin of 20 of PH3: 5% more than is needed.
-    """
+    """Return the least budget, up to its ninth digit, whose exact margin is at most the whole part of `margin`."""
     if privacy_definition not in ("zcdp", "puredp"):
         raise ValueError(f'privacy_definition must be "zcdp" or "puredp", got {privacy_definition!r}')
     sensitivity = positive_number("stability", stability)

@@ -145,10 +145,7 @@ def draws_at_a_time(rng: Rng, n_jobs: int) -> int:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Call a watcher instead of every draw in this context: draws of the four laws, and of `add_noise`.
-
-    Draws in threads that a mechanism starts are not passed on.
-    """
+    """Call a watcher instead of every draw in this context, but for draws in threads that a mechanism starts."""
     token = _watcher.set(watcher)
     try:
         yield

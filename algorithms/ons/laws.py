@@ -49,10 +49,8 @@ def unchanged_probability(law: Law, epsilon: float, *, delta: float = PILOT_DELT
     r"""Return the probability that a count is released unchanged, with noise rounded to whole numbers.
 
     :math:`1 - e^{-\epsilon/2}`, :math:`\tanh(\epsilon/2)`, or :math:`\mathrm{erf}(1 / (2\sqrt2 \sigma))`: Tables 1
-    to 3 of the pilot on mortality data of the Office for National Statistics.
-
-    Epsilon is that of the count, in nats; delta is that of Gaussian noise in the classical scale. The pilot does not
-    print it; its Table 2 is that of 0.05.
+    to 3 of the pilot on mortality data of the Office for National Statistics. Gaussian noise has the classical scale of
+    delta, which the pilot does not print; its Table 2 is that of 0.05.
     """
     if law == "gaussian":
         return math.erf(1 / (math.sqrt(8) * classical_scale(epsilon, delta)))

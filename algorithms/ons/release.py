@@ -54,8 +54,7 @@ def release(
     """Run a method of the pilot once, and write it to the folder `out`, which must not exist or be empty.
 
     Tables are counted from the synthetic people of the top-down method; independent noise has its own. Areas are the
-    names of the levels below the whole, `listed` if they are from a public list. A release takes secure noise, about 30
-    microseconds a count; a seeded generator is for simulations.
+    names of the levels below the whole, `listed` if they are from a public list.
     """
     names = level_names(areas, mechanism.tree)
     _check(mechanism, names, tables, rng)

@@ -132,10 +132,7 @@ Settings = Config | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def read_config(source: Settings) -> Config:
-    """Read and check a .json file in the Bureau's format, or its content, or a preset, ``"us"`` or ``"pr"``.
-
-    A `Config` comes back as it is.
-    """
+    """Read and check a .json file in the Bureau's format, its content, a preset of `PRESETS`, or a `Config`."""
     if isinstance(source, Config):
         return source
     if isinstance(source, Mapping):

@@ -3,8 +3,7 @@
 The flow is the paper's; formats, codes and the order of truncation are the production release's. ``docs/papers.md``
 says where results differ from what the paper prints. Where the paper and production differ:
 
-1. Proofs and budgets follow the paper: nine queries, each with its own noise, sigma^2 = Delta^2 / (2 rho) with
-   Delta = 2 tau + 2 for persons and 2 for households; the production code reaches the same numbers in one session.
+1. Proofs and budgets follow the paper; the production code reaches the same numbers in one session.
 2. The paper has two frames and knows a person's state; the production layout has a third, public frame of places, and a
    person is where the unit is. Which units there are, where, and whether they are group quarters, is public with it.
 3. The paper's units are occupied. Here vacant units and group quarters are in the frame. The denominators' filters

@@ -171,10 +171,7 @@ class DuckDB:
 def open_source(
     what: str, source: Any, names: Sequence[str], *, memory: str
 ) -> Iterator[tuple[DuckDB, dict[str, str]]]:
-    """Open a file or a frame with DuckDB and refuse one that lacks a column; lend it with its columns and their types.
-
-    Columns are found by name, whatever its case.
-    """
+    """Open a file or a frame with DuckDB, which must have some columns; lend it with all columns and their types."""
     with closing(DuckDB([source], memory=memory)) as database:
         types = database.read(GIVEN, source, what)
         check_columns(what, types, names)

@@ -128,10 +128,7 @@ def level_names(areas: Sequence[str] | None, tree: Hierarchy) -> tuple[str, ...]
 
 
 def tell_rare(groups: Iterable[Group], made: str) -> None:
-    """Name on stderr the levels of which what was fitted to noisy counts has twice as many people as the data, or half.
-
-    Both numbers are shown to whoever may see the data.
-    """
+    """Name on stderr the levels of which fits to noisy counts have twice as many people as the data, or half."""
     off = [
         f"{level} of {name} ({new:,} {made}, {old:,} in the data)"
         for name, levels, exact, fitted in groups

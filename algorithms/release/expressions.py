@@ -155,10 +155,7 @@ def check_areas(what: str, database: DuckDB, areas: Sequence[str]) -> int:
 
 
 def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
-    """Return the rules that there are codes, of a length that somebody meant, without spaces that make another area.
-
-    An area has no name of a sum unless it is `listed`.
-    """
+    """Return the rules that codes are there, not too long, without spaces around, and not sums unless `listed`."""
     rules: list[Rule] = []
     for j, name in enumerate(areas):
         code = f"a{j}"

@@ -123,8 +123,7 @@ def check_histogram(leaves: int, schema: Schema, most: int = 0) -> None:
 def read_facilities(source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy) -> NDArray[np.int64]:
     """Count housing units and facilities by area and type, shape (leaves, types): public bounds on who lives there.
 
-    The source is as `read_histogram` takes it; the column hhgq has their types, as the attribute does, and count their
-    number.
+    The source is as `read_histogram` takes it; hhgq has their types, as the attribute does, and count their number.
     """
     if "hhgq" not in schema.attributes:
         raise ValueError(f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not hhgq")
@@ -142,10 +141,7 @@ def read_facilities(source: Any, schema: Schema, areas: Sequence[str], tree: Hie
 
 
 def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: str = MEMORY) -> NDArray[Any]:
-    """Read persons one by one: the places of their levels, shape (rows, attributes), of the smallest type.
-
-    The source is as `read_histogram` takes it, one row a person.
-    """
+    """Read persons, one a row, as places of their levels, shape (rows, attributes), of the smallest type."""
     with _read(what, source, memory, schema=schema) as database:
         number, widest = len(schema.shape), np.min_scalar_type(max(schema.shape) - 1)
         most = LARGEST_RECORDS // number
@@ -215,10 +211,7 @@ def _counting(
     listed: Sequence[Leaf] | None,
     rule: str = RULE,
 ) -> Iterator[tuple[Sequence[Leaf], Callable[[slice], NDArray[np.int64]]]]:
-    """Lend the codes of the leaves, all those that are `listed` if any are, and what counts some of them by cell.
-
-    A leaf that is not listed breaks the `rule`.
-    """
+    """Lend the codes of the leaves, and what counts some by cell; a leaf that is not `listed` breaks the `rule`."""
     number = count if isinstance(count, Count) else Count.whole(count)
     with _read(what, source, memory, areas, schema, number.name) as database:
         group_rows(what, database, coded(areas, listed=listed is not None), schema, number)

@@ -99,8 +99,7 @@ class Spark:
         """Cut frames by a column of whole numbers and return what `work` returns of each part, in any order.
 
         `frames` has the columns of each frame that was read: the name given, and text, whole or real. `work` runs on
-        the workers of Spark and gets an Arrow table by each name. Rows of all frames are shuffled as one, each with
-        nothing in the columns of the others.
+        the workers of Spark and gets an Arrow table by each name. Rows of all frames are shuffled as one.
         """
         columns = [(name, column, kind) for name, given in frames.items() for column, (_, kind) in given.items()]
         with self._one_line_errors():
@@ -148,10 +147,7 @@ Engine = DuckDB | Spark
 
 @contextmanager
 def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", master: str = "") -> Iterator[Engine]:
-    """Open an engine by name and close it afterwards, or lend the one given.
-
-    `memory` is the most of DuckDB, `master` where Spark runs.
-    """
+    """Open an engine by name, DuckDB of that memory or Spark of that master, or lend the one given."""
     if (engine == "spark" or isinstance(engine, Spark)) and any(isinstance(source, Recoded) for source in sources):
         raise ValueError("--recode is for duckdb, got the engine spark")
     if not isinstance(engine, str):

@@ -85,10 +85,7 @@ class Plan:
 
     @cached_property
     def shares(self) -> NDArray[np.object_]:
-        """Share of every area, as fractions, shape (n_nodes,).
-
-        A leaf above the finest level takes the shares of the levels below it, so that every path spends the total.
-        """
+        """Share of every area, shape (n_nodes,); a leaf takes those of the levels below it, too."""
         levels = [exact_share(f"level {j}", share) for j, share in enumerate(self.budget.levels)]
         shares = np.repeat(np.array(levels, dtype=object), np.diff(self.tree.offsets))
         for j in range(self.tree.depth):

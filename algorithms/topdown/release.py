@@ -69,9 +69,7 @@ def release(
 ) -> Published:
     """Run TopDown once on people by leaf and cell, level by level, and write what it publishes to a new folder.
 
-    Measurements and tables are in memory some areas at a time, and on disk meanwhile, as the histogram may be
-    (`algorithms.release.intake.store_histogram`); `TopDown.measure` and `TopDown.estimate` return all of them. The same
-    seed gives the same tables there and here; what is published takes the default, the operating system's entropy.
+    The same seed gives the same tables as `TopDown.measure` and `TopDown.estimate`, which hold all of them in memory.
     `areas` names the levels below the root, `listed` says that they are from a public list, and `preset` is the name of
     the settings, or of their file. Drawn are `StoredTables`.
     """

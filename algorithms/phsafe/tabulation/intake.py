@@ -34,10 +34,10 @@ def each_part(
     *,
     parts: int = 1,
 ) -> Iterator[Result]:
-    """Cut frames by ``MAFID`` and yield what `work` returns of each part.
+    """Cut frames by ``MAFID`` and yield what `work` returns of each part, which has all rows of its households.
 
-    A part has all rows of its households. `work` gets a database that holds it, and the types given. DuckDB takes so
-    many `parts` one after another; Spark takes its own number, on its workers, to which `work` is pickled.
+    `work` gets a database and the types given. DuckDB takes so many `parts` one after another; Spark takes its own
+    number, on its workers, to which `work` is pickled.
     """
     if isinstance(engine, Spark):
         if parts > 1:
