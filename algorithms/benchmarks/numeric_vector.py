@@ -68,9 +68,8 @@ class NumericalSVT(SVT1):
 class SVT3(NumericalSVT):
     """Sparse vector that releases the very noisy answer that it has compared with the threshold.
 
-    **Bug.** A released answer of `v` reveals that the noisy threshold was at most `v`, so the noise of the threshold no
-    longer covers the answers below it. The loss grows with the number of queries, by up to ``epsilon / (2 positives)``
-    each. If all answers rise by 1, it grows by exactly that.
+    **Bug.** A released answer of `v` reveals that the noisy threshold was at most `v`, and no longer covers answers
+    below it. The loss grows by up to ``epsilon / (2 positives)`` a query, by just that if all answers rise by 1.
     **Source.** Lyu, Su and Li, 2017, algorithm 3, after Roth's lecture notes, 2011.
     """
 

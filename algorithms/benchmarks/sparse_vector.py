@@ -159,8 +159,7 @@ class SVT4(SVT1):
 class SVT5(SparseVector):
     """Sparse vector without noise on the answers: only the threshold is noisy.
 
-    **Bug.** The output reveals the order of the answers: a larger one is never below the threshold if a smaller one is
-    above it. If neighbors order two answers differently, the loss is infinite.
+    **Bug.** The output reveals the order of the answers. If neighbors order two differently, the loss is infinite.
     **Source.** Lyu, Su and Li, 2017, algorithm 5, after Stoddard, Chen and Machanavajjhala, 2014.
     """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
-from algorithms.noise.counts import Pair, PureBudget, changes, leaf_counts
-from algorithms.noise.geometric import geometric_loss
+from algorithms.noise.counts import Pair, changes, leaf_counts
+from algorithms.noise.geometric import GeometricBudget, geometric_loss
 from audit.claims import Relation
 from audit.exact import LossDistribution
 
-__all__ = ["Bug", "CountsBug", "KnownBug", "TableBug", "check_levels"]
+__all__ = ["CountsBug", "KnownBug", "TableBug", "check_levels"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -64,22 +63,7 @@ class KnownBug:
             object.__setattr__(self, name, data)
 
 
-@dataclass(frozen=True)
-class Bug(PureBudget):
-    """What the known bugs share: `epsilon`, the budget in nats as promised, the noise that it should buy, a promise."""
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        _ = self.noise  # refuses a bad epsilon
-
-    @cached_property
-    def noise(self) -> TwoTailedGeometric:
-        """The law of the error that the promise asks for, per unit of sensitivity."""
-        return TwoTailedGeometric(self.epsilon)
-
-
-class CountsBug(Bug):
+class CountsBug(GeometricBudget):
     """A known bug that adds geometric noise for another budget, or to other counts, than its promise needs."""
 
     sensitivity: ClassVar[int] = 1  # what one person is taken to change
@@ -104,7 +88,7 @@ class CountsBug(Bug):
         return geometric_loss(self.spent, changes(self.exact(pair.x), self.exact(pair.y)))
 
 
-class TableBug(Bug, ABC):
+class TableBug(GeometricBudget, ABC):
     """A known bug of a table of counts that the noise of `GDPC` should protect, cell by cell."""
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.bugs.bug import Bug
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
+from algorithms.noise.geometric import GeometricBudget
 from audit.arguments import whole_number
 
 __all__ = ["PAGE", "ImputesOnDemand", "NoLimitNoNoise", "PageByPage", "RaisesOnEmpty"]
@@ -24,7 +24,7 @@ DONORS = 10_000  # records that an imputation looks through
 PAGE = 4  # records that are read at once
 
 
-class PageByPage(Bug):
+class PageByPage(GeometricBudget):
     """The number of records, page by page.
 
     **Bug.** The number of pages is not noisy. **True loss.** Infinite.
@@ -37,7 +37,7 @@ class PageByPage(Bug):
         return np.stack(noisy, axis=1)
 
 
-class RaisesOnEmpty(Bug):
+class RaisesOnEmpty(GeometricBudget):
     """The number of records in every column, which is one number.
 
     **Bug.** The first record says how many columns there are; without one it fails. **True loss.** Infinite.
@@ -50,7 +50,7 @@ class RaisesOnEmpty(Bug):
         return np.repeat(noisy[:, None], columns, axis=1)
 
 
-class ImputesOnDemand(Bug):
+class ImputesOnDemand(GeometricBudget):
     """A histogram of codes from 0 to 4; -1 is missing, and imputed by looking through many donors.
 
     **Bug.** That takes time. **True loss.** Infinite for whoever measures it. The tables keep the promise.
@@ -69,7 +69,7 @@ class ImputesOnDemand(Bug):
 
 
 @dataclass(frozen=True)
-class NoLimitNoNoise(Bug):
+class NoLimitNoNoise(GeometricBudget):
     """The sum of values that are clipped to a limit, and the number of records, each with half of the budget.
 
     **Bug.** A limit of 0 (`most`) means no limit, and, as the sensitivity, no noise. **True loss.** Infinite.

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from algorithms.bugs.bug import Bug, CountsBug, Floats, Integers, TableBug
+from algorithms.bugs.bug import CountsBug, Floats, Integers, TableBug
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
 from algorithms.noise.counts import Pair, leaf_counts
+from algorithms.noise.geometric import GeometricBudget
 from audit.arguments import whole_number
 
 __all__ = [
@@ -39,7 +40,7 @@ class RawDataSummed(CountsBug):
         return np.asarray(_whole_values(data).sum())
 
 
-class BoundsFromData(Bug):
+class BoundsFromData(GeometricBudget):
     """The sum of a variable, with noise for the largest value that occurs: the domain is read from the data.
 
     **Bug.** Whoever has the largest value sets the scale of the noise. **True loss.** Infinite, by the tails alone.
@@ -53,7 +54,7 @@ class BoundsFromData(Bug):
         return add_noise(exact.sum(), law, size, rng, query="sum", sensitivity=largest)
 
 
-class NaNSurvivesClipping(Bug):
+class NaNSurvivesClipping(GeometricBudget):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
     **Bug.** Clipping leaves NaN as it is, and a last step writes 0 for a sum of NaN. **True loss.** Infinite.

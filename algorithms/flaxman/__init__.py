@@ -33,7 +33,7 @@ from algorithms.noise.counts import (
     leaf_counts,
     log_likelihood_of_cells,
 )
-from algorithms.noise.geometric import geometric_loss
+from algorithms.noise.geometric import GeometricBudget, geometric_loss
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -68,7 +68,7 @@ class EachCount(ABC):
 
 
 @dataclass(frozen=True)
-class GDPC(PureBudget, EachCount):
+class GDPC(GeometricBudget, EachCount):
     """Geometric DP counts: two-tailed geometric noise on the count of every leaf.
 
     **Claim.** Pure DP with `epsilon` (nats, positive and finite) when one person is added or removed.
@@ -76,16 +76,6 @@ class GDPC(PureBudget, EachCount):
     **Source.** Flaxman, 2019, section 2.2; Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy
     Mechanisms", 2009.
     """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        _ = self.noise  # refuses a bad epsilon
-
-    @cached_property
-    def noise(self) -> TwoTailedGeometric:
-        """The law of the error of every count."""
-        return TwoTailedGeometric(self.epsilon)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, exactly; None where its table would be too large."""

@@ -167,8 +167,7 @@ def choose_groups(
     average of at least `least` and at most `max_bins` bins together. Association is the bias-corrected Cramer's V of
     each field of one with each of the other (Bergsma, "A bias-correction for Cramer's V and Tschuprow's T", 2013).
     The rule is our own: Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", says only that groups
-    are chosen on public data. With fewer groups, each gets less noise; but the bins of a joined histogram multiply. If
-    fields have about as many levels as there are records, chance decides. That costs usefulness, not privacy.
+    are chosen on public data.
     """
     records = check_records(public_records, schema, name="public records")
     if not len(records):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from algorithms.noise import secure
-from algorithms.noise.counts import ATOMS, integer_losses
+from algorithms.noise.counts import ATOMS, PureBudget, integer_losses
 from algorithms.noise.drawing import CHUNK, Floats, Integers, Rng, Size, Table, draw, signs
 from algorithms.noise.precision import OnIntegers, on_integers, parameter
 from audit.exact import LossDistribution, compose_losses
 
-__all__ = ["TwoTailedGeometric", "geometric_loss", "geometric_magnitudes"]
+__all__ = ["GeometricBudget", "TwoTailedGeometric", "geometric_loss", "geometric_magnitudes"]
 
 LEAST_TABLE = 1 / 300  # the epsilon from which on a table is faster than an exponential a draw
 
@@ -87,6 +87,21 @@ class TwoTailedGeometric(OnIntegers):
             np.multiply(magnitude, signs(rng, out.size), out=out, casting="unsafe")
 
         return fill
+
+
+@dataclass(frozen=True)
+class GeometricBudget(PureBudget):
+    """A pure budget, `epsilon` in nats, and the two-tailed geometric noise that it buys per unit of sensitivity."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _ = self.noise  # refuses a bad epsilon
+
+    @cached_property
+    def noise(self) -> TwoTailedGeometric:
+        """The law of the error of every count."""
+        return TwoTailedGeometric(self.epsilon)
 
 
 @lru_cache(maxsize=64)  # half a MiB each

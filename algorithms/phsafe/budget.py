@@ -1,11 +1,9 @@
 """The budget of a run of PHSafe: the Bureau's configuration file, checked, and the noise that it leads to.
 
-The file is that of the production release: a budget for each of the nine queries at each population group level (0
-switches a level off), a truncation threshold for each query that counts persons, the states, the reader and the kind of
-privacy. Unlike production, what contradicts itself is refused. ``"cef"``, the Bureau's internal fixed-width format, has
-no reader here; ``"csv"`` reads Parquet too, told by the ending of the file's name. Source: Sexton et al., "PHSafe:
-Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing Characteristics File (S-DHC)", 2024, table
-10.
+The file is that of the production release; a budget of 0 switches a level off. Unlike production, what contradicts
+itself is refused, and so is ``"cef"``, the Bureau's internal format; ``"csv"`` reads Parquet too. Source: Sexton et
+al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing Characteristics File
+(S-DHC)", 2024, table 10.
 """
 
 from __future__ import annotations
