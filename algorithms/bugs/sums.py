@@ -142,8 +142,7 @@ class LaplaceHoles(TableBug):
 
     def _release(self, exact: Integers, size: int, rng: Any) -> Floats:  # no secure noise
         draws = rng.integers(1, 2**self.bits, (size, exact.size), endpoint=True)
-        released: Floats = exact + self._magnitude(draws) * rng.choice([-1.0, 1.0], draws.shape)
-        return released
+        return np.asarray(exact + self._magnitude(draws) * rng.choice([-1.0, 1.0], draws.shape))
 
     def _alone(self, here: Integers, other: Integers) -> float:
         if self.bits > 20:
@@ -154,8 +153,7 @@ class LaplaceHoles(TableBug):
         return 1 - math.prod(float(np.isin(count + noise, wrong + noise).mean()) for count, wrong in pairs)
 
     def _magnitude(self, draws: Integers) -> Floats:
-        magnitude: Floats = -np.log(draws * 0.5**self.bits) / self.epsilon
-        return magnitude
+        return np.asarray(-np.log(draws * 0.5**self.bits) / self.epsilon)
 
 
 def _values(values: ArrayLike) -> Floats:

@@ -40,8 +40,7 @@ class OnsTopDown:
     Every level is a table that divides the one before it further, by areas or by attributes. Each level gets noise, and
     values of 0 or below become 0.001. Each family is scaled to the count above it and rounded to whole numbers by the
     maximum remainder method, with ties drawn at random (the pilot states no rule); then the next level is adjusted. The
-    last level is the histogram of the people. Memory holds the histogram given, two arrays of its size in 64 bits, the
-    level above the last, and a few arrays of one family of areas.
+    last level is the histogram of the people.
 
     **Claim, sensitivity.** Those of `IndependentNoise` on the levels, which are measured so.
     **Source.** Office for National Statistics, pilot on mortality data, section 4, method 2.

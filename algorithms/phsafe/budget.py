@@ -162,13 +162,9 @@ def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoT
 def noise_parameters(config: Settings) -> Frame:
     """Tabulate the noise of everything that is released by settings, given as `read_config` takes them.
 
-    Returns
-    -------
-    Frame
-        One row for each query and level with a budget: ``TABLE``, ``LEVEL``, ``BUDGET`` (rho, or epsilon in nats),
-        ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``. ``VARIANCE`` is what
-        production publishes: of the discrete Gaussian the parameter sigma squared, of the two-sided geometric the
-        variance itself.
+    One row for each query and level with a budget: ``TABLE``, ``LEVEL``, ``BUDGET`` (rho, or epsilon in nats),
+    ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``. ``VARIANCE`` is what
+    production publishes: of the discrete Gaussian sigma squared, of the two-sided geometric the variance itself.
     """
     config = read_config(config)
     rows = []

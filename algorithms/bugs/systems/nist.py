@@ -70,10 +70,9 @@ class DomainFromData:
         """Tell which bins of a group are of levels that someone has, shape (bins,)."""
         names = self.nist.groups.fields[group]
         shape = [len(self.nist.schema.attributes[name]) for name in names]
-        levels = dict(zip(names, np.indices(shape).reshape(len(shape), -1), strict=True))
         if self.observed not in names:
             return np.ones(math.prod(shape), np.bool_)
-        return np.isin(levels[self.observed], self._codes(records))
+        return np.isin(np.indices(shape)[names.index(self.observed)].ravel(), self._codes(records))
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,14 +37,11 @@ def stability_change(
     `config` is what `read_config` takes: its thresholds, and the levels that it has a budget for. Default: thresholds
     of the 2020 Census, all levels.
 
-    Returns
-    -------
-    Frame
-        One row for each query and level: TABLE, LEVEL, L1, L2_SQUARED, LARGEST (of one cell), STABILITY (Delta, to
-        which the noise is scaled), SHARE (``L2_SQUARED / STABILITY**2``: the part of the level's rho that is spent) and
-        ROWS: how many rows of the truncated and joined persons, or of the households, are in one database alone.
-        SHARE is exact for Gaussian noise, and for discrete Gaussian noise at production's scales. Under pure privacy a
-        pair spends at most ``L1 / STABILITY`` of the epsilon. Lemma 6 bounds ROWS by 2 tau + 2, whatever the counts do.
+    One row for each query and level: TABLE, LEVEL, L1, L2_SQUARED, LARGEST (of one cell), STABILITY (Delta, to which
+    noise is scaled), SHARE (``L2_SQUARED / STABILITY**2``: the part of the level's rho that is spent) and ROWS: how
+    many rows of the truncated and joined persons, or of the households, are in one database alone. SHARE is exact for
+    Gaussian noise, and for discrete Gaussian noise at production's scales. Under pure privacy a pair spends at most
+    ``L1 / STABILITY`` of the epsilon. Lemma 6 bounds ROWS by 2 tau + 2, whatever the counts do.
     """
     queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)

@@ -9,9 +9,8 @@ is large, they hardly ever cover the count of a cell without people, nor a total
 
 **Counts** (PH2, PH3, PH4, PH6, PH7). Given a noisy ``y`` with variance parameter ``v``, the true count is ``k`` with
 probability proportional to ``exp(-(k - y)**2 / (2 v))``, ``k = 0, 1, 2, ...``: the exact posterior under discrete
-Gaussian noise, a normal law truncated at 0 on whole numbers. (The Bureau takes the continuous law and a million draws;
-its quantiles are within one person of these.) The law of a total is the convolution of those of its cells. Where more
-than 65,536 whole numbers are possible, they are thinned out to about as many.
+Gaussian noise, a normal law truncated at 0 on whole numbers. The law of a total is the convolution of those of its
+cells. Where more than 65,536 whole numbers are possible, they are thinned out to about as many.
 
 **Averages** (PH1, PH5, PH8). Numerators and denominator ``D`` are independent and normal (the noise of the presets has
 a standard deviation of 41 and more, so that its being discrete does not matter), restricted to ``D >= 1``, no part

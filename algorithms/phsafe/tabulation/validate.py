@@ -43,11 +43,8 @@ def find_faults(database: DuckDB, types: Types, states: Sequence[str] | None, va
 
 
 def _keys(states: Sequence[str] | None) -> list[Rule]:
-    unit, place, once = (
-        "every MAFID must be that of a unit",
-        "every MAFID must be that of a place",
-        "no MAFID may stand twice",
-    )
+    unit, place = (f"every MAFID must be that of a {kind}" for kind in ("unit", "place"))
+    once = "no MAFID may stand twice"
     marks = ("PEOPLE", "UNITS", "PLACES")
     rows = " union all ".join(
         f"select MAFID, {', '.join(f'{int(mark == own)} as {mark}' for mark in marks)} from {name}"
