@@ -44,22 +44,19 @@ def read_published(
 ) -> PublishedTotals:
     """Read published totals, one row an area: codes from the outermost on, its own, its total; areas may lack one."""
     with open_source("totals", source, [count], memory=MEMORY) as (database, types):
-        known = {name.upper(): name for name in types}
-        quoted = {name: in_sql(known[name.upper()]) for name in (count, *areas) if name.upper() in known}
-        present = [name in quoted for name in areas]
-        level = sum(present)
-        if not level and len(types) > 1:
+        known = {name.upper(): in_sql(name) for name in types}
+        present = [name for name in areas if name.upper() in known]
+        if not present and len(types) > 1:
             raise ValueError(
                 f"totals must have columns of areas ({', '.join(areas)}), or {count} alone for all together, "
                 f"got {reprlib.repr(list(types))}"
             )
-        if not all(present[:level]):
-            raise ValueError(
-                f"totals must have the columns of outer areas too, got {', '.join(set(areas) & {*quoted})}"
-            )
-        columns = [*areas[:level], count]
-        texts = ", ".join(f"{quoted[name]}::varchar as c{place}" for place, name in enumerate(columns))
+        if present != list(areas[: len(present)]):
+            raise ValueError(f"totals must have the columns of outer areas too, got {', '.join(present)}")
+        columns = [*present, count]
+        texts = ", ".join(f"{known[name.upper()]}::varchar as c{place}" for place, name in enumerate(columns))
         rows = list(database.fetch(f"select {texts} from {GIVEN}").rows())
+    level = len(present)
     nodes = tree.level(level)
     place = {tree.name(node): node - nodes.start for node in range(nodes.start, nodes.stop)}
     totals = np.full(len(place), np.nan)
