@@ -32,10 +32,8 @@ class Kind:
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
-    """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape.
-
-    What is said of all runs of a batch at once must not differ: it would tell the databases apart, or be lost.
-    """
+    """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape."""
+    # What is said of all runs of a batch at once must not differ: it would tell the databases apart, or be lost.
     batches = list(batches)
     for batch in batches:
         _check_sequence(batch)
@@ -141,10 +139,9 @@ def check_number(outputs: int, size: int) -> None:
 
 
 def _rows(batch: Any) -> Iterable[Any]:
-    """Return the outputs of a batch one by one; of a data frame, its rows.
-
-    Whole numbers of an array or a column become floats: which they are is said of all, as one that is missing changes.
-    """
+    """Return the outputs of a batch one by one; of a data frame, its rows."""
+    # Whole numbers of an array or a column become floats: which they are is said of all, as one that is missing
+    # changes.
     if is_frame(batch):
         typed = [str(dtype).lower() != "object" for dtype in batch.dtypes]
         return ([_floats(one) if t else one for one, t in zip(row, typed, strict=True)] for row in rows_of(batch))
@@ -166,10 +163,8 @@ def _check_sequence(batch: Any) -> None:
 
 
 def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return one output that should be numbers of a shape: what is none of them has a value of its own.
-
-    It is read as it would be among others, so that none depends on the others of its batch.
-    """
+    """Return one output that should be numbers of a shape: what is none of them has a value of its own."""
+    # It is read as it would be among others, so that none depends on the others of its batch.
     if shape == () and isinstance(output, float | str | None):
         return np.array(value_of(output))
     numbers = as_numbers([output])
@@ -184,10 +179,8 @@ def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
-    """Return a batch if it is an array of numbers that floats hold, shape (runs, *output); None if it is anything else.
-
-    It is a copy, or, where the batch is `own`, an array that is not to be written into and may be the batch's.
-    """
+    """Return a batch if it is an array of numbers that floats hold, shape (runs, *output); else None."""
+    # It is a copy, or, where the batch is `own`, an array that is not to be written into and may be the batch's.
     mask = np.ma.getmaskarray(batch) if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf" else None
     original = batch
     try:

@@ -33,10 +33,8 @@ def repeat(
     times: int | Sequence[int],
     **options: Any,
 ) -> list[list[Any]]:
-    """Call a function on every setting so many times, each time with a stream of its own; return results by setting.
-
-    `streams` are seed sequences, one a setting, and so may be `times`; options are those of `run_all`.
-    """
+    """Call a function on every setting so many times, each time with a stream of its own; return results by setting."""
+    # `streams` are seed sequences, one a setting, and so may be `times`; options are those of `run_all`.
     often = [times] * len(settings) if isinstance(times, int) else times
     setups = zip(settings, streams, often, strict=True)
     results = iter(run_all([delayed(function)(*one, s) for one, own, n in setups for s in own.spawn(n)], **options))

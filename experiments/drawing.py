@@ -102,10 +102,8 @@ def foot(figure: Figure, handles: Sequence[Any], *, ncols: int = 4, words: str |
 def losses(
     ax: Axes, at: float, bounds: Sequence[float], exact: float | None = None, *, end: float = math.inf, **style: Any
 ) -> None:
-    """Draw a row: a bar at the median lower bound, a line from the least to the largest, and the exact loss.
-
-    Nothing is longer than `end`; an infinite loss is an arrow there. Further arguments are those of `bar`.
-    """
+    """Draw a row: a bar at the median lower bound, a line from the least to the largest, and the exact loss."""
+    # Nothing is longer than `end`; an infinite loss is an arrow there. Further arguments are those of `bar`.
     bar(ax, at, float(np.median(bounds)), end=end, **style)
     if len(bounds) > 1:
         extent(ax, np.minimum(bounds, end), at)

@@ -121,11 +121,9 @@ class Experiment:
 
     @cached_property
     def functions(self) -> Any:
-        """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick.
-
-        Of these numbers `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what
-        the templates name, the rows of the table among it: its own names for them, so that it may return `locals()`.
-        """
+        """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick."""
+        # Of these numbers `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what
+        # the templates name, the rows of the table among it: its own names for them, so that it may return `locals()`.
         return importlib.import_module(f"experiments.{self.module}")
 
     def finding(self, numbers: Numbers) -> str:

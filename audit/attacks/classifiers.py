@@ -44,11 +44,9 @@ FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so 
 
 
 def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
-    """Return the scores of classifiers, which order outputs by likelihood ratio (Bichsel et al., "DP-Sniper", 2021).
-
-    Nothing if there is one entry, runs are few, or an attack knows more. All runs that may be spent teach another score
-    where entries vary together, as in tables that were made to agree, and more runs would teach more.
-    """
+    """Return the scores of classifiers, which order outputs by likelihood ratio (Bichsel et al., "DP-Sniper", 2021)."""
+    # Nothing if there is one entry, runs are few, or an attack knows more. All runs that may be spent teach another
+    # score where entries vary together, as in tables that were made to agree, and more runs would teach more.
     learning = min(int(exploration.choosing * SHARE), MOST)
     if (
         exploration.statistics_by_attack.keys() & EXACT_ATTACKS
@@ -87,10 +85,8 @@ def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
 
 
 def one_entry_tells_all(pair: NeighborPair, explored: Explored) -> bool:
-    """Tell whether a few runs show all of the likelihood ratio in one entry.
-
-    It is the only one that changes, and no other depends on it; or has few values, given which the others are alike.
-    """
+    """Tell whether a few runs show all of the likelihood ratio in one entry."""
+    # It is the only one that changes, and no other depends on it; or has few values, given which the others are alike.
     entries = math.prod(explored.shape)
     _, _, best, by = movers(explored.x, explored.y, MOST_ENTRIES)
     lively = {*best[by >= MOVING].tolist(), *explored.that_spread(MOST_ENTRIES).tolist()}

@@ -63,10 +63,8 @@ class Gap:
 
 
 def candidates(exploration: Exploration) -> Iterator[Statistic]:
-    """Yield which gap of one database holds an entry, and how new an entry is to one or both.
-
-    Of equal laws, one of n gaps holds some log2(n) numbers of the other database by chance.
-    """
+    """Yield which gap of one database holds an entry, and how new an entry is to one or both."""
+    # Of equal laws, one of n gaps holds some log2(n) numbers of the other database by chance.
     if exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
         return
     x, y = taught(exploration)

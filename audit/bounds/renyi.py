@@ -117,10 +117,8 @@ def _bernoulli_rho(p: float, q: float) -> float:
 def mean_lower(
     mean: ArrayLike, variance: ArrayLike, least: ArrayLike, spread: ArrayLike, runs: ArrayLike, error: float
 ) -> Floats:
-    """Bound expectations of any shape by the empirical Bernstein inequality, from `runs` of at least 2.
-
-    The variance is that of the runs, divided by their number; values are at least `least`, and `spread` apart.
-    """
+    """Bound expectations of any shape by the empirical Bernstein inequality, from `runs` of at least 2."""
+    # The variance is that of the runs, divided by their number; values are at least `least`, and `spread` apart.
     log_term = math.log(2 / error) / (np.asarray(runs) - 1)
     slack = np.sqrt(2 * np.maximum(variance, 0.0) * log_term) + np.multiply(spread, 7 * log_term / 3)
     return np.maximum(least, mean - slack)

@@ -66,10 +66,8 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
 
 
 def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str, Any] | None = None) -> int:
-    """Run a command of typer with `defaults` of options by subcommand, and return its exit code.
-
-    Typer itself turns some exceptions into exit codes, 1 among them, and reads an empty path as the current folder.
-    """
+    """Run a command of typer with `defaults` of options by subcommand, and return its exit code."""
+    # Typer itself turns some exceptions into exit codes, 1 among them, and reads an empty path as the current folder.
     for before, word in pairwise(["", *arguments]):
         if not word or (word.startswith("--") and word.endswith("=")):
             raise ValueError(f"arguments must not be empty, got {(word or repr(word))}{before and f' after {before}'}")

@@ -122,11 +122,9 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
-    """Return the command that repeats a result: the current one with `options` changed, and the seed.
-
-    Another command, the first of `names`, gets the options that it takes. Files outside of the current folder are named
-    without their folders: a result says nothing of a disk.
-    """
+    """Return the command that repeats a result: the current one with `options` changed, and the seed."""
+    # Another command, the first of `names`, gets the options that it takes. Files outside of the current folder are
+    # named without their folders: a result says nothing of a disk.
     words = ["plaudit", *filter(None, names)]
     group: Any = None if context.parent is None else context.parent.command
     command = (group and group.get_command(context, names[0])) or context.command

@@ -58,11 +58,9 @@ def estimate_residuals(
     progress: bool | None = None,
     **options: Any,
 ) -> LossEstimate:
-    """Run a mechanism on one database, and estimate its loss by `residual_loss` from the errors of all its outputs.
-
-    `runs` are releases: by default one with 1,000 errors, or as many as have 10,000, and at least 30. Of more than
-    262,144 entries this many are drawn at random, without looking at their errors.
-    """
+    """Run a mechanism on one database, and estimate its loss by `residual_loss` from the errors of all its outputs."""
+    # `runs` are releases: by default one with 1,000 errors, or as many as have 10,000, and at least 30. Of more than
+    # 262,144 entries this many are drawn at random, without looking at their errors.
     exact = exact_output(mechanism, data)
     number = releases_for(max(1, exact.size)) if runs is None else whole_number("runs", runs, least=1)
     root = seed_sequence(rng)
@@ -92,10 +90,8 @@ def estimate_direct(
     progress: bool | None = None,
     **options: Any,
 ) -> LossEstimate:
-    """Run a mechanism on two databases; estimate by `direct_loss` the loss of the entry that the pair changes most.
-
-    By default the errors `at` are 17 whole numbers around their median, 8 people or two standard deviations out.
-    """
+    """Run a mechanism on two databases; estimate by `direct_loss` the loss of the entry that the pair changes most."""
+    # By default the errors `at` are 17 whole numbers around their median, 8 people or two standard deviations out.
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
     exact, other = exact_output(mechanism, pair.x), exact_output(mechanism, pair.y)

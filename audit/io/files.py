@@ -70,11 +70,9 @@ def _check_kind(path: Path, kind: Kind | None) -> None:
 
 @contextmanager
 def writing(path: Path, kind: Kind | None, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
-    """Open a file for bytes that appears, or replaces one of its kind, once the block has ended without an error.
-
-    Without a kind it appears where nothing is: of several writers, one gets the name. A `private` file is for its owner
-    alone; a `synced` one is on the disk before it has its name.
-    """
+    """Open a file for bytes that appears, or replaces one of its kind, once the block has ended without an error."""
+    # Without a kind it appears where nothing is: of several writers, one gets the name. A `private` file is for its
+    # owner alone; a `synced` one is on the disk before it has its name.
     _check_kind(path, kind)
     make_folder(path.parent)
     with _written(path, private) as (file, part):

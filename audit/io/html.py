@@ -16,10 +16,8 @@ LEFT = "text-align:left;vertical-align:top"
 def as_html(
     title: str, rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), verdict: str = "", notes: Iterable[str] = ()
 ) -> str:
-    """Return a title with a verdict in its color, a table, and notes below it, as HTML; all words are hostile text.
-
-    Without a head, rows are facts with their names, and those that are empty are left out.
-    """
+    """Return a title with a verdict in its color, a table, and notes below it, as HTML; all words are hostile text."""
+    # Without a head, rows are facts with their names, and those that are empty are left out.
     mark = f' <span style="color:{COLORS[verdict]}"><strong>{verdict}</strong></span>' if verdict else ""
     top = f"<thead>{_row(head, heads=len(head))}</thead>" if head else ""
     body = "".join(_row(row, heads=0 if head else 1) for row in rows if head or row[1])

@@ -45,11 +45,9 @@ def quoted(words: str) -> str:
 
 
 def in_cell(words: str) -> str:
-    """Return text as a CSV file for spreadsheets holds it: an apostrophe before whatever one would compute.
-
-    Some compute what stands after a semicolon inside of quotes. Each part that begins with an apostrophe gets one, too,
-    so that `from_cell` gives back the text. A number, such as a code of -1, stays as it is.
-    """
+    """Return text as a CSV file for spreadsheets holds it: an apostrophe before whatever one would compute."""
+    # Some compute what stands after a semicolon inside of quotes. Each part that begins with an apostrophe gets one,
+    # too, so that `from_cell` gives back the text. A number, such as a code of -1, stays as it is.
     if words.isalnum() or NUMBER.fullmatch(words):
         return words
     return "".join(f"'{part}" if _computed(part) or part[:1] == "'" else part for part in ENDS.split(words))

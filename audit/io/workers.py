@@ -53,10 +53,8 @@ _here = threading.local()  # of a worker: what it has unpacked; threads share no
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Keep worker processes that are started meanwhile from importing what lies in the current folder.
-
-    They start as ``python -m``, which looks there first.
-    """
+    """Keep worker processes that are started meanwhile from importing what lies in the current folder."""
+    # They start as ``python -m``, which looks there first.
     before = os.environ.get(SAFE)
     _set("1")
     try:
@@ -67,10 +65,8 @@ def shielded() -> Iterator[None]:
 
 @cache
 def _share_in_own_folder(process: int) -> None:
-    """Let joblib put large arrays into a temporary folder of this process, until it ends.
-
-    Its default, memory in /dev/shm, is under names that nobody looks for: if all processes are killed, it stays.
-    """
+    """Let joblib put large arrays into a temporary folder of this process, until it ends."""
+    # Its default, memory in /dev/shm, is under names that nobody looks for: if all processes are killed, it stays.
     stack = ExitStack()
     own = os.environ.get("JOBLIB_TEMP_FOLDER")  # a larger disk, say
     os.environ["JOBLIB_TEMP_FOLDER"] = str(stack.enter_context(temporary_folder(SPILLED, Path(own) if own else None)))
@@ -91,11 +87,10 @@ def _set(setting: str | None) -> None:
 
 
 class Workers:
-    """Workers for one function: this process, its threads or processes, or a cluster of dask or ray.
+    """Workers for one function: this process, its threads or processes, or a cluster of dask or ray."""
 
-    ``joblib.parallel_config`` chooses. All workers of a cluster take part, whatever `n_jobs` says. `number` tasks are
-    worked on at the same time, on `shared` work in threads.
-    """
+    # ``joblib.parallel_config`` chooses. All workers of a cluster take part, whatever `n_jobs` says. `number` tasks are
+    # worked on at the same time, on `shared` work in threads.
 
     def __init__(self, work: Callable[[Any], Any], n_jobs: int, *, threads: bool = False) -> None:
         self.work, self.n_jobs, self.prefer = work, n_jobs, "threads" if threads else "processes"
@@ -111,10 +106,9 @@ class Workers:
         self._sent: Any = None  # where the cluster has it
 
     def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Yield the place of each task and what the work returned, as they are finished.
-
-        A worker process killed twice over the same work is a ChildProcessError; work that cannot be sent, a ValueError.
-        """
+        """Yield the place of each task and what the work returned, as they are finished."""
+        # A worker process killed twice over the same work is a ChildProcessError; work that cannot be sent, a
+        # ValueError.
         if not self.cluster and (self.number == 1 or len(tasks) == 1):
             yield from ((number, self.work(task)) for number, task in enumerate(tasks))
             return
@@ -204,11 +198,9 @@ def _done(work: Packed, task: Any) -> Any:
 
 @contextmanager
 def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
-    """Use a backend for all runs in the context; without a name the mechanism decides.
-
-    Without an `address`, a cluster of so many workers (-1: as many as cores) is started on this machine and stopped at
-    the end.
-    """
+    """Use a backend for all runs in the context; without a name the mechanism decides."""
+    # Without an `address`, a cluster of so many workers (-1: as many as cores) is started on this machine and stopped
+    # at the end.
     if name and name not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {name!r}")
     if address and name not in CLUSTERS:

@@ -279,10 +279,8 @@ def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | Non
 
 
 def impossible(statistics: Sequence[Statistic], x: Floats, y: Floats) -> str:
-    """Return a note on selection runs that the mechanism's likelihood gives to only one database; empty if none.
-
-    It is a note and no witness: where a density is too small for a float, its logarithm is -inf as well.
-    """
+    """Return a note on selection runs that the mechanism's likelihood gives to only one database; empty if none."""
+    # It is a note and no witness: where a density is too small for a float, its logarithm is -inf as well.
     column = next((number for number, statistic in enumerate(statistics) if statistic.exact), None)
     if column is None:
         return ""

@@ -131,10 +131,8 @@ def evaluate(
 
 
 def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choosing: int) -> tuple[float, int]:
-    """Return the minimum detectable loss of several events together, and the place of the event that has it.
-
-    An event far below the promise is used only if no other has power.
-    """
+    """Return the minimum detectable loss of several events together, and the place of the event that has it."""
+    # An event far below the promise is used only if no other has power.
     events_with_power, losses = [], [(math.inf, 0)]
     for place, (counts, basis) in enumerate(known):
         if basis.get("unseen", 0.0) > UNSEEN:
@@ -191,11 +189,9 @@ def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> d
 
 
 def check_again(result: AuditResult, chosen: Choice) -> AuditResult:
-    """Refuse a violation that rests on what a process keeps for each data set; add a note if that cannot be told.
-
-    Only events that hardly ever guess wrong are tried, as those of values that never vary. A value drawn at random
-    comes out as before in all new processes with at most the error probability of the audit.
-    """
+    """Refuse a violation that rests on what a process keeps for each data set; add a note if that cannot be told."""
+    # Only events that hardly ever guess wrong are tried, as those of values that never vary. A value drawn at random
+    # comes out as before in all new processes with at most the error probability of the audit.
     if result.measured <= result.claim or result.support is not None:
         return result
     place = [(str(one.event), one.counts) for one in chosen.events].index((result.event, result.counts))

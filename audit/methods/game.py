@@ -181,10 +181,8 @@ def right_side(choosing: IntArray, right: float) -> Floats:
 
 
 def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence: float) -> Floats:
-    """Return the fewest right guesses that refute a promise for the pair, one more than all if none do.
-
-    With a delta, a tenth of the error is spent on how often a guess is made, as `approx_game_lower` does.
-    """
+    """Return the fewest right guesses that refute a promise for the pair, one more than all if none do."""
+    # With a delta, a tenth of the error is spent on how often a guess is made, as `approx_game_lower` does.
     right, error = float(special.expit(promise.budget)), 1 - confidence
     limit = np.full(guessed.shape, right)
     if promise.forgiven > 0:

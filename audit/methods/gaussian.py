@@ -51,11 +51,9 @@ class Gaussian(RegionMethod):
 
 
 def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:
-    """Return how often a region that so many runs have chosen shows on others that a shift is more than `mu`.
-
-    Regions are chosen as in an audit, on runs that are made up. Chance in how high a region rates and what it rates
-    less for lying out in the tail shrink alike as runs grow: thresholds scatter as widely after a million runs.
-    """
+    """Return how often a region that so many runs have chosen shows on others that a shift is more than `mu`."""
+    # Regions are chosen as in an audit, on runs that are made up. Chance in how high a region rates and what it rates
+    # less for lying out in the tail shrink alike as runs grow: thresholds scatter as widely after a million runs.
     chosen: tuple[tuple[float, bool, bool], ...] = ((0.0, True, True),)
     if choosing:
         near, runs = nearby(shift, choosing, STEPS)

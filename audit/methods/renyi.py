@@ -138,11 +138,9 @@ class Renyi(RegionMethod):
 def divergence_power(
     rho: float, shift: float, choosing: int, runs: tuple[int, int], confidence: float, *, times: int = WEIGHTS
 ) -> float:
-    """Return how often the likelihood ratio that runs have chosen shows on others that a divergence is more than rho.
-
-    What `select_weights` does is done here so many `times` on made-up runs at once; `runs` count on `x` and on `y`. How
-    far the bound of an estimate strays on fresh runs is taken from its influence function, as if it were normal.
-    """
+    """Return how often the likelihood ratio that runs have chosen shows that a divergence is more than rho."""
+    # What `select_weights` does is done here so many `times` on made-up runs at once; `runs` count on `x` and on `y`.
+    # How far the bound of an estimate strays on fresh runs is taken from its influence function, as if it were normal.
     if min(runs) < 2:
         return 0.0
     if choosing:

@@ -22,11 +22,9 @@ Known = dict[tuple[int, int], tuple[Any, Any]]  # pairs that are being compared,
 
 
 def same(one: Any, other: Any, *, known: Known | None = None) -> bool:
-    """Tell whether two values are the same: arrays, numbers, words, and whatever holds them.
-
-    NaN equals itself; 1 and 1.0 differ, and so do 0.0 and -0.0, data types, masks, and the order of a dictionary.
-    `known` are the pairs of values around these, for values that hold themselves.
-    """
+    """Tell whether two values are the same: arrays, numbers, words, and whatever holds them."""
+    # NaN equals itself; 1 and 1.0 differ, and so do 0.0 and -0.0, data types, masks, and the order of a dictionary.
+    # `known` are the pairs of values around these, for values that hold themselves.
     if one is other:
         return True
     if isinstance(one, CODE) or isinstance(other, CODE):

@@ -39,11 +39,9 @@ class Violation:
 
 
 def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
-    """Yield where the second run, with the answers of the first, departs from it, and at which draw, from 1.
-
-    What follows from another violation is left out: calls after the first that does not match, and the output of a run
-    that did not come to its end.
-    """
+    """Yield where the second run, with the answers of the first, departs from it, and at which draw, from 1."""
+    # What follows from another violation is left out: calls after the first that does not match, and the output of a
+    # run that did not come to its end.
     parted = False
     for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
         if not one.same_draw(other):

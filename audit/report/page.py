@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from importlib import resources
+from itertools import islice
 from typing import Any, NamedTuple
 
 import jinja2
@@ -16,13 +19,12 @@ from audit.bounds import citations
 from audit.bounds.citations import ESTIMATES, REFERENCES
 from audit.io.files import Kind
 from audit.methods.method import NAMED
-from audit.report import figures, origin, words
+from audit.report import figures, words
 from audit.report.figures import END
-from audit.report.origin import day_of
 from audit.report.words import bugs_found, visible, worst_first
 from audit.results import AuditResult, LossEstimate, ReplayRecord, formatting, power
-from audit.results.formatting import number_of
-from audit.results.provenance import provenance
+from audit.results.formatting import number_of, percent
+from audit.results.provenance import PACKAGES, provenance
 
 __all__ = ["LIMITS", "REPORT", "build_report", "report_parts"]
 
@@ -41,6 +43,13 @@ READERS = {
 METHODS = ("direct", "lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
 NAMED_IN_TITLE = 3
 STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
+MOST, LONGEST = 60, 1000  # entries of a provenance, letters of an entry
+CALLS = {
+    "coins": ("measure_loss", "mechanism, pair"),
+    "outputs": ("measure_loss_from_outputs", "outputs_x, outputs_y"),
+    "one_run": ("measure_loss_one_run", "mechanism, canaries"),
+}
+VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
 
 
 class Limit(NamedTuple):
@@ -163,6 +172,93 @@ def _counts(result: AuditResult) -> list[list[str]]:
     return table
 
 
+def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return values, such as a provenance, as rows of a table: names and values."""
+    rows = [(visible(key, LONGEST), visible(_plain(value), LONGEST)) for key, value in islice(values.items(), MOST)]
+    return [*rows, ("and more", f"{len(values) - MOST} entries")] if len(values) > MOST else rows
+
+
+def full_origin(result: AuditResult) -> list[tuple[str, str]]:
+    """Return where a result comes from, but for its command."""
+    seed = "taken out" if result.seed_entropy is None else str(result.seed_entropy)
+    provenance = {key: value for key, value in result.provenance.items() if key != "command"}
+    return [("seed", seed), ("seconds", f"{result.seconds:.3g}"), *origin(provenance)]
+
+
+def public_origin(result: AuditResult) -> list[tuple[str, str]]:
+    """Return the part of a provenance that discloses nothing: versions of known packages, and the day."""
+    versions = result.provenance.get("software")
+    versions = versions if isinstance(versions, dict) else {}
+    software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
+    texts = [
+        f"{name} {version}"
+        for name, version in software.items()
+        if isinstance(version, str) and VERSION.fullmatch(version)
+    ]
+    rows = [("software", ", ".join(texts)), ("made on", day_of(result))]
+    return [(name, text) for name, text in rows if text]
+
+
+def day_of(result: Any) -> str:
+    """Return the day on which a result was made; nothing if it is not known."""
+    provenance = result.settings if isinstance(result, LossEstimate) else result.provenance
+    try:
+        return datetime.fromisoformat(str(provenance.get("created"))).date().isoformat()
+    except ValueError:
+        return ""
+
+
+def reproduction(result: AuditResult) -> tuple[str, list[str]]:
+    """Return how to make a result again, in words and in lines: the command that made it, or Python."""
+    # In the lines of Python, whatever comes from a file stands in comments, except numbers.
+    command = result.provenance.get("command")
+    if isinstance(command, str):
+        return "In a shell. The command is from the result file: read it before you run it.", [visible(command)]
+    parameters, design = result.parameters, result.design
+    numbers = {name: value for name, value in parameters.items() if isinstance(value, int | float)}
+    of_design: dict[str, dict[str, Any]] = {
+        "coins": {"size": numbers.get("size", result.size)}
+        | ({"stop": "early"} if parameters.get("stop") == "early" else {}),
+        "outputs": {"relation": result.relation, "distance": result.distance, "unit": result.unit},
+        "one_run": {},
+    }
+    options = of_design[design]
+    event = ["event=event"] if result.selection == 0 and design != "one_run" else []
+    share = "share" if design == "one_run" else "selection"
+    options |= {share: numbers[share]} if share in numbers and not event else {}
+    options |= {"confidence": result.confidence, "rng": result.seed_entropy}
+    arguments = [*event, *(f"{name}={value!r}" for name, value in options.items())]
+    lines = [
+        f"from audit import {type(result.claim).__name__}, {CALLS[design][0]}",
+        "",
+        f"# mechanism: {visible(result.mechanism, LONGEST)}",
+        f"# databases: {visible(result.pair, LONGEST)}",
+        *([f"# event: {visible(result.event, LONGEST)}"] if event else []),
+        f"result = {CALLS[design][0]}(",
+        f"    {CALLS[design][1]}, {result.claim!r},",
+        f"    {', '.join(arguments)},",
+        ")",
+    ]
+    words = f"In Python, with the same mechanism, databases and software, at {percent(result.confidence)} confidence:"
+    if parameters.get("seedable") is False:
+        words = f"Its randomness is not from the seed: other runs, other counts. {words}"
+    return words, lines
+
+
+def _plain(value: Any) -> str:
+    """Return a value of JSON as text; of one that is nested too deeply, say so."""
+    try:
+        if isinstance(value, dict):
+            entries = ((key, entry) for key, entry in islice(value.items(), MOST) if entry != {})
+            return ", ".join(
+                f"{key} ({_plain(entry)})" if isinstance(entry, dict) else f"{key} {_plain(entry)}"
+                for key, entry in entries
+            )
+        return str(value)
+    except RecursionError:
+        return "(nested too deeply)"
+
+
 def _as_seen(value: Any) -> Any:
     """Make hostile text visible wherever a template shows it; jinja escapes it after that."""
     return visible(value) if type(value) is str else value
@@ -176,8 +272,9 @@ _environment = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_modules = (citations, figures, formatting, origin, power, words)  # which a template may ask
+_modules = (citations, figures, formatting, power, words)  # which a template may ask
 _environment.globals |= {name: getattr(module, name) for module in _modules for name in module.__all__}
 _environment.globals |= {"SIGNATURE": Markup(SIGNATURE), "DRAWN": DRAWN, "OPEN": OPEN, "END": END, "LIMITS": LIMITS}
 _environment.globals |= {"NAMED": NAMED, "METHODS": METHODS, "STATISTICS": STATISTICS}
+_environment.globals |= {one.__name__: one for one in (day_of, full_origin, origin, public_origin, reproduction)}
 _environment.globals |= {"counts": _counts, "rough": _rough, "sources": _sources}

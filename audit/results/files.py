@@ -27,10 +27,8 @@ def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> 
 
 
 def save_json(path: Path, values: dict[str, Any], *, private: bool = False, commanded: bool = False) -> None:
-    """Write a result where nothing is, or in place of the same result; any other is a FileExistsError.
-
-    It is the same if the same command found the same with the same seed, or no command and not `commanded`.
-    """
+    """Write a result where nothing is, or in place of the same result; any other is a FileExistsError."""
+    # It is the same if the same command found the same with the same seed, or no command and not `commanded`.
     content = _text(values).encode()
     has_command = any("command" in (values.get(part) or {}) for part in ("provenance", "settings"))
     if (has_command or not commanded) and _is_repeat(path, json.loads(content)):

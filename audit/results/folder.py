@@ -64,11 +64,9 @@ def read_audits(*paths: Path) -> list[tuple[str, AuditResult]]:
 def read_results(
     *paths: Path, needed: Sequence[str] = (), through: Callable[[Collection[Path]], Iterable[Path]] = iter
 ) -> Results:
-    """Read saved results with their names: those of folders and of test sessions, and those of single files.
-
-    Of several with one name the second is called (2); a file that is named twice is read once. Without a result of a
-    `needed` kind it is a ValueError. Files go `through` a function that shows progress.
-    """
+    """Read saved results with their names: those of folders and of test sessions, and those of single files."""
+    # Of several with one name the second is called (2); a file that is named twice is read once. Without a result of a
+    # `needed` kind it is a ValueError. Files go `through` a function that shows progress.
     lists: dict[type[Saved], list[Any]] = {AuditResult: [], LossEstimate: [], ReplayRecord: []}
     names, known_bugs = set[str](), set[str]()
     for file in through({file.resolve(): file for path in paths for file in _files(path)}.values()):

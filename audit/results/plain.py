@@ -52,11 +52,9 @@ def _plain(value: Any) -> Any:
 
 
 def read(cls: type, values: Any, kind: str, *, unknown: float | None = None, optional: bool = False) -> dict[str, Any]:
-    """Return the fields of a saved result as its class takes them, all of them and no others.
-
-    `unknown` is what a number is that the file does not know. Where fields with a default are `optional`, files of
-    earlier schemas may lack them.
-    """
+    """Return the fields of a saved result as its class takes them, all of them and no others."""
+    # `unknown` is what a number is that the file does not know. Where fields with a default are `optional`, files of
+    # earlier schemas may lack them.
     if not isinstance(values, dict) or values.get("kind") != kind:
         raise ValueError(f"kind must be {kind!r}, got {values.get('kind') if isinstance(values, dict) else values!r}")
     hints, given = _hints(cls), {name: value for name, value in values.items() if name != "kind"}

@@ -54,11 +54,9 @@ def totals(changes: Sequence[Change]) -> dict[str, bool | int]:
 def compare_results(
     old: Sequence[tuple[str, AuditResult]], new: Sequence[tuple[str, AuditResult]], *, known_bugs: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Compare audits by name, in the order of names; each set must have each name once.
-
-    The same seed and settings give the same runs, so any difference between them comes from parameters, code, software
-    or platform. That is a note, as other bounds of other runs are: they differ by chance, too.
-    """
+    """Compare audits by name, in the order of names; each set must have each name once."""
+    # The same seed and settings give the same runs, so any difference between them comes from parameters, code,
+    # software or platform. That is a note, as other bounds of other runs are: they differ by chance, too.
     before, after = dict(old), dict(new)
     for audits, named in ((old, before), (new, after)):
         if len(named) < len(audits):

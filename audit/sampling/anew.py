@@ -68,11 +68,9 @@ def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
 def runs_anew(
     mechanism: bytes, data: tuple[Any, Kind], runs: int, seed: np.random.SeedSequence, times: int, seconds: float
 ) -> list[Outputs]:
-    """Return outputs of a pickled mechanism in so many new processes, or none if one fails or takes too long.
-
-    Each is a copy of a process that has imported what the mechanism does and has run nothing; each hashes words in an
-    order of its own. `data` are both databases, and the kind of their outputs.
-    """
+    """Return outputs of a pickled mechanism in so many new processes, or none if one fails or takes too long."""
+    # Each is a copy of a process that has imported what the mechanism does and has run nothing; each hashes words in an
+    # order of its own. `data` are both databases, and the kind of their outputs.
     try:
         question = mechanism, packed(data)[1], runs, seed
     except ValueError:

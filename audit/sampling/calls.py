@@ -82,11 +82,9 @@ class Caller:
             raise failure.with_traceback(left.__traceback__) from left
 
     def run(self, size: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,).
-
-        They are a copy, unless the mechanism is `shareable`. A run that raises an exception has an output too, since a
-        failure can be seen: the word for its class, or that word's value in every entry.
-        """
+        """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,)."""
+        # They are a copy, unless the mechanism is `shareable`. A run that raises an exception has an output too, since
+        # a failure can be seen: the word for its class, or that word's value in every entry.
         attempt = self._attempt(size, rng)
         return np.concatenate(self._halved(size, rng, attempt)) if isinstance(attempt, Exception) else attempt
 
@@ -110,11 +108,9 @@ class Caller:
         return outputs
 
     def _halved(self, size: int, rng: np.random.Generator, failure: Exception) -> list[NDArray[Any]]:
-        """Return runs in parts, given that one of them at least raises an exception.
-
-        Batches that raise none keep their outputs: to run them again would make exceptions rarer, by another factor on
-        either database.
-        """
+        """Return runs in parts, given that one of them at least raises an exception."""
+        # Batches that raise none keep their outputs: to run them again would make exceptions rarer, by another factor
+        # on either database.
         if size == 1:
             return [self._raised(failure)]
         if self.noted is not None and ("batches", "") not in self.noted:
@@ -141,11 +137,9 @@ class Caller:
         return as_texts([word]) if kind.shape is None else np.full((1, *kind.shape), raised_by(word))
 
     def _check_batches(self, half: int, rng: np.random.Generator, failure: Exception) -> None:
-        """Refuse a mechanism that raises for a batch but not for its halves: nothing tells how often single runs raise.
-
-        If halves raise with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused with
-        probability below 1e-8.
-        """
+        """Refuse a mechanism that raises for a batch but not for its halves: how often one run raises is unknown."""
+        # If halves raise with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused with
+        # probability below 1e-8.
         word, alone, rng = raised_word(failure), replace(self, noted=None), rng.spawn(1)[0]
 
         def raises(size: int) -> bool:

@@ -116,11 +116,10 @@ def _no_fault_of_the_mechanism(place: Path) -> Iterator[None]:
 
 
 def fingerprint(*what: Any) -> str:
-    """Return a name for values: two audits share blocks only where all that goes into a block is the same.
-
-    Functions are known by their code, what they enclose and the text of their modules, classes by that text. What their
-    code reads elsewhere is not looked at, and so `BlockStore.finished` runs one block again, where a seed repeats it.
-    """
+    """Return a name for values: two audits share blocks only where all that goes into a block is the same."""
+    # Functions are known by their code, what they enclose and the text of their modules, classes by that text. What
+    # their code reads elsewhere is not looked at, and so `BlockStore.finished` runs one block again, where a seed
+    # repeats it.
     try:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
     except RecursionError:

@@ -53,10 +53,8 @@ class Spread:
         calls: Sequence[NDArray[np.intp]],
         shares: Sequence[float] = (1.0, 1.0),
     ) -> Spread:
-        """Return the spread of points of successive runs on either database, made in calls of these sizes.
-
-        Only random `shares` of the runs count: of what runs of one call have in common, that share is left.
-        """
+        """Return the spread of points of successive runs on either database, made in calls of these sizes."""
+        # Only random `shares` of the runs count: of what runs of one call have in common, that share is left.
         spread = cls()
         for points, sizes, share in zip(sides, calls, shares, strict=True):
             runs, number = len(points), len(sizes)

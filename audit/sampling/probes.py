@@ -46,11 +46,9 @@ class Probes:
     seed: np.random.SeedSequence
 
     def check_steady(self) -> None:
-        """Refuse a mechanism whose runs change during an audit, as where a budget is spent over all runs.
-
-        Runs on one database come before those on the other, so such a change looks like a loss. A sound mechanism is
-        refused with probability below 1e-8.
-        """
+        """Refuse a mechanism whose runs change during an audit, as where a budget is spent over all runs."""
+        # Runs on one database come before those on the other, so such a change looks like a loss. A sound mechanism is
+        # refused with probability below 1e-8.
         if self.seedable:
             again = [_calls(one, self.size, stream(self.seed, 1, side), 1) for side, one in enumerate(self.callers)]
             if all(now[0].marks == then[0].marks for now, then in zip(again, self.calls, strict=True)):
@@ -151,11 +149,9 @@ def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = 
 
 
 def _check_uses_rng(calls: Sequence[_Call]) -> None:
-    """Refuse a mechanism that ignores its generator: calls under different streams are all the same.
-
-    They may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only where
-    outputs vary and chance is out of the question, or where the generator was never used.
-    """
+    """Refuse a mechanism that ignores its generator: calls under different streams are all the same."""
+    # They may agree by chance: large budgets hardly vary, exact releases not at all. Agreement is an error only where
+    # outputs vary and chance is out of the question, or where the generator was never used.
     first, *others = calls
     same = all(call.marks == first.marks for call in others) and len(set(first.marks)) > 1
     if same and (not first.used_rng or chance_of_repeat(np.array(first.marks)) ** len(others) < CHANCE):

@@ -18,11 +18,9 @@ MOST, LONGEST = 5, 200  # different warnings that a result tells, and letters of
 
 @contextmanager
 def watch(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
-    """Collect every warning, with the database it was on, in the place of printing it; none becomes an exception.
-
-    A library that warns in every run would print ten thousand lines. Databases that were changed meanwhile are refused,
-    whatever else went wrong: later runs would be on others than those of the pair.
-    """
+    """Collect every warning, with the database it was on, in the place of printing it; none becomes an exception."""
+    # A library that warns in every run would print ten thousand lines. Databases that were changed meanwhile are
+    # refused, whatever else went wrong: later runs would be on others than those of the pair.
     before, counts = contents(*databases), Counter[tuple[str, str]]()
 
     def collect(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

@@ -131,11 +131,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _needed(epsilon: float, people: int, audits: int, rng: Rng) -> dict[str, Any]:
-    """Return the runs from which on half of all audits of a registered event prove 0.9 of epsilon, by either bound.
-
-    The event is that a geometric count is at least the higher of the two true ones; the game also guesses the other
-    database where it is at most the lower one.
-    """
+    """Return the runs from which on half of all audits of a registered event prove 0.9 of epsilon, by either bound."""
+    # The event is that a geometric count is at least the higher of the two true ones; the game also guesses the other
+    # database where it is at most the lower one.
     likely = float(special.expit(epsilon))
     rare = likely * math.exp(-people * epsilon)
     guessed, right, target = likely + rare, likely / (likely + rare), PROVED * people * epsilon

@@ -83,11 +83,9 @@ def _looks(mechanism: RDPC, pair: NeighborPair) -> dict[str, Attack]:
 def _repeat(
     tree: Hierarchy, counts: NDArray[np.int64], size: int, root: np.random.SeedSequence, jobs: int, *, seeds: int
 ) -> dict[str, Any]:
-    """Repeat the audits of the joint events at 95%, on the areas along the paths and their siblings.
-
-    Raking reads no area but an area's own siblings and those above, so that what lies below the siblings neither
-    changes nor tells anything.
-    """
+    """Repeat the audits of the joint events at 95%, on the areas along the paths and their siblings."""
+    # Raking reads no area but an area's own siblings and those above, so that what lies below the siblings neither
+    # changes nor tells anything.
     cut, people, places = paths_only(tree, counts, (LEAF, OTHER))
     questions = {
         "un-raked": (RDPC(EPSILON, cut), NeighborPair.add_people(people, places[0], GROUP)),

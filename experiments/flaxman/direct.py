@@ -27,10 +27,8 @@ STYLES = styles(("GDPC", "RDPC", "ADPC"), markersize=3, linewidth=0.7)
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Repeat the paper's runs 20 times, ask with millions of runs, and with groups and 1,000 runs (quick: fewer).
-
-    GDPC and ADPC treat every area by itself, so that millions of runs of the one area are as good as those of all.
-    """
+    """Repeat the paper's runs 20 times, ask with millions of runs, and with groups and 1,000 runs (quick: fewer)."""
+    # GDPC and ADPC treat every area by itself, so that millions of runs of the one area are as good as those of all.
     streams = np.random.SeedSequence(seed).spawn(5)
     rng = np.random.default_rng(streams[0])
     tree, counts = uniform_population(1_000_000, 3, 100, rng)

@@ -75,11 +75,9 @@ def rdpc(count: int, other: int) -> Floats:
 
 
 def losses(law: Callable[[int], Floats], count: int, errors: Floats | None = None) -> dict[str, list[Any]]:
-    """Return both losses at every error: exactly, and with the law of the error shifted in the second's place.
-
-    The neighbor has a person less where the error is positive, and one more elsewhere, as the equation has it; `errors`
-    are log-probabilities of errors, at the place of the outputs, if they are not those of the area itself.
-    """
+    """Return both losses at every error: exactly, and with the law of the error shifted in the second's place."""
+    # The neighbor has a person less where the error is positive, and one more elsewhere, as the equation has it;
+    # `errors` are log-probabilities of errors, at the place of the outputs, if they are not those of the area itself.
     own, fewer, more = law(count), law(count - 1), law(count + 1)
     by = own if errors is None else errors
     rows: dict[str, list[Any]] = {"error": list(range(-FAR, FAR + 1)), "exact": [], "equation": []}

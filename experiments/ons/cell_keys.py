@@ -75,11 +75,9 @@ def _about(setting: str, pair: str, releases: int, rng: np.random.Generator) -> 
 
 
 def as_private(law: LossDistribution) -> float:
-    """Return the epsilon of the geometric noise with the least error whose delta is nowhere above that of a law.
-
-    Its delta falls in a line over exp(epsilon), down to 0, and that of a law along a convex line with corners at its
-    losses: the first is below the second if it is at every corner.
-    """
+    """Return the epsilon of the geometric noise with the least error whose delta is nowhere above that of a law."""
+    # Its delta falls in a line over exp(epsilon), down to 0, and that of a law along a convex line with corners at its
+    # losses: the first is below the second if it is at every corner.
     corners = [0.0, *np.abs(law.loss).tolist()]
     deltas = map(_delta, [law] * len(corners), corners)
     return min(math.log((math.exp(at) + delta) / (1 - delta)) for at, delta in zip(corners, deltas, strict=True))

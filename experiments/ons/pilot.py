@@ -111,10 +111,8 @@ def _medians(of_runs: Sequence[list[list[float]]]) -> dict[str, list[float | Non
 
 
 def _lift(noise: CountNoise, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how much raising negative values to 0 lifts each count on average, by the law of its noise.
-
-    A count n is lifted by the chances that it falls to -1 or below, to -2 or below, and so on, added up.
-    """
+    """Return how much raising negative values to 0 lifts each count on average, by the law of its noise."""
+    # A count n is lifted by the chances that it falls to -1 or below, to -2 or below, and so on, added up.
     reach = int(40 * math.sqrt(noise.noise.variance)) + 2
     falls = np.exp(noise.log_below(-np.arange(1.0, reach)))
     lifts = np.append(np.cumsum(falls[::-1])[::-1], 0.0)

@@ -49,10 +49,7 @@ def codes_of(deaths: Deaths) -> list[list[str]]:
 
 
 def apart(number: int, actual: NDArray[Any], released: NDArray[Any]) -> float:
-    """Return the share of cells in other classes than Table 6 or 7 has (total variation of rows, weighted as printed).
-
-    The releases have the shape (runs, areas, groups).
-    """
+    """Return the share of cells in other classes than Table 6 or 7 has: total variation of weighted rows."""
     own = np.sum([transition_matrix(actual, one)[:, : len(CLASSES)] for one in released], axis=0)
     ours, theirs = (one / np.maximum(one.sum(axis=1, keepdims=True), 1e-9) for one in (own, MATRICES[number]))
     weights = MATRICES[number].sum(axis=1)
@@ -83,10 +80,8 @@ def misfit(row: dict[str, Any], without: Iterable[int] = ()) -> float:
 
 
 def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
-    """Say of each of Tables 8 to 11 what that of a split has in common with it, and if that is its direction.
-
-    It is if all changes have the printed sign, all steps to the next epsilon too, and changes rank as printed.
-    """
+    """Say of each of Tables 8 to 11 what that of a split has in common with it, and if that is its direction."""
+    # It is if all changes have the printed sign, all steps to the next epsilon too, and changes rank as printed.
     by_table = {}
     for number in COUNTS:
         before, printed, own = beside(row, number)
@@ -103,11 +98,9 @@ def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
 
 
 def total_share() -> tuple[int, float, list[float]]:
-    """Return what all printed totals lack, the share of the total that the rest fits, and its 95% limits.
-
-    Absolute Laplace noise times epsilon, added up over the totals, is a number that does not depend on the share, over
-    the share. What the totals lack makes the sum least, so the law of that number is simulated with it.
-    """
+    """Return what all printed totals lack, the share of the total that the rest fits, and its 95% limits."""
+    # Absolute Laplace noise times epsilon, added up over the totals, is a number that does not depend on the share,
+    # over the share. What the totals lack makes the sum least, so the law of that number is simulated with it.
     people, places = sum(row[0] for row in REGIONS[WITH].values()), [*enumerate(EPSILONS, 1)]
     tables = REGIONS.values()
     errors = [(epsilon, sum(row[at] for row in own.values()) - people) for own in tables for at, epsilon in places]

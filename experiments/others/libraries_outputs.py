@@ -141,11 +141,9 @@ def opendp() -> list[Case]:
 
 
 def opacus() -> list[Case]:
-    """Return a step of DP-SGD on 17 and 18 people, half of whom are in a batch.
-
-    Its issues 571 and 819 say that a mean over a batch leaks: the sum and its noise are divided by the expected size of
-    a batch, rounded down, which is 8 on one database and 9 on the other.
-    """
+    """Return a step of DP-SGD on 17 and 18 people, half of whom are in a batch."""
+    # Its issues 571 and 819 say that a mean over a batch leaks: the sum and its noise are divided by the expected size
+    # of a batch, rounded down, which is 8 on one database and 9 on the other.
     import torch
     from opacus import PrivacyEngine
     from opacus.accountants import create_accountant

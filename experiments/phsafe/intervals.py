@@ -95,11 +95,9 @@ def _release(phsafe: PHSafe, level: str, exact: Tabulation, noisy: Tabulation) -
 
 
 def _sums(published: Values, true: NDArray[Any], noisy: Any = 0, sigma: float = 1, predicted: Any = 0) -> Values:
-    """Return how many numbers there are, then sums over them, in the order of `COLUMNS`.
-
-    They are intervals that hold the truth, and noisy ones that do; biases, in standard deviations of the noise; and the
-    probability that the published interval holds the truth.
-    """
+    """Return how many numbers there are, then sums over them, in the order of `COLUMNS`."""
+    # They are intervals that hold the truth, and noisy ones that do; biases, in standard deviations of the noise; and
+    # the probability that the published interval holds the truth.
     estimate, low, high = published
     inside = (low <= true) & (true <= high), np.abs(noisy - true) <= math.ceil(Z_MARGIN * sigma)
     values = (1, *inside, (estimate - true) / sigma, (noisy - true) / sigma, predicted)

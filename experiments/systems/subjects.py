@@ -119,10 +119,8 @@ def ons_people() -> Subject:
 
 
 def died() -> tuple[Deaths, Hierarchy, NeighborPair, NeighborPair]:
-    """Return the deaths, one area alone in its region, and one death more there and among all.
-
-    Noise on other areas says nothing of that one, so that an audit can do without them.
-    """
+    """Return the deaths, one area alone in its region, and one death more there and among all."""
+    # Noise on other areas says nothing of that one, so that an audit can do without them.
     deaths = synthetic_deaths(0)
     leaf = [deaths.tree.labels[node] for node in deaths.tree.leaves].index("E38000001")
     cell = int(np.argmax(deaths.histogram[leaf]))

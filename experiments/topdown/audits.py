@@ -63,11 +63,9 @@ def neighbors(relation: Relation) -> NeighborPair:
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit queries 20 times with 40,000 or 100,000 runs, and stages once with 50,000.
-
-    The quick form audits a person replaced only, queries and all areas together, measurements and rounded tables, with
-    a tenth of the runs or fewer.
-    """
+    """Audit queries 20 times with 40,000 or 100,000 runs, and stages once with 50,000."""
+    # The quick form audits a person replaced only, queries and all areas together, measurements and rounded tables,
+    # with a tenth of the runs or fewer.
     relations, part, times = (RELATIONS[:1], 10, 1) if quick else (RELATIONS, 1, SEEDS)
     kinds = [(law, relation) for law in PROMISES for relation in relations]
     shares = [_share(law, relation, key) for law, relation in kinds for key in KEYS]
@@ -105,11 +103,9 @@ def _share(law: str, relation: Relation, key: tuple[int, str]) -> dict[str, Any]
 
 
 def _exact(law: str, relation: Relation, shares: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the measurements lose by the exact laws, by level and all together, in units of the promise.
-
-    The largest loss of independent queries is the sum of theirs, and so is their Renyi divergence. The law of all
-    together has the same, or more where its table is an upper bound on a grid.
-    """
+    """Return what the measurements lose by the exact laws, by level and all together, in units of the promise."""
+    # The largest loss of independent queries is the sum of theirs, and so is their Renyi divergence. The law of all
+    # together has the same, or more where its table is an upper bound on a grid.
     topdown = release(PROMISES[law], relation)
     composed = lost(topdown.stage("measurements"), neighbors(relation), topdown.claim.parameter)
     own = {share["where"]: share["exact"] for share in shares if (share["law"], share["relation"]) == (law, relation)}

@@ -25,10 +25,9 @@ WHOLE = 0.25  # what is further than this from a whole number is none
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Areas nested in areas, and the ones that an output holds: its leaves in any order, and some nodes above them.
+    """Areas nested in areas, and the ones that an output holds: its leaves in any order, and some nodes above them."""
 
-    Nodes come after their parent; the root is node 0, with parent -1. `released` is the node of each entry.
-    """
+    # Nodes come after their parent; the root is node 0, with parent -1. `released` is the node of each entry.
 
     parent: Index
     released: Index
@@ -213,11 +212,9 @@ def _denominator(numbers: Floats, errors: Floats) -> Floats:
 
 
 def _sum_near(shares: Floats, errors: Floats, expected: Floats) -> Floats:
-    """Return the whole number nearest to the expected one whose share is whole too, shape (runs,).
-
-    Two neighboring convergents span all pairs of a step from the expected sum and what it does to the distance of the
-    share from a whole number: the step that closes the distance is their nearest combination.
-    """
+    """Return the whole number nearest to the expected one whose share is whole too, shape (runs,)."""
+    # Two neighboring convergents span all pairs of a step from the expected sum and what it does to the distance of the
+    # share from a whole number: the step that closes the distance is their nearest combination.
     start = np.rint(expected)
     miss = shares * start - np.rint(shares * start)
     most = 1 / (4 * np.abs(start) * errors)

@@ -126,11 +126,9 @@ def distinct(events: Sequence[Event]) -> list[Event]:
 
 
 def _hits(rival: Candidate, tables: Sequence[Table], criterion: Criterion) -> int:
-    """Return the fewest runs of an outcome that one database alone gives which promise clearly more than a rival.
-
-    Three of four folds have to choose it, whatever the rival's table is. Of an entry of many values it is one among
-    many, and a part of the runs counts it: all of the runs then need more.
-    """
+    """Return the fewest runs of an outcome that one database alone gives which promise clearly more than a rival."""
+    # Three of four folds have to choose it, whatever the rival's table is. Of an entry of many values it is one among
+    # many, and a part of the runs counts it: all of the runs then need more.
     plain = max(tables, key=lambda table: table.runs)
     entries = [table.runs for table in tables if table.family == "cell" and table.statistic.entry is not None]
     limit, runs, unstated = rival.promise + CLEARLY * rival.error, plain.runs, replace(plain, stated=None)

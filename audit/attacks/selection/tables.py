@@ -69,11 +69,9 @@ class Table:
         return [(weights @ side)[:, None] for side in total]
 
     def tail_counts(self, weights: Floats, *, by: Floats | None = None, stated: bool = False) -> TailCounts:
-        """Return what lies beyond each threshold where parts count so often, weights of shape (draws, PARTS).
-
-        Single values are in the order that the parts give which are weighted `by` others, if that is given; of all runs
-        in the order that the other folds give.
-        """
+        """Return what lies beyond each threshold where parts count so often, weights of shape (draws, PARTS)."""
+        # Single values are in the order that the parts give which are weighted `by` others, if that is given; of all
+        # runs in the order that the other folds give.
         if weights is ALL and isinstance(self.cells, np.ndarray):
             return TailCounts(*(part.sum(axis=0, keepdims=True) for part in self.tail_counts(HELD, by=FOLDS)))
         sums: list[Floats] = []

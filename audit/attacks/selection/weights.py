@@ -62,11 +62,10 @@ def _edges(scores: Floats) -> Floats:
 def chosen_weights(
     center: Floats, fit: Sides, held: Sides, runs: int, confidence: float, *, itself: bool = False
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
-    """Return the clipped weights that promise most in each set of runs, shape (sets, bins), their order and direction.
-
-    Counts on `x` and on `y` have shape (sets, bins), `center` is the mean score of each bin: it may be a log-likelihood
-    ratio `itself`. So many `runs` will count on either database. What is promised comes last, shape (sets,).
-    """
+    """Return the clipped weights that promise most in each set of runs, (sets, bins), their order and direction."""
+    # Counts on `x` and on `y` have shape (sets, bins), `center` is the mean score of each bin: it may be a
+    # log-likelihood ratio `itself`. So many `runs` will count on either database. What is promised comes last, shape
+    # (sets,).
     held_x, held_y = (counts / counts.sum(axis=1, keepdims=True) for counts in held)
     sets = np.arange(len(held_x))
     best = np.full(sets.size, -1.0)
@@ -113,11 +112,9 @@ def _likelihood_ratios(
 
 
 def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence: float) -> Floats:
-    """Return the bound of `renyi_variational_lower` at every order, shape (sets, orders).
-
-    Weights and the shares of runs in each bin on either database have shape (sets, bins); all orders are of quarters,
-    so that one exponential gives all moments.
-    """
+    """Return the bound of `renyi_variational_lower` at every order, shape (sets, orders)."""
+    # Weights and the shares of runs in each bin on either database have shape (sets, bins); all orders are of quarters,
+    # so that one exponential gives all moments.
     centered = weights - weights.max(axis=1, keepdims=True)
     powers: dict[int, Floats] = {1: np.exp(centered / 4)}
 

@@ -26,10 +26,9 @@ WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
 
 
 class Named(NamedTuple):
-    """A pair, the words for it in the name of a result, and the options that select it alone.
+    """A pair, the words for it in the name of a result, and the options that select it alone."""
 
-    `next_command` has options for pairs that may lose more, to be tried after a pass.
-    """
+    # `next_command` has options for pairs that may lose more, to be tried after a pass.
 
     words: str
     pair: NeighborPair

@@ -45,11 +45,9 @@ SETTINGS = {  # what --set takes beside the parameters of a mechanism
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show typer the fields of each record of options as options, and pass the checked record to the command.
-
-    An option is `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and a dict
-    of other arguments of typer. A bool is a flag without its opposite.
-    """
+    """Show typer the fields of each record of options as options, and pass the checked record to the command."""
+    # An option is `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and a
+    # dict of other arguments of typer. A bool is a flag without its opposite.
     parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():

@@ -31,11 +31,9 @@ MOST = 12  # rows without a value, or with an unknown one, that a search tries
 
 
 def read_records(path: Path, count: str | None = None) -> Any:
-    """Return the records of a file as a frame of pandas if that is installed, else as a list of dicts.
-
-    CSV begins with a line of names. A column has numbers if all its fields are numbers or missing and none has a
-    leading zero, as codes have; else words. The column `count` holds counts.
-    """
+    """Return the records of a file as a frame of pandas if that is installed, else as a list of dicts."""
+    # CSV begins with a line of names. A column has numbers if all its fields are numbers or missing and none has a
+    # leading zero, as codes have; else words. The column `count` holds counts.
     if path.suffix == ".parquet":
         return _read_parquet(path)
     table = Table.read(path)
@@ -182,11 +180,9 @@ class Row:
                 yield row.pair(words)
 
     def _changes(self) -> tuple[list[tuple[str, dict[str, Any]]], Iterable[tuple[str, dict[str, Any]]]]:
-        """Return new values, and words for them: larger numbers, which may not be clipped, and others.
-
-        Others are missing values and values that the data lack. A column that seems to hold codes has no larger
-        numbers.
-        """
+        """Return new values, and words for them: larger numbers, which may not be clipped, and others."""
+        # Others are missing values and values that the data lack. A column that seems to hold codes has no larger
+        # numbers.
         larger: dict[str, Any] = {}
         missing: dict[str, dict[str, Any]] = {}
         unknown: dict[str, dict[str, Any]] = {}

@@ -190,10 +190,8 @@ def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
 
 
 def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
-    """Read outputs on two databases, one run a line: numbers, words, or records of both, with names of columns, if any.
-
-    What a column holds is settled once, over both files: words are words on either.
-    """
+    """Read outputs on two databases, one run a line: numbers, words, or records of both; and names of columns."""
+    # What a column holds is settled once, over both files: words are words on either.
     files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path) for path in paths]
     tables = [file for file in files if isinstance(file, Table)]
     where = " and ".join(str(table.path) for table in tables)

@@ -18,8 +18,7 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
-from audit.report.origin import origin, public_origin, reproduction
-from audit.report.page import build_report
+from audit.report.page import build_report, origin, public_origin, reproduction
 from audit.report.words import actions, assumptions, event_class, headline, meaning, remedy, unseen, visible
 from audit.results import ONE_RUN
 from tests.audit.report.hostile import PAYLOADS, Page

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from audit.attacks.aggregates import candidates, scales
+from audit.attacks import aggregates
+from audit.attacks.aggregates import candidates
 from audit.claims import ApproxDP
 from audit.measure.loss import measure_loss_from_outputs
 from audit.values import NAN
@@ -147,7 +148,7 @@ def test_what_is_no_number_has_no_part():
 def test_outputs_too_large_to_test_are_left_alone(monkeypatch):
     x, y = np.random.default_rng(8).normal(size=(2, 30, 400))
     assert found(x, y / 2)
-    monkeypatch.setattr(scales, "GLIMPSE", 400 * 19)
+    monkeypatch.setattr(aggregates, "TAUGHT", 400 * 19)
     assert found(x, y / 2) == []
 
 
