@@ -158,14 +158,12 @@ def _outputs(
 def estimate_loss(
     mechanism: Mechanism, pair: NeighborPair, *, method: str, data: Any = None, rng: Seed = None, **options: Any
 ) -> LossEstimate:
-    """Estimate the loss of a mechanism; if it has `components`, the loss of each, and their sum as `value`.
-
-    `components()` are independent mechanisms with outputs side by side, each with one law of noise. `data` is the
-    database on which errors are made, by default the first of the pair. `options` go to `estimate_direct` or
-    `estimate_residuals`. Pure losses of independent components add up, and so does rho (Bun and Steinke, 2016, lemma
-    1.7). An answer that changes by ``c`` loses ``c`` times the pure loss of an answer that changes by 1, and ``c**2``
-    times its rho. Intervals add up as those of independent estimates do.
-    """
+    """Estimate the loss of a mechanism; if it has `components`, the loss of each, and their sum as `value`."""
+    # `components()` are independent mechanisms with outputs side by side, each with one law of noise. `data` is the
+    # database on which errors are made, by default the first of the pair. `options` go to `estimate_direct` or
+    # `estimate_residuals`. Pure losses of independent components add up, and so does rho (Bun and Steinke, 2016, lemma
+    # 1.7). An answer that changes by ``c`` loses ``c`` times the pure loss of an answer that changes by 1, and ``c**2``
+    # times its rho. Intervals add up as those of independent estimates do.
     errors = pair.x if data is None else data
     if not callable(getattr(mechanism, "components", None)):
         if method == "direct":

@@ -31,12 +31,10 @@ def count_in_stages(
     share: float,
     coins: np.random.Generator,
 ) -> Choice:
-    """Choose and count in stages; stop when the runs show a violation, or would have shown a small one.
-
-    A `share` of each stage chooses new events, none if the event is registered. A bound for all looks together keeps
-    the guesses of earlier events: a rule may change before the coin of a run is tossed. Any other bound uses the last
-    events only, and all looks share the error equally.
-    """
+    """Choose and count in stages; stop when the runs show a violation, or would have shown a small one."""
+    # A `share` of each stage chooses new events, none if the event is registered. A bound for all looks together keeps
+    # the guesses of earlier events: a rule may change before the coin of a run is tossed. Any other bound uses the last
+    # events only, and all looks share the error equally.
     going_on, limit = method.cumulative or share == 0, SETTLED * method.claim.budget
     stages = list(_stages(size, share))
     looks = _looks([counting for _, counting in stages], method.between_looks, going_on=going_on)

@@ -85,12 +85,10 @@ def report_parts(
     published: Collection[str] = (),
     through: Callable[[Collection[Any]], Iterable[Any]] = iter,
 ) -> Iterator[str]:
-    """Yield saved results, at least one, as a self-contained HTML page; the same results give the same page.
-
-    A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
-    parameters, times, and the names of mechanisms that are not `published`. Audits named in `known_bugs` are expected
-    to show a violation, and are counted separately. Audits go `through` a function that shows progress.
-    """
+    """Yield saved results, at least one, as a self-contained HTML page; the same results give the same page."""
+    # A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
+    # parameters, times, and the names of mechanisms that are not `published`. Audits named in `known_bugs` are expected
+    # to show a violation, and are counted separately. Audits go `through` a function that shows progress.
     results: list[Any] = [result for some in (audits, replays, estimates) for _, result in some]
     if not results:
         raise ValueError("a report must have at least one result, got none")

@@ -204,12 +204,10 @@ def unseen(result: AuditResult) -> list[str]:
 
 
 def remedy(result: AuditResult, option: str = "") -> str:
-    """Return how many runs, or people at once, would give power to an audit without it; empty for another audit.
-
-    `option` says how to ask for more runs. The excess of the minimum detectable loss, which has to come down to twice
-    the promise, shrinks as one over the root of the runs, and as one over the people; rho goes with the square of such
-    a loss. A fifth more is advised: the next event may be rarer, and the delta of a group is larger.
-    """
+    """Return how many runs, or people at once, would give power to an audit without it; empty for another audit."""
+    # `option` says how to ask for more runs. The excess of the minimum detectable loss, which has to come down to twice
+    # the promise, shrinks as one over the root of the runs, and as one over the people; rho goes with the square of
+    # such a loss. A fifth more is advised: the next event may be rarer, and the delta of a group is larger.
     claim = result.claim
     if result.verdict != "no power" or not claim.budget:  # twice a promise of nothing is nothing
         return ""

@@ -57,12 +57,10 @@ def draw(
     calls: int = CALLS,
     least: int = 1,
 ) -> Iterator[NDArray[np.float64]]:
-    """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order.
-
-    All runs are made in so many `calls` at least, unless these had fewer runs than `least`. Memory does not grow with
-    `size`, and results depend neither on `n_jobs` nor on the backend of joblib. If a worker process is killed, its
-    blocks are run again, once.
-    """
+    """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order."""
+    # All runs are made in so many `calls` at least, unless these had fewer runs than `least`. Memory does not grow with
+    # `size`, and results depend neither on `n_jobs` nor on the backend of joblib. If a worker process is killed, its
+    # blocks are run again, once.
     each = caller.call_runs(size, calls, least)
     block = _Block(caller, size, reduce, seed, each, caller.block_runs // each)
     runs = each * block.together

@@ -100,12 +100,10 @@ def check_calls(
 
 
 def order_of(values: NDArray[Any]) -> str:
-    """Return "rises", "falls", "repeats" or "numbers" if a column of a file is in an order beyond chance.
-
-    Independent rows come in each of their distinct orders with equal probability. In two of these no row goes the other
-    way; with d different values, equal rows stay together in d! of them. "numbers" is a column that has each of n whole
-    numbers in a row once, in any order: under any law its chance is n! / n^n at most.
-    """
+    """Return "rises", "falls", "repeats" or "numbers" if a column of a file is in an order beyond chance."""
+    # Independent rows come in each of their distinct orders with equal probability. In two of these no row goes the
+    # other way; with d different values, equal rows stay together in d! of them. "numbers" is a column that has each of
+    # n whole numbers in a row once, in any order: under any law its chance is n! / n^n at most.
     number = len(values)
     if values.dtype.kind in "iuf" and gammaln(number + 1) - number * math.log(max(number, 1)) < math.log(DEPENDENT):
         ordered = np.sort(values)
@@ -161,12 +159,10 @@ def _kinds(scores: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT) -> int:
-    """Return 0 if runs are alike, else over which stretches they are not: 1 for long ones, 2 for calls, 3 for parts.
-
-    Runs are counted by kind of score in groups of successive runs. Given the totals, the counts of independent runs are
-    hypergeometric whatever their law is. So the ratio of any other probability of them to that one has mean 1, and is 1
-    / p or more with probability p at most (Markov). That holds for rare kinds as for others.
-    """
+    """Return 0 if runs are alike, else over which stretches they are not: 1 for long ones, 2 for calls, 3 for parts."""
+    # Runs are counted by kind of score in groups of successive runs. Given the totals, the counts of independent runs
+    # are hypergeometric whatever their law is. So the ratio of any other probability of them to that one has mean 1,
+    # and is 1 / p or more with probability p at most (Markov). That holds for rare kinds as for others.
     if not (number := max(map(len, calls))):
         return 0
     each = max(1, min(PARTS, COUNTING // number))
@@ -192,12 +188,10 @@ def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDAr
 
 
 def _excess(table: NDArray[np.intp], groups: int) -> float:
-    """Return the log of how much likelier counts are if laws vary between groups of successive parts, in nats.
-
-    Each kind of run is counted among those that are of no earlier kind. The other laws are beta-binomial, group after
-    group, around the share that the totals leave for later groups. Mixed in equal parts they weigh as much as the even
-    law, so that kinds that are even cost little.
-    """
+    """Return the log of how much likelier counts are if laws vary between groups of successive parts, in nats."""
+    # Each kind of run is counted among those that are of no earlier kind. The other laws are beta-binomial, group after
+    # group, around the share that the totals leave for later groups. Mixed in equal parts they weigh as much as the
+    # even law, so that kinds that are even cost little.
     parts = table.shape[1]
     hits, runs = np.add.reduceat(table, np.unique(parts * np.arange(groups) // groups), axis=1)
     size, total = runs.sum(axis=0), hits.sum(axis=0)
@@ -216,13 +210,11 @@ def _excess(table: NDArray[np.intp], groups: int) -> float:
 
 
 def _lag(kinds: NDArray[np.intp], *, padded: bool = False) -> tuple[float, int] | None:
-    """Return the largest correlation of successive runs at a lag, and the lag, if chance does not explain it.
-
-    Products of independent runs, less their mean, are differences of a martingale: Freedman's inequality (1975) bounds
-    how often their sum is as large, also where a few rare values make it so, and the number of lags is allowed for.
-    Unless the sequence is `padded`, its end goes on with its beginning: that halves the time, and shows less only at
-    lags of most of its length.
-    """
+    """Return the largest correlation of successive runs at a lag, and the lag, if chance does not explain it."""
+    # Products of independent runs, less their mean, are differences of a martingale: Freedman's inequality (1975)
+    # bounds how often their sum is as large, also where a few rare values make it so, and the number of lags is allowed
+    # for. Unless the sequence is `padded`, its end goes on with its beginning: that halves the time, and shows less
+    # only at lags of most of its length.
     runs = len(kinds)
     if runs < 2 or (kinds == kinds[0]).all():
         return None

@@ -107,12 +107,10 @@ class Guessing:
         return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if named else "y"))
 
     def shortfalls(self, candidates: Sequence[Candidate]) -> tuple[float, ...]:
-        """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats.
-
-        Parts of the runs are drawn again, and events are chosen on each draw; the bound to be expected of each is what
-        all of the runs promise of it. Empty where every choice is the same. Cell events are left out beside
-        thresholds: they are ordered and scored on the same runs, which flatters them.
-        """
+        """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats."""
+        # Parts of the runs are drawn again, and events are chosen on each draw; the bound to be expected of each is
+        # what all of the runs promise of it. Empty where every choice is the same. Cell events are left out beside
+        # thresholds: they are ordered and scored on the same runs, which flatters them.
         draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
         weights, every = np.vstack([ALL, draws]), np.tile(ALL, (RESAMPLES + 1, 1))
         best, promised = np.full(len(weights), -np.inf), np.zeros(len(weights))
