@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from audit.cli.exits import USAGE, finished, run_typed
+from audit.cli.inputs.options import WorkerOptions, with_options
 from audit.cli.supervision import supervised
 from audit.io.files import Kind, check_replaceable, write_atomically
-from audit.io.workers import Address, Backend, on_backend
 from audit.results.files import kind_of
 from audit.results.plots import FIGURES as DRAWN
 from audit.results.plots import house_style, save_figure
@@ -56,13 +56,13 @@ def list_experiments() -> int:
 
 
 @app.command()
+@with_options
 def run(
     context: typer.Context,
+    *,
     names: Annotated[list[str], typer.Argument(help="Names from the list, or all.")],
     quick: Quick = False,
-    jobs: Annotated[int, typer.Option(help="Blocks of runs at the same time; -1 for all cores.")] = -1,
-    backend: Backend = "",
-    address: Address = "",
+    workers: WorkerOptions,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Folder = None,
 ) -> int:
@@ -71,18 +71,16 @@ def run(
     selected = _known(names)
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}")
-    if jobs == 0:
-        raise ValueError("jobs must be a positive number, or -1 for all cores, got 0")
     if quick and folder.resolve() == FIGURES.resolve():
         raise ValueError(f"--quick must not replace full numbers, got --out {out}")
     for name in selected:
         check_replaceable(folder / f"{name}.json", kind_of("experiment"))
     _check_drawn(selected, folder)
-    context.with_resource(on_backend(backend, address, jobs))
+    context.with_resource(workers.started())
     for number, name in enumerate(selected):
         print(f"{name}: {find(name).question}", flush=True)
         try:
-            run_experiment(name, folder, quick=quick, seed=seed, jobs=jobs)
+            run_experiment(name, folder, quick=quick, seed=seed, jobs=workers.jobs)
             _draw(name, folder)
         except KeyboardInterrupt as interrupt:
             if number:

@@ -119,6 +119,14 @@ def measure_loss(
     ----------
     .. [1] Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.
     .. [2] Dwork and Roth, 2014, theorem 2.2 (group privacy).
+
+    Examples
+    --------
+    >>> from audit import PureDP
+    >>> noisy = lambda data, size, rng: data + rng.laplace(size=(size, data.size))
+    >>> result = measure_loss(noisy, NeighborPair.add_people([120], 0), PureDP(0.5), size=20_000, rng=1)
+    >>> result.verdict, 0.5 < result.measured.epsilon <= 1.0  # the noise is that of an epsilon of 1
+    ('violated', True)
     """
     begun = time.perf_counter()
     check_mechanism(mechanism)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -75,7 +75,7 @@ class Plan:
 
     def power(self, size: int, violation: float) -> float:
         """Return the probability of the verdict, of so many runs and a loss so many times the promise."""
-        return _power(self, size, violation)
+        return float(self.powers(np.array([size]), violation)[0])
 
     def powers(self, sizes: IntArray, violation: float) -> Floats:
         """Return the probability of the verdict at each of several sizes, shape (m,)."""
@@ -90,8 +90,3 @@ class Plan:
                 method = method_for(self.claim, self.distance, self.confidence, fewest=0)
                 powers[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
         return np.minimum(powers, 1.0)  # sums, and rounded
-
-
-@lru_cache(maxsize=1024)
-def _power(plan: Plan, size: int, violation: float) -> float:
-    return float(plan.powers(np.array([size]), violation)[0])

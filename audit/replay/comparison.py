@@ -90,7 +90,10 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
         again = [again[0] + others(pair.x, range(len(again[0]), REPEATS)), others(pair.y, range(REPEATS, 2 * REPEATS))]
     repeated = [(trace, other) for trace, traces in zip((first, second), again, strict=True) for other in traces]
     kinds_by_chance = {violation.kind for both in repeated for _, violation in violations_between(*both)}
-    by_chance = [not all(_same_value(place, *both) for both in repeated) for place in range(len(matched))]
+    by_chance = [
+        not all(place < len(b.calls) and same(a.calls[place].value, b.calls[place].value) for a, b in repeated)
+        for place in range(len(matched))
+    ]
 
     noise_by_itself = alone < math.inf
     chance = bool(elsewhere or kinds_by_chance or any(by_chance))
@@ -116,10 +119,6 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     comparable = evaluated and not noise_by_itself and not PARTING & {violation.kind for _, violation in differences}
     known = comparable and bool(first.calls) and not (any(by_chance) or first.error)
     return Comparison(queries, violations, notes, evaluated or bool(violations), known, comparable)
-
-
-def _same_value(place: int, first: Trace, trace: Trace) -> bool:
-    return place < len(trace.calls) and same(first.calls[place].value, trace.calls[place].value)
 
 
 def _query(one: Call, other: Call) -> Query:

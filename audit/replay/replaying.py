@@ -19,7 +19,7 @@ from audit.mechanism import Mechanism, check_mechanism, mechanism_name
 from audit.neighbors import NeighborPair
 from audit.replay.comparison import FRESH, REPEATS, SAME, Comparison, Question, compare, published, same_queries
 from audit.replay.recording import Trace
-from audit.replay.result import Query, Replay, excess
+from audit.replay.result import Replay, excess
 from audit.replay.violations import Violation
 from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
@@ -78,7 +78,11 @@ def replay(
     size = usual if size is None else whole_number("size", size, least=least)
     firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
     found, *others = (compare(question, *numbered) for numbered in enumerate(firsts))
-    limited = any(_limited(question.promise, query) for one in (found, *others) for query in one.queries)
+    limited = any(  # by a sensitivity, or by a promise about its loss
+        query.declared not in (None, (None, None)) or (question.promise is not None and query.losses is not None)
+        for one in (found, *others)
+        for query in one.queries
+    )
     for other in others:
         found.add(other)
     _compare_loss(question, found, firsts, released)
@@ -121,11 +125,6 @@ def _result(question: Question, found: Comparison, size: int, seconds: float) ->
         seconds=seconds,
         confidential=secret,
     )
-
-
-def _limited(promise: Claim | None, query: Query) -> bool:
-    """Tell whether anything limits a query: a sensitivity, or a promise about its loss."""
-    return query.declared not in (None, (None, None)) or (promise is not None and query.losses is not None)
 
 
 def _compare_loss(question: Question, found: Comparison, firsts: list[Trace], released: bool | None) -> None:

@@ -11,14 +11,12 @@ from typing import Any
 from audit.claims import Claim
 from audit.claims.profiles import half_divergence
 from audit.exact import LossDistribution, compose_losses
-from audit.io.text import printable
 from audit.replay.recording import Sensitivity
 from audit.replay.violations import Violation
 from audit.results import ReplayRecord, plain_number
 
 __all__ = ["ROUNDING", "Query", "Replay", "excess"]
 
-LONGEST = 60  # characters of a query's name in a table
 ROUNDING = 1e-9  # of changes and losses, relative: what floats may add to a sound one
 
 
@@ -113,23 +111,6 @@ class Replay(ReplayRecord):
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
         return self.record().to_dict()
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return all queries as texts: the column names, then one row per query, with its name in one line and cut."""
-        rows: list[tuple[str, ...]] = [("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")]
-        for query in self.queries:
-            name, declared = printable(query.name), str(query.declared or "-")
-            l1, l2, epsilon, rho = (
-                "-" if value is None else f"{value:.5g}"
-                for value in (query.l1_change, query.l2_change, query.epsilon, query.rho)
-            )
-            cut = name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
-            rows.append((cut, f"{query.draws:,}", query.law, l1, l2, declared, epsilon, rho))
-        return rows
-
-    def messages(self) -> list[str]:
-        """Return all violations, then all notes, one line each."""
-        return [f"violation: {violation}" for violation in self.violations] + [f"note: {note}" for note in self.notes]
 
 
 def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:

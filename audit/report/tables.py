@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fitted", "audit_table", "comparison_table", "replay_table"]
 
+LONGEST = 60  # letters of the name of a query
 LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
 FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
@@ -99,10 +100,13 @@ def audit_table(audits: Named) -> Fitted:
 
 def replay_table(result: Replay) -> Fitted:
     """Return one row for each query of a replay."""
-    head, *queries = result.rows()
-    table = Table(*(Column(name, no_wrap=name != "noise") for name in head), **LOOK)
-    for query in queries:
-        table.add_row(*map(Text, query))
+    heads = ("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")
+    table = Table(*(Column(name, no_wrap=name != "noise") for name in heads), **LOOK)
+    for query in result.queries:
+        name, numbers = printable(query.name), (query.l1_change, query.l2_change, query.epsilon, query.rho)
+        cut = name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
+        l1, l2, *losses = ("-" if value is None else f"{value:.5g}" for value in numbers)
+        table.add_row(*map(Text, (cut, f"{query.draws:,}", query.law, l1, l2, str(query.declared or "-"), *losses)))
     return Fitted(table)
 
 

@@ -56,7 +56,11 @@ class Probes:
         later = [_calls(one, self.size, stream(self.seed, 2, side)) for side, one in enumerate(self.callers)]
         entries = self.calls[0][0].entries.shape[1]
         for entry in range(entries):
-            sides = [[_scores_of(calls, entry) for calls in side] for side in zip(self.calls, later, strict=True)]
+            # Quarters: the differences of finite numbers are finite.
+            sides = [
+                [np.concatenate([call.entries[:, entry] for call in calls]) / 4 for calls in side]
+                for side in zip(self.calls, later, strict=True)
+            ]
             middles = [float(np.median(np.concatenate(side))) for side in sides]
             spreads = [[np.abs(part - middle) for part in side] for side, middle in zip(sides, middles, strict=True)]
             for scores in (sides, spreads):
@@ -84,11 +88,6 @@ def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence) ->
     callers = [replace(caller, noted=None) for caller in callers]
     same = _calls(callers[0], size, stream(seed, 1, 0), 1)[0].marks == calls[0][0].marks
     return Probes(resolved, read_outputs(first[0], kind), same, callers, calls, size, seed)
-
-
-def _scores_of(calls: Sequence[_Call], entry: int) -> NDArray[np.float64]:
-    """Return one entry of all runs of some calls, in units in which differences are finite."""
-    return np.concatenate([call.entries[:, entry] for call in calls]) / 4
 
 
 def _of_texts(kind: Kind, first: Sequence[Any]) -> Kind:

@@ -96,7 +96,9 @@ def draw(numbers: Numbers) -> Figure:
         ax.set(title=f"({'ab'[ax is axes[1]]}) confidence {confidence:.0%}")
         ax.set_xlabel("audits that are wrong /\nmost that chance allows\n(square-root scale)")
         bare_rows(ax)
-    axes[0].set_yticks(axes[0].get_yticks(), [_in_symbols(name) for name in names], fontsize=8)
+    symbols = (re.sub(r"\b(epsilon|delta|mu|rho)\b", r"$\\\1$", name) for name in names)
+    labels = [re.sub(r"1e-(\d)", r"$10^{-\1}$", name) for name in symbols]
+    axes[0].set_yticks(axes[0].get_yticks(), labels, fontsize=8)
     beside(axes[0], len(groups), "mistakes, on purpose", x=-0.04, size=9, ha="right", weight="bold")
     handles = [
         line_key("a bound or audit, on a law that loses all that is promised", **CIRCLE, alpha=0.6),
@@ -116,8 +118,3 @@ def _draw_row(ax: Axes, rows: list[dict[str, Any]], at: int) -> None:
         style |= {} if boundary else {"markerfacecolor": "white", "alpha": 1}
         shifts = np.linspace(-0.2, 0.2, len(own)) if len(own) > 1 else 0
         ax.plot([row["misses"] / allowed(row) for row in own], at + shifts, **style)
-
-
-def _in_symbols(words: str) -> str:
-    symbols = re.sub(r"\b(epsilon|delta|mu|rho)\b", r"$\\\1$", words)
-    return re.sub(r"1e-(\d)", r"$10^{-\1}$", symbols)

@@ -145,7 +145,13 @@ def _nist(n: Numbers) -> dict[str, Any]:
 def statuses(parts: dict[str, Any]) -> dict[str, str]:
     """Return the status of every condition, from the numbers of all parts: what does not hold differs."""
     conditions = {
-        "same": _flaxman_holds(parts) | _phsafe_holds(parts) | _ons_holds(parts) | _others_holds(parts),
+        "same": {
+            **_flaxman_holds(parts),
+            **_phsafe_holds(parts),
+            **_ons_holds(parts),
+            "groups compose": abs(parts["nist_rows"]["composed"]["laplace"] - 1) < 1e-6,
+            "rows": parts["nist_rows"]["rows"] == 800_000,
+        },
         "close": {
             "GDPC in figure 1": abs(np.median(parts["flaxman_residuals"]["medians"]["GDPC"]) - 0.025) <= 0.002,
             "table 7": printed.misfits(parts["ons_regions"]["printed"])[7] <= 0.1,
@@ -205,11 +211,4 @@ def _direction_holds(kinds: dict[str, Any]) -> dict[str, bool]:
         },
         "much greater": all((np.array(at_1[name]) > independent[name]).all() for name in ("l1", "l2")),
         "lower levels": bool((np.array(equal["l1"]) < at_1["l1"]).all()),
-    }
-
-
-def _others_holds(n: dict[str, Any]) -> dict[str, bool]:
-    return {
-        "groups compose": abs(n["nist_rows"]["composed"]["laplace"] - 1) < 1e-6,
-        "rows": n["nist_rows"]["rows"] == 800_000,
     }

@@ -75,7 +75,9 @@ def check(numbers: Numbers) -> Checks:
     for case, rho in JOINT.items():
         yield near(f"{case}: rho of one pair", joint[case]["rho"], rho, 5e-6)
     for case, rho in KNOWN["maxima"].items():
-        yield near(f"{case}: rho of maxima", _maxima(rows, case), rho, 5e-4)
+        times = TIMES[case.split()[1]]
+        maxima = math.fsum(times * share * row["budget"] for share, row in zip(_shares(rows, case), rows, strict=True))
+        yield near(f"{case}: rho of maxima", maxima, rho, 5e-4)
     for model in ("VAL", "DER"):
         most = max(row["rows"][f"{model} add_remove"] / (2 * row["tau"]) for row in rows if row["tau"])
         yield near(f"{model}: rows of the truncated and joined view / 2 tau", most, 1, 0)
@@ -105,11 +107,6 @@ def _expected(tables: dict[str, list[int]], row: dict[str, Any]) -> int:
 def _shares(rows: list[dict[str, Any]], case: str) -> list[float]:
     times = TIMES[case.split()[1]]
     return [row["squared"][case] / row["stability"] ** 2 / times for row in rows]
-
-
-def _maxima(rows: list[dict[str, Any]], case: str) -> float:
-    times = TIMES[case.split()[1]]
-    return math.fsum(times * share * row["budget"] for share, row in zip(_shares(rows, case), rows, strict=True))
 
 
 def _saving(tau: int) -> float:

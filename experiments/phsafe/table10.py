@@ -99,15 +99,13 @@ def check(numbers: Numbers) -> Checks:
     yield _count("rows of rho 0.000022, which was rounded up, whose exact margin is 496", coarse, 9)
     yield _count("rows whose target covers 90%", [row["coverage"]["target"] >= 0.9 for row in rows], 46)
     yield _count("rows where 1.64 sigma covers less", [row["coverage"]["printed"] < 0.9 for row in rows], 46)
-    yield _digits("share of a normal law within 1.64 sigma", _within(CONSTANTS["printed"]), "0.8990")
+    yield _digits(
+        "share of a normal law within 1.64 sigma", float(1 - 2 * special.ndtr(-CONSTANTS["printed"])), "0.8990"
+    )
 
 
 def _same(rows: list[dict[str, Any]], name: str) -> list[bool]:
     return [f"{row['formula'][name]:.6f}" == f"{float(row['unbounded']):.6f}" for row in rows]
-
-
-def _within(z: float) -> float:
-    return float(1 - 2 * special.ndtr(-z))
 
 
 def _count(what: str, outcomes: list[bool], expected: int) -> Check:
@@ -159,9 +157,7 @@ def draw(numbers: Numbers) -> Figure:
     ax.axvspan(ax.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
     ax.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
     head(ax, "budgets of Table 10", own_keys(ax), ncols=1)
-    name_rows(ax, [_label(rows) for rows in groups], size=8)
+    firsts = ((rows[0], f"{len(rows)} row{'s' * (len(rows) > 1)}") for rows in groups)
+    labels = [f"$\\Delta$ = {row['stability']}, target {row['target']} ({number})" for row, number in firsts]
+    name_rows(ax, labels, size=8)
     return figure
-
-
-def _label(rows: list[dict[str, Any]]) -> str:
-    return f"$\\Delta$ = {rows[0]['stability']}, target {rows[0]['target']} ({len(rows)} row{'s' * (len(rows) > 1)})"

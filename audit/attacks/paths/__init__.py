@@ -36,7 +36,7 @@ def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
 def path_statistics(
     pair: NeighborPair, parent: ArrayLike, released: ArrayLike, *, leaves: ArrayLike | None = None
 ) -> tuple[Statistic, ...]:
-    """Return statistics of the areas whose totals a pair changes, as released, and those above leaves as before raking."""
+    """Return statistics of areas whose totals a pair changes: as released, and above leaves as before raking."""
     # Raking spreads the noise of an area over its children: one raked count shows the budget of its own level only
     # (Flaxman, 2019, section 2.2: a quarter of the loss). The noisy counts before it have independent noise each, so
     # that their losses add up. `unrake` recovers them; where it fails the score is 0. `leaves` are the nodes of the

@@ -34,7 +34,8 @@ def select_weights(
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
         first = np.concatenate([x[:half_x], y[:half_y]])
-        edges = _edges(first)
+        values = grid(first, LEVELS)
+        edges = values[:-1] / 2 + values[1:] / 2  # between single values where there are few, else between quantiles
         if edges.size == 0 or min(half_x, half_y) == 0:
             continue
         rule = WeightRule(edges, np.zeros(edges.size + 1))
@@ -51,12 +52,6 @@ def select_weights(
             toward: Side = "y" if toward_y[0, 0] else "x"
             best = float(shown[0]), Event(statistic, WeightRule(edges, weights[0], float(order[0, 0]), toward))
     return best[1]
-
-
-def _edges(scores: Floats) -> Floats:
-    """Return what separates scores: between single values where there are few, else between quantiles."""
-    values = grid(scores, LEVELS)
-    return values[:-1] / 2 + values[1:] / 2
 
 
 def chosen_weights(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.cli.inputs.options import DatabaseOptions, TargetOptions, suggestion
-from audit.cli.inputs.records import Row, column_of, read_records, read_rows
+from audit.cli.inputs.records import column_of, read_records, read_rows
 from audit.cli.inputs.tables import read_counts
 from audit.installed import plugin
 from audit.io.text import SUMS, quoted
@@ -47,7 +47,9 @@ def bundled() -> set[str]:
 def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Population | None) -> list[Named]:
     """Return the requested pairs, each once: of records if there is no population."""
     if population is None:
-        pairs = list(map(_of_row, read_rows(options.data or BUNDLED, databases)))
+        rows = read_rows(options.data or BUNDLED, databases)
+        selecting = ({"add_row": [row.text]} if row.number else {} for row in rows)
+        pairs = [Named(row.name, row.pair(), own, ("search", {})) for row, own in zip(rows, selecting, strict=True)]
     else:
         pairs = _of_counts(population, options, databases)
     return [named._replace(pair=_asked(named.pair, options)) for named in pairs]
@@ -59,10 +61,6 @@ def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> lis
     turns = chain.from_iterable(zip_longest(*(row.alike() for row in rows)))
     pairs = chain((row.pair() for row in rows), filter(None, turns))
     return [_asked(pair, options) for pair in islice(pairs, most)]
-
-
-def _of_row(row: Row) -> Named:
-    return Named(row.name, row.pair(), {"add_row": [row.text]} if row.number else {}, ("search", {}))
 
 
 def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:

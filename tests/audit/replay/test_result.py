@@ -18,6 +18,7 @@ from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric, add_noise
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.replay import replay
+from audit.report.tables import replay_table
 from tests.audit.replay.cases import ADDED, MOVED, sum_of
 from tests.helpers import refused_like
 
@@ -107,7 +108,7 @@ def test_names_of_exceptions_are_hostile_too():
 
     for pair in (ADDED, NeighborPair.declared([1], [1], "add_remove")):
         found = replay(failing, pair)
-        assert "\x1b" not in "".join([str(found), *found.messages()])
+        assert "\x1b" not in "".join([str(found), *map(str, found.violations), *found.notes])
 
 
 def test_the_table_reads_without_a_manual():
@@ -117,15 +118,14 @@ def test_the_table_reads_without_a_manual():
         str(found)
         == f"MovedTwice, 1 person added to cell 0, promised epsilon 1 (add/remove): violated: {words}; 1 note"
     )
-    assert found.rows() == [
+    columns = replay_table(found).table.columns
+    assert list(zip(*((column.header, *map(str, column.cells)) for column in columns), strict=True)) == [
         ("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho"),
         ("a b", "3", "two tailed geometric, epsilon 1", "2", "2", "1", "2", "0.86006"),
         ("noise by itself", "2", "gaussian, scale 2", "-", "-", "-", "-", "-"),
     ]
-    assert found.messages() == [
-        f"violation: {words}",
-        "note: noise is drawn by itself: what it is added to is not seen",
-    ]
+    assert [str(violation) for violation in found.violations] == [words]
+    assert found.notes == ("noise is drawn by itself: what it is added to is not seen",)
 
 
 def test_json_says_what_the_table_says():
