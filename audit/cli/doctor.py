@@ -69,17 +69,12 @@ def _clean(folders: list[Path]) -> int:
     return WITHIN
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _packages(extra: str) -> dict[str, str]:
     """Return the versions of what an extra brings, or the core if it is empty; those of missing packages are empty."""
+    from audit.results.provenance import version_of
+
     needed = filter(None, map(NEEDED.fullmatch, metadata.requires("plaudit") or ()))
-    return {one[1]: _version(one[1]) for one in needed if (one[2] or "") == extra and one[1] != "plaudit"}
+    return {one[1]: version_of(one[1]) for one in needed if (one[2] or "") == extra and one[1] != "plaudit"}
 
 
 def _installation() -> Iterator[tuple[str, str]]:

@@ -42,12 +42,14 @@ def build_page(opened: Sheet, state: State, sheets: Sequence[Sheet]) -> str:
         "sheets": [_description(sheet) for sheet in sheets],
         "words": words,
     }
+    content = json.dumps(book, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _environment.get_template("page.html.j2").render(
         signature=Markup(SIGNATURE),
         policy=POLICY.format(_digest(script), _digest(style)),
         style=Markup(style),
         script=Markup(script),
-        book=Markup(_json(book)),
+        # No HTML can end it.
+        book=Markup(content.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")),
         words=first,
         languages={language: texts["page.language"] for language, texts in words.items()},
         sheets=sheets,
@@ -64,12 +66,6 @@ def _static(name: str) -> str:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _json(value: Any) -> str:
-    """Return JSON that no HTML can end."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _description(sheet: Sheet) -> dict[str, Any]:

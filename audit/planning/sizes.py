@@ -124,12 +124,7 @@ def plan_power(
 ) -> float:
     """Return the probability that a given number of runs detects a violation of a given size.
 
-    Parameters
-    ----------
-    claim, violation, confidence, distance, selection, share, design
-        As in `plan_size`.
-    size : int
-        As in `plan_violation`.
+    The arguments are those of `plan_size`, and `size` is as in `plan_violation`.
 
     Returns
     -------

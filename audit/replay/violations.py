@@ -46,7 +46,10 @@ def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Vio
     for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
         if not one.same_draw(other):
             parted = True
-            yield place, _parted(place, one, other)
+            if one.query != other.query or (one.value is None) != (other.value is None):
+                yield place, Violation("order", f"draw {place} is of {_name(one)} on x and of {_name(other)} on y")
+            else:
+                yield place, Violation("shape", f"{_name(one)} has shape {one.shape} on x and {other.shape} on y")
             break
         if not same_law(one.law, other.law):
             words = f"{law_in_words(one.law)} on x and {law_in_words(other.law)} on y"
@@ -80,12 +83,6 @@ def law_in_words(law: Any) -> str:
         parts = [f"{field.name} {_short(getattr(law, field.name))}" for field in dataclasses.fields(law)]
         return ", ".join([type(law).__name__.translate(CAMEL).strip(), *parts])
     return f"of scale {_short(law)}" if isinstance(law, int | float | np.number) else printable(str(law))
-
-
-def _parted(place: int, one: Call, other: Call) -> Violation:
-    if one.query != other.query or (one.value is None) != (other.value is None):
-        return Violation("order", f"draw {place} is of {_name(one)} on x and of {_name(other)} on y")
-    return Violation("shape", f"{_name(one)} has shape {one.shape} on x and {other.shape} on y")
 
 
 def _name(call: Call) -> str:

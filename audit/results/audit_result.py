@@ -235,8 +235,11 @@ class AuditResult(Reported):
         check_counts(result.counts)
         for other in result.others:
             check_other(other)
-        if result.support is not None:
-            _check_witness(result.support)
+        support = result.support
+        if not (support is None or support == {"order": REDACTED}) and not (
+            isinstance(support.get("order"), str) and 0 < number(support.get("probability")) <= 1
+        ):
+            raise ValueError(f"support must be an order in words and a probability in (0, 1], got {support!r}")
         fraction("confidence", result.confidence)
         if type(result.claim) is not type(result.measured):
             kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
@@ -265,10 +268,3 @@ def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool
     if unbounded or not measured <= claim:
         return "violated"
     return "no power" if detectable > 2 * claim.budget else "not refuted"
-
-
-def _check_witness(support: dict[str, Any]) -> None:
-    if support == {"order": REDACTED}:
-        return
-    if not isinstance(support.get("order"), str) or not 0 < number(support.get("probability")) <= 1:
-        raise ValueError(f"support must be an order in words and a probability in (0, 1], got {support!r}")

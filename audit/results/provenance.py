@@ -8,7 +8,7 @@ import platform
 from importlib import metadata
 from typing import Any
 
-__all__ = ["provenance"]
+__all__ = ["provenance", "version_of"]
 
 PACKAGES = ("plaudit", "numpy", "scipy", "scikit-learn", "joblib")
 
@@ -16,7 +16,7 @@ PACKAGES = ("plaudit", "numpy", "scipy", "scikit-learn", "joblib")
 def provenance(**parameters: Any) -> dict[str, Any]:
     """Return software, python, platform, time (UTC, to the second) and parameters, plain values for JSON, of a run."""
     return {
-        "software": {name: _version(name) for name in PACKAGES},
+        "software": {name: version_of(name) or "not installed" for name in PACKAGES},
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -25,8 +25,9 @@ def provenance(**parameters: Any) -> dict[str, Any]:
 
 
 @functools.cache  # reading the metadata of a package takes as long as a thousand runs
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Return the version of a package; empty if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:  # a source tree on the path, never installed
-        return "not installed"
+        return ""

@@ -98,17 +98,10 @@ def _server(process: int, number: int) -> tuple[Connection, subprocess.Popen[byt
     """Start a process of which copies are made, one of several for this one; it ends with this one."""
     here, there = Pipe()
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
-    command, none = [sys.executable, "-P", "-c", PROGRAM, str(there.fileno()), *sys.path], subprocess.DEVNULL
+    command = [sys.executable, "-P", "-c", PROGRAM, str(there.fileno()), *sys.path]
+    quiet: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     with there:
-        server = subprocess.Popen(
-            command,
-            stdin=none,
-            stdout=none,
-            stderr=none,
-            start_new_session=True,
-            pass_fds=[there.fileno()],
-            env=settings,
-        )
+        server = subprocess.Popen(command, **quiet, start_new_session=True, pass_fds=[there.fileno()], env=settings)
     atexit.register(_end, process, here, server)
     return here, server
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -190,18 +191,16 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     rows = []
     for library in dict.fromkeys(row["library"] for row in numbers["rows"]):
         own = [row for row in numbers["rows"] if row["library"] == library]
-        names = (", ".join(_in_a_list(row["mechanism"]) for row in own if _refuted(row) == how) for how in (BITS, ANY))
+        names = (
+            ", ".join(re.sub(", (.*)", r" (\1)", row["mechanism"]) for row in own if _refuted(row) == how)
+            for how in (BITS, ANY)
+        )
         rows.append((library, str(len(own)), *names))
     of_one = [row for row in bits if row["promise"].get("epsilon") == 1]
     most = max((float(row["audits"]["everything"]["lower_bound"]) for row in of_one), default=0.0)
     seconds = [row["seconds"] for row in numbers["rows"]]
     libraries = {row["library"].split()[0] for row in numbers["rows"]} - {"textbook"}
     return locals()
-
-
-def _in_a_list(mechanism: str) -> str:
-    name, _, setting = mechanism.partition(", ")
-    return f"{name} ({setting})" if setting else name
 
 
 def draw(numbers: Numbers) -> Figure:

@@ -139,7 +139,8 @@ def answers(folder: Path) -> dict[str, Any]:
     if not files:
         raise SystemExit(f"peers: error: {folder} must hold outputs: run `make peers`")
     for number, path in enumerate(files):
-        audit = asked(seed=number, **loaded(path))
+        with np.load(path, allow_pickle=False) as saved:
+            audit = asked(seed=number, x=saved["x"], y=saved["y"])
         for name, (_, bound) in named.items():
             if number == 0:  # what is imported and compiled is no part of a bound
                 bound(audit)
@@ -147,11 +148,6 @@ def answers(folder: Path) -> dict[str, Any]:
             rows[name]["values"].append(bound(audit))
             rows[name]["seconds"].append(time.process_time() - begun)
     return {"versions": {name: version(name) for name in PACKAGES}, "rows": rows}
-
-
-def loaded(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as saved:
-        return {"x": saved["x"], "y": saved["y"]}
 
 
 if __name__ == "__main__":
