@@ -68,7 +68,7 @@ def test_doctor_says_what_works_here(plaudit: Command) -> None:
 def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("algorithms").mkdir()
     Path("algorithms/__init__.py").touch()
-    monkeypatch.setattr("audit.cli.doctor._version", lambda package: "")
+    monkeypatch.setattr("audit.results.provenance.version_of", lambda package: "")
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     lines = plaudit("doctor").out.splitlines()
     assert any(line.startswith("  core: without jinja2, ") for line in lines)
