@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -175,12 +176,13 @@ def choose_groups(
     _check_limits(schema, max_bins, least)
     names, values = tuple(schema.attributes), _associations(records, schema)
 
-    def decision(one: list[int], other: list[int]) -> Decision:
+    @cache  # a join changes few pairs
+    def decision(one: tuple[int, ...], other: tuple[int, ...]) -> Decision:
         first, second = (CROSS.join(names[column] for column in group) for group in (one, other))
         return Decision(first, second, float(values[np.ix_(one, other)].mean()), product(schema.shape, one + other))
 
     joins: list[Decision] = []
-    groups = [[column] for column in range(len(names))]
+    groups: list[tuple[int, ...]] = [(column,) for column in range(len(names))]
     while True:
         pairs = {places: decision(*(groups[at] for at in places)) for places in combinations(range(len(groups)), 2)}
         means = {places: round(pair.association, SAME) for places, pair in pairs.items() if pair.bins <= max_bins}
@@ -189,7 +191,7 @@ def choose_groups(
             break
         one, other = max(near, key=near.__getitem__)  # the first of equals
         joins.append(replace(pairs[one, other], joined=True))
-        groups[one] = sorted(groups[one] + groups.pop(other))
+        groups[one] = tuple(sorted(groups[one] + groups.pop(other)))
     apart = sorted(
         pairs.values(), key=lambda one: 0.0 if math.isnan(one.association) else -round(one.association, SAME)
     )

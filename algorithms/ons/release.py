@@ -57,7 +57,7 @@ def release(
     names of the levels below the whole, `listed` if they are from a public list.
     """
     names = level_names(areas, mechanism.tree)
-    _check(mechanism, names, tables, rng)
+    check_method(mechanism, names, tables, rng)
     measured = mechanism.tables if isinstance(mechanism, IndependentNoise) else mechanism.levels
     spent = list(zip(_words(names, measured), measured, strict=True))
     with publishing(out, rng) as publish:
@@ -92,11 +92,13 @@ def release(
         )
 
 
-def _check(mechanism: Method, areas: Sequence[str], tables: Sequence[Table], rng: Rng) -> None:
+def check_method(mechanism: Method, areas: Sequence[str], tables: Sequence[Table], rng: Rng) -> None:
     """Refuse what can be told before there is noise."""
     check_columns(areas, mechanism.schema)
     if isinstance(rng, str) and mechanism.law != "geometric":
-        raise ValueError(f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated")
+        raise ValueError(
+            f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated, with --seed"
+        )
     if isinstance(mechanism, IndependentNoise):
         if tables:
             raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")

@@ -14,7 +14,7 @@ from algorithms.hierarchy import Hierarchy
 from algorithms.noise import Rng
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths
-from algorithms.ons.release import check_columns, default_levels, release
+from algorithms.ons.release import check_columns, check_method, default_levels, release
 from algorithms.ons.tables import PILOT_TABLES, Domain, Table
 from algorithms.registry import System, register
 from algorithms.release import options as given
@@ -86,7 +86,7 @@ def release_ons(
     try:
         settings: dict[str, Any] = {"schema": schema, "epsilon": epsilon, "law": law, "delta": delta}
         build, tables = _method(method, columns, table or [], level or [], nonnegative=nonnegative, **settings)
-        build(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+        check_method(build(Hierarchy.regular(1, len(columns))), columns, tables, rng)  # before data are read
     except ValueError as error:
         raise ValueError(_in_words(str(error), columns)) from error
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from algorithms.noise import Rng
+from algorithms.noise import DiscreteGaussian, Rng
 from algorithms.release.engine import Published
 from algorithms.release.folder import RECORD, check_folder
 from audit.io.terminal import at_work
@@ -77,6 +77,8 @@ def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Cal
                 return 0
             if out is None:
                 raise ValueError("Missing option '--out'")
+            if seed is None:
+                DiscreteGaussian(1.0).sample(0, "secure")  # a missing source of noise is told before data are read
             with at_work("reading, counting, drawing noise"):
                 made = make(out)
             print(made.ledger)

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from algorithms.hierarchy import Hierarchy
+from audit.arguments import whole_number
 
 __all__ = ["Population1940", "synthetic_1940"]
 
@@ -81,6 +82,8 @@ def synthetic_1940(
     districts: int = 20,
 ) -> Population1940:
     """Make up a nation that looks like 1940: so many states, counties of each, and enumeration districts of these."""
+    for name, number in (("states", states), ("counties", counties), ("districts", districts)):
+        whole_number(name, number, least=1)
     generator = np.random.default_rng(rng)
     county = np.repeat(np.arange(states * counties), districts)
     size = COUNTY_SIZE * _normal(states * counties, generator)[county]

@@ -151,11 +151,12 @@ class Source(NamedTuple):
 
 
 def _of_errors(residuals: Path, options: TargetOptions) -> Source:
-    from audit.claims import parse_claim
+    from audit.claims import check_relation, parse_claim
     from audit.cli.inputs.tables import read_errors
     from audit.estimates.residuals import residual_loss
 
     relation: Any = options.relation or "add_remove"
+    check_relation(relation)
     promise = parse_claim(options.claim, relation) if options.claim else None
     estimate = partial(residual_loss, read_errors(residuals))
     return Source(residuals.name, promise, estimate, {"confidential": not options.public_data})

@@ -119,7 +119,8 @@ def search_loss(
     """
     family = _family(pairs, claim, confidence, rng, options)
     keep, size = min(whole_number("keep", keep, least=1), len(family)), whole_number("size", size, least=1)
-    each = _runs_to_try(family, size, fraction("screen", screen)) if keep < len(family) else 0
+    screen = fraction("screen", screen)
+    each = _runs_to_try(family, size, screen) if keep < len(family) else 0
     audits, root, before = keep + (len(family) if each else 0), seed_sequence(rng), as_before(mechanism)
     with progress_bar(f"search {mechanism_name(mechanism)}", audits, visible=progress, unit="audits") as advance:
 

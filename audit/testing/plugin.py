@@ -6,6 +6,7 @@ Every test session of an environment with plaudit loads it, so it imports nothin
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import math
 import os
@@ -46,13 +47,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("plaudit", "audits of privacy loss")
     group.addoption(
         "--audit-seed",
-        type=_natural,
+        type=partial(_whole, least=0),
         metavar="N",
         help="seed of all audits and of audit_rng, besides the node id of the test (default: that of [tool.plaudit] in "
         "pyproject.toml, or 0)",
     )
     group.addoption(
-        "--audit-runs", type=_natural, metavar="N", help="runs of every audit asserted, in place of its size"
+        "--audit-runs",
+        type=partial(_whole, least=8),
+        metavar="N",
+        help="runs of every audit asserted, in place of its size",
     )
     group.addoption(
         "--audit-report",
@@ -194,11 +198,11 @@ def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         yield from ((f"{name}: {key}", words[key]) for key in PROPERTIES)
 
 
-def _natural(text: str) -> int:
+def _whole(text: str, least: int) -> int:
     with suppress(ValueError):
-        if (number := int(text)) >= 0:
+        if (number := int(text)) >= least:
             return number
-    raise argparse.ArgumentTypeError(f"must be a whole number of 0 or more, got {text[:40]!r}")
+    raise argparse.ArgumentTypeError(f"must be a whole number of {least} or more, got {text[:40]!r}")
 
 
 def _writable(name: str) -> Path:
@@ -224,6 +228,13 @@ def _options(item: pytest.Item) -> dict[str, Any]:
         if mark.args:
             pytest.fail(f"pytest.mark.audit takes options by name, got {len(mark.args)} without a name", pytrace=False)
         options |= mark.kwargs
+    if options:
+        from audit.measure.loss import measure_loss
+
+        parameters = inspect.signature(measure_loss).parameters.values()
+        known = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+        if unknown := ", ".join(repr(name) for name in options if name not in known):
+            pytest.fail(f"pytest.mark.audit takes the options {', '.join(known)}, got {unknown}", pytrace=False)
     return options
 
 

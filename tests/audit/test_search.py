@@ -176,6 +176,7 @@ def test_a_search_is_reproduced_by_its_seed():
         ({"pairs": [PAIRS[0], NeighborPair.move_people([1, 1], 0, 1)]}, ValueError, "the pair is replace_one"),
         ({"keep": 0}, ValueError, "keep must be at least 1, got 0"),
         ({"screen": 0.0}, ValueError, r"screen must be in \(0, 1\), got 0\.0"),
+        ({"screen": 5.0, "keep": 9}, ValueError, r"screen must be in \(0, 1\), got 5\.0"),
         ({"size": 500}, ValueError, "size must leave 40 runs to try each of 6 pairs, got 25 of 500"),
         ({"attack": "brute"}, ValueError, "attack must be an Attack or one of"),
         ({"mechanism": 3}, TypeError, "mechanism must be callable"),

@@ -35,7 +35,8 @@ def _kernels() -> Any:
     """Load the compiled loops; not at the top, because that takes a second, and numba is an extra."""
     with needing("census", "TopDown"):
         from algorithms.topdown.estimation import kernels
-    folder = kernels.solve_families.stats.cache_path if hasattr(kernels.solve_families, "stats") else ""
+    kernel = kernels.solve_families.kernel
+    folder = kernel.stats.cache_path if hasattr(kernel, "stats") else ""
     if folder is None or (folder and not any(Path(folder).glob("*.solve_families-*"))):
         print("compiling TopDown's solver: a minute or so, once for this installation", file=sys.stderr, flush=True)
     return kernels

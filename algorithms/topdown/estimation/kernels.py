@@ -13,6 +13,8 @@ results depend neither on other families nor on threads.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache, wraps
+from pickle import UnpicklingError  # noqa: TID251  to catch it
 from typing import Any, NamedTuple
 
 import numba
@@ -76,10 +78,19 @@ def _compiled(function: Any) -> Any:
 
 def _kept(function: Any) -> Any:
     """Compile a function that numba keeps beside this module, or in the folder that NUMBA_CACHE_DIR names."""
-    kernel = _compiled(function)
+    kernel, unkept = _compiled(function), cache(lambda: _compiled(function))
     with suppress(AttributeError, RuntimeError):  # numba is turned off; nothing can be written: every process compiles
         kernel.enable_caching()
-    return kernel
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        try:
+            return kernel(*arguments)
+        except (OSError, EOFError, UnpicklingError):  # a kept file was cut off, or the disk is full: nothing has run
+            return unkept()(*arguments)
+
+    call.kernel = kernel  # type: ignore[attr-defined]
+    return call
 
 
 @_compiled

@@ -111,9 +111,12 @@ def _read_parquet(path: Path) -> Any:
         lengths = ", ".join(f'coalesce(sum(strlen("{name.replace(chr(34), 2 * chr(34))}")), 0)' for name in texts)
         if (size := sum(source.aggregate(lengths).fetchall()[0]) if texts else 0) > LARGEST_INPUT:
             raise ValueError(f"it must hold at most {LARGEST_INPUT} bytes, got {size} once unpacked")
-        if _library("pandas") is not None:
-            return source.df()
-        return [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
+        pandas, arrow = _library("pandas"), _library("pyarrow.parquet")
+        if pandas is not None and arrow is not None:  # which keeps categories, decimals, dates and an index
+            with arrow.ParquetFile(path) as file:
+                return file.read().to_pandas()
+        rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
+        return rows if pandas is None else pandas.DataFrame(rows)
     except Exception as error:  # theirs, of every kind
         raise ValueError(f"{path} must be a Parquet file of records: {error}") from None
 

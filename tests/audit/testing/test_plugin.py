@@ -500,18 +500,21 @@ def test_a_marker_that_means_nothing_is_one_line(pytester):
         "@pytest.mark.audit(20_000)\ndef test_two():\n    pass\n"
     )
     result = run(pytester, "-rN")
-    result.assert_outcomes(failed=1, errors=1)
-    assert "E       TypeError: measure_loss() got an unexpected keyword argument 'sise'" in result.outlines
+    result.assert_outcomes(errors=2)
+    assert any(
+        "pytest.mark.audit takes the options attack, event," in line and "got 'sise'" in line
+        for line in result.outlines
+    )
     assert "pytest.mark.audit takes options by name, got 1 without a name" in result.outlines
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--audit-seed", "-1"), ("--audit-runs", "many"), ("--audit-runs", "9" * 5000)]
+    ("option", "value", "least"), [("--audit-seed", "-1", 0), ("--audit-runs", "7", 8), ("--audit-runs", "9" * 5000, 8)]
 )
-def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, value):
+def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, value, least):
     result = run(pytester, f"{option}={value}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"error: argument {option}: must be a whole number of 0 or more, got {value[:40]!r}"
+    said = f"error: argument {option}: must be a whole number of {least} or more, got {value[:40]!r}"
     assert any(line.endswith(said) for line in result.errlines)
 
 

@@ -19,7 +19,15 @@ def test_what_is_compiled_is_found_again(tmp_path, monkeypatch):
     assert kernels._kept(twice)(5) == 10
     again = kernels._kept(twice)
     assert again(5) == 10
-    assert sum(again.stats.cache_hits.values()) == 1
+    assert sum(again.kernel.stats.cache_hits.values()) == 1
+
+
+def test_a_kept_file_that_was_cut_off_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert kernels._kept(twice)(5) == 10
+    (kept,) = tmp_path.rglob("*.nbc")
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert kernels._kept(twice)(5) == 10
 
 
 def test_where_nothing_can_be_written_code_runs_too(monkeypatch):
@@ -34,7 +42,7 @@ def test_where_nothing_can_be_written_code_runs_too(monkeypatch):
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_who_waits_for_the_compiler_is_told(tmp_path, monkeypatch, capsys, kept):
-    monkeypatch.setattr(kernels.solve_families._cache, "_cache_path", str(tmp_path))
+    monkeypatch.setattr(kernels.solve_families.kernel._cache, "_cache_path", str(tmp_path))
     if kept:
         (tmp_path / "kernels.solve_families-1.nbi").touch()
     assert batched._kernels.__wrapped__() is kernels

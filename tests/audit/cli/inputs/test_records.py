@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from decimal import Decimal
 
 import pandas as pd
 import pyarrow as pa
@@ -42,6 +43,15 @@ def test_columns_are_typed_alike_with_and_without_pandas(people, without):
     rows = read_records(people)
     assert rows == [ADA, {"name": "Bob", "age": 7, "income": None, "zip": "99999", "home": "none"}]
     assert frame.iloc[0].to_dict() == ADA
+
+
+def test_parquet_keeps_categories_that_no_record_has_and_exact_numbers(tmp_path):
+    """A mechanism that counts by category would have other cells on either database, and be accused."""
+    areas, price = pd.Categorical(["A", "B"], categories=["A", "B", "C"]), Decimal("12345678901234567.89")
+    pd.DataFrame({"area": areas, "price": [price, price]}).to_parquet(tmp_path / "a.parquet")
+    frame = read_records(tmp_path / "a.parquet")
+    assert list(frame["area"].value_counts().index.categories) == ["A", "B", "C"]
+    assert frame["price"].iloc[0] == price
 
 
 @pytest.mark.parametrize("hidden", [(), ("pandas",)])
