@@ -41,10 +41,10 @@ def browser():
 @pytest.fixture(scope="session")
 def good_files(tmp_path_factory):
     """One folder with a good file of every kind that the command reads; whoever uses it works on a copy."""
-    from tests.fuzz.desk import make_desk
+    from tests.workspace import make_workspace
 
-    folder = tmp_path_factory.mktemp("desk")
-    make_desk(folder)
+    folder = tmp_path_factory.mktemp("workspace")
+    make_workspace(folder)
     return folder
 
 

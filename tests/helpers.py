@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,8 @@ from audit import cli
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult, LossEstimate, ReplayRecord
+
+SEED = int(os.environ.get("PLAUDIT_TEST_SEED", "1"))  # of what rows of docs/reliability.md draw at random, day by day
 
 
 def in_full(small, full):

@@ -61,7 +61,6 @@ def audited():
     return measure_loss(noisy, PAIR, PureDP(1.0), size=3000, rng=3, n_jobs=2)
 
 
-@pytest.mark.reliability(13)
 def test_counts_are_those_of_one_process(cluster):
     with joblib.parallel_config(backend="sequential"):
         alone = audited().counts
@@ -111,7 +110,6 @@ def test_noise_that_workers_draw_is_counted_as_theirs(cluster):
     assert abs(noise.std() / law.scale - 1) < 0.05  # six standard errors: 2e-9
 
 
-@pytest.mark.reliability(13)
 def test_a_release_of_topdown_is_that_of_one_process_though_a_worker_is_killed(cluster, tmp_path, monkeypatch):
     """Seeded noise; the first family that any worker gets kills it."""
     schema, tree = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")}), Hierarchy.regular(3, 3)
@@ -226,7 +224,6 @@ def in_a_process_of_its_own(folder, *words):
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.reliability(13)
 @pytest.mark.parametrize("backend", ["loky", "threads", "dask", "ray"])
 @pytest.mark.parametrize("command", ["audit gdpc --data c.csv", "audit own:noisy --data c.csv --claim pure:1"])
 def test_a_command_has_the_counts_of_one_process(command, backend, tmp_path):

@@ -1,70 +1,189 @@
-"""Measure the rows of the page of reliability, or write the page from what was measured."""
+"""Measure the rows of docs/reliability.md, or write the page from what was measured."""
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import subprocess
 import sys
+import tempfile
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+from xml.etree import ElementTree
 
-import pytest
 import typer
 
-from audit.cli.exits import INTERRUPTED, finished, run_typed
+from audit.bounds.limits import clopper_pearson_lower, clopper_pearson_upper
+from audit.cli.exits import INTERRUPTED, VIOLATION, WITHIN, finished, run_typed
 from audit.io.files import Kind, write_atomically
 from audit.results.files import read_json, write_json
+from audit.results.formatting import at_most
 from audit.results.provenance import provenance
-from tests.reliability.numbers import added_up
-from tests.reliability.page import page
-from tests.reliability.plugin import collected, logged
-from tests.reliability.rows import ROWS
+from experiments.experiment import most_misses
 
 ROOT = Path(__file__).parents[2]
-LOG = ROOT / "build" / "reliability" / "tests.jsonl"
 NUMBERS, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability.md"
-KINDS = {LOG: Kind("a log of tests", b"{"), PAGE: Kind("the page of reliability", b"# What was tried on plaudit")}
+KIND = Kind("the page of reliability", b"# What was tried on plaudit")
+ROWS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("rows.toml").read_text("utf-8"))
+HEAD = """# What was tried on plaudit itself
+
+{answer}
+
+This page is a gate: a test fails while a row has a failure, so "0 failed" is no evidence by itself. Look at the failure
+rate that would have shown, and at what a row does not cover.
+
+`python -m tests.reliability measure N` measures row N again. `make reliability` writes the page from
+[reliability.json](reliability.json).
+
+| row | what was tried | tries | failed | rate that would have shown | minutes | measured |
+|---|---|---|---|---|---|---|
+{table}
+
+"1 in 300" means: if 1 try in 300 failed, at least one failure would have shown here, with 95% probability. Such tries
+are drawn anew on each day of measurement. The column is empty where tries are not drawn at random: each is a case of its
+own, or its section states the limits.
+"""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
 
 @app.command()
 def measure(
-    rows: Annotated[list[int] | None, typer.Argument(help="Numbers of rows; default all.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Forget what was measured of them before.")] = False,
+    row: Annotated[str, typer.Argument(help="The number of the row.")],
     jobs: Annotated[int, typer.Option(min=1, help="Tests at work at the same time.")] = 2,
 ) -> int:
-    """Run what is not measured yet, slow tests too, and save the numbers; a run that was cut goes on from there.
-
-    Rows that are not measured now stay as they were saved.
-    """
-    numbers = [row.number for row in ROWS]
-    wanted = rows or numbers
-    if unknown := [number for number in wanted if number not in numbers]:
-        raise ValueError(f"rows must be of {numbers[0]} to {numbers[-1]}, got {unknown[0]}")
-    LOG.parent.mkdir(parents=True, exist_ok=True)
-    if again:
-        kept = [line for line in logged(LOG) if line["row"] not in wanted]
-        write_atomically(LOG, "".join(f"{json.dumps(line)}\n" for line in kept), KINDS[LOG])
-    tests = collected(wanted, ROOT)
-    options = ["-q", "-m", "reliability", "--numprocesses", str(jobs), "-p", "tests.reliability.plugin"]
-    options += ["--reliability-log", str(LOG), "--reliability-rows", ",".join(map(str, wanted))]
-    ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False)
-    if ended.returncode == pytest.ExitCode.INTERRUPTED:
-        return INTERRUPTED
-    saved = read_json(NUMBERS)["rows"] if NUMBERS.exists() else {}
-    measured = added_up(logged(LOG), tests)
-    write_json(NUMBERS, {"kind": "reliability", "rows": saved | measured, "provenance": provenance()})
-    return write()
+    """Run the tests of a row, slow ones too, and save what they tried. Random draws are those of the day."""
+    if row not in ROWS:
+        raise ValueError(f"the row must be one of {', '.join(ROWS)}, got {row!r}")
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        options = ["-q", "-m", f"reliability(row={row}) and not quick", "--numprocesses", str(jobs)]
+        options += ["-o", "junit_family=xunit1", f"--junitxml={report}"]
+        ended = subprocess.run(
+            [sys.executable, "-m", "pytest", *options],
+            cwd=ROOT,
+            check=False,
+            env=os.environ | {"PLAUDIT_TEST_SEED": date.today().strftime("%Y%m%d")},
+        ).returncode
+        if ended not in (0, 1):
+            return INTERRUPTED
+        measured = added_up(ElementTree.parse(report).iter("testcase"))
+    rows = read_json(NUMBERS)["rows"] if NUMBERS.exists() else {}
+    write_json(NUMBERS, {"kind": "reliability", "rows": {**rows, row: measured}, "provenance": provenance()})
+    write()
+    return VIOLATION if measured["failed"] else WITHIN
 
 
 @app.command("page")
 def write() -> int:
     """Write docs/reliability.md from the saved numbers, and from nothing else."""
-    saved = read_json(NUMBERS)
-    write_atomically(PAGE, page(saved["rows"]), KINDS[PAGE])
+    write_atomically(PAGE, page(read_json(NUMBERS)["rows"]), KIND)
     print(f"Written: {PAGE.relative_to(ROOT)}.")
     return 0
+
+
+def added_up(cases: Iterable[ElementTree.Element]) -> dict[str, Any]:
+    """Return what the tests of pytest's report tried and told, and which failed or were left out."""
+    failed, left_out, tried, seconds, told = [], {}, 0, 0.0, []
+    for case in cases:
+        name = f"{case.get('classname')}::{case.get('name')}"
+        if (skipped := case.find("skipped")) is not None:
+            left_out[name] = skipped.get("message", "")
+            continue
+        properties = {one.attrib["name"]: one.attrib["value"] for one in case.iter("property")}
+        told.append(
+            {
+                key: value if key in ("words", "case", "group") else json.loads(value)
+                for key, value in properties.items()
+            }
+        )
+        tried += told[-1].get("tried", 1)
+        seconds += float(case.get("time", 0))
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed.append(name)
+    kept = sorted((one for one in told if one.keys() - {"tried"}), key=json.dumps)
+    day = date.today().isoformat()
+    return {"tried": tried, "failed": failed, "left_out": left_out, "seconds": seconds, "measured": day, "told": kept}
+
+
+def page(rows: dict[str, dict[str, Any]]) -> str:
+    """Return the page in Markdown: what failed first, then the rows, then each by itself."""
+    failed = sum(bool(row["failed"]) for row in rows.values())
+    answer = f"In {failed} of {len(rows)} rows something failed." if failed else f"Nothing failed in {len(rows)} rows."
+    if missing := [number for number in ROWS if number not in rows]:
+        answer += f" Not measured yet: rows {', '.join(missing)}."
+    lines, sections = [], []
+    for number, row in ROWS.items():
+        if number not in rows:
+            continue
+        one = rows[number]
+        reached = [part["reached"] for part in one["told"] if "reached" in part]
+        often = f"{sum(reached):,} of {one['tried']:,}" if reached else f"{one['tried']:,}"
+        shown = row.get("independent") and not one["failed"]
+        rate = f"1 in {math.floor(1 / clopper_pearson_upper(0, one['tried'], confidence=0.95)):,}" if shown else ""
+        many = f"**{len(one['failed'])}**" if one["failed"] else "0"
+        minutes = math.ceil(one["seconds"] / 60)
+        lines.append(f"| {number} | {row['title']} | {often} | {many} | {rate} | {minutes:,} | {one['measured']} |")
+        sections.append(_section(number, row, one))
+    return "\n".join([HEAD.format(answer=answer, table="\n".join(lines)), *sections])
+
+
+def _section(number: str, row: dict[str, Any], one: dict[str, Any]) -> str:
+    """Return what a row counts, what of it failed or was left out, and its tables."""
+    heads = {"tries": "Counted", "failure": "A failure", "uncovered": "Not covered", "others": "Others publish"}
+    lines = [f"- {head}: {row[key]}." for key, head in heads.items() if key in row]
+    lines += [f"- failed: `{name}`" for name in one["failed"]]
+    lines += [f"- left out: `{name}` ({why})" for name, why in one["left_out"].items()]
+    lines += [f"- {part['words']}" for part in one["told"] if "words" in part]
+    tables = [_misses([part for part in one["told"] if "misses" in part])]
+    tables += [_shares([part for part in one["told"] if "found" in part])]
+    return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *filter(None, tables)]) + "\n"
+
+
+def _misses(told: list[dict[str, Any]]) -> str:
+    """Return how often every bound missed by confidence, how often it may, and which true rate would have shown."""
+    levels = sorted({one["confidence"] for one in told})
+    lines = [f"| bound or audit | audits of each |{'|'.join(f' {level:g} ' for level in levels)}|"]
+    lines += ["|---|---|" + "---|" * len(levels)]
+    for audits in sorted({one["tried"] for one in told}, reverse=True):
+        most = [most_misses(audits, level) for level in levels]
+        rates = [100 * clopper_pearson_upper(misses, audits, confidence=0.95) for misses in most]
+        lines.append(f"| **may miss** | {audits:,} | {' | '.join(f'{misses:,}' for misses in most)} |")
+        shown = " | ".join(f"{at_most(float(rate), 2)}%" for rate in rates)
+        lines.append(f"| **smallest true rate that would have failed (95%)** | | {shown} |")
+        for group, case in dict.fromkeys((one["group"], one["case"]) for one in told if one["tried"] == audits):
+            misses = {one["confidence"]: one["misses"] for one in told if (one["group"], one["case"]) == (group, case)}
+            cells = " | ".join(f"{misses[level]:,}" if level in misses else "" for level in levels)
+            lines.append(f"| {group}: {case} | {audits:,} | {cells} |")
+    return "\n".join(lines) if told else ""
+
+
+def _shares(told: list[dict[str, Any]]) -> str:
+    """Return in how many audits each case was found, with a 95% interval, beside what was announced.
+
+    Cases that all of as many audits found are in one line.
+    """
+    announced = ["announced"] * any("announced" in one for one in told)
+    heads = ["case", "audits of each", "found", "95% interval", *announced]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    for place, one in enumerate(told):
+        always = one["found"] == one["tried"] and not announced
+        lists[one["tried"] if always else ("by itself", place)].append(one)
+    for one, *others in lists.values():
+        found, tried = one["found"], one["tried"]
+        low = 100 * clopper_pearson_lower(found, tried, confidence=0.975)
+        high = 100 * clopper_pearson_upper(found, tried, confidence=0.975)
+        case = ", ".join(each["case"] for each in (one, *others))
+        cells = [case, f"{tried:,}", f"{found:,}", f"{math.floor(low)}% to {math.ceil(high)}%"]
+        cells += [f"{100 * one[key]:.0f}%" for key in announced]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) if told else ""
 
 
 def main() -> None:

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("cosmic_ray") else ["mutants.py", "mutation.py"]
+collect_ignore = [] if find_spec("cosmic_ray") else ["mutation.py"]

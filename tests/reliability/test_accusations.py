@@ -30,7 +30,7 @@ SOUND = [
     if name not in UNSOUND
     and (BENCHMARKS[name].sound if name in BENCHMARKS else not name.startswith(("bug-", "gdpc-", "rdpc-", "laplace-")))
 ] + [systems()["rdpc-all"]]
-MEASURED, BRIEF = [pytest.mark.slow, pytest.mark.reliability(2)], pytest.mark.quick
+MEASURED, BRIEF = [pytest.mark.slow, pytest.mark.reliability(row=2)], pytest.mark.quick
 MOST = 0.012  # of audits at .99 that accuse a sound mechanism: a higher rate would be seen
 
 
@@ -73,7 +73,7 @@ def audited(system, size, stream, attack=None):
     return measure_loss(mechanism, pair, claim, attack=attack, size=size, confidence=SURE, rng=stream)
 
 
-@pytest.mark.reliability(21)
+@pytest.mark.reliability(row=11)
 @pytest.mark.parametrize(
     ("system", "size"),
     [
@@ -87,7 +87,7 @@ def test_no_registered_system_that_is_sound_is_accused(system, size):
     assert audited(system, size, np.random.SeedSequence(8), attack).verdict != "violated"
 
 
-@pytest.mark.reliability(21)
+@pytest.mark.reliability(row=11)
 @pytest.mark.parametrize(
     ("mechanism", "size"),
     [
@@ -107,7 +107,7 @@ def accused(number, stream, confidence=USUAL):
     return result.verdict == "violated"
 
 
-@pytest.mark.reliability(21)
+@pytest.mark.reliability(row=11)
 @pytest.mark.parametrize(("ways", "times"), in_full((3, 2), (len(WAYS), 360)))
 def test_sound_mechanisms_are_accused_as_seldom_as_the_confidence_says(ways, times, record_property):
     """At .99 more accusations than the limit have probability 1e-4 if each has probability .01.

@@ -23,7 +23,7 @@ def cases():
                 yield pytest.param(case, audits, level, id=name, marks=pytest.mark.slow)
 
 
-@pytest.mark.reliability(1)
+@pytest.mark.reliability(row=1)
 @pytest.mark.parametrize(("case", "audits", "confidence"), list(cases()))
 def test_a_bound_misses_as_seldom_as_it_says(case, audits, confidence, record_property):
     """False alarm of a valid bound: 1e-4 for each."""

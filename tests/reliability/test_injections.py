@@ -66,7 +66,7 @@ def wrong_with(root):
             yield f"{tag} {names}"
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("step", in_full(9, 1))
 @pytest.mark.parametrize("fonttype", ["path", "none"])
 def test_a_figure_holds_names_as_text_and_draws_them(fonttype, step, tmp_path, record_property):
@@ -95,7 +95,7 @@ def distinct(words):
     return list({one.strip().upper(): one.strip() for one in words}.values())
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("step", in_full(9, 1))
 @pytest.mark.parametrize("kind", ["columns", "levels", "codes", "paths"])
 def test_no_name_is_sql(kind, step, tmp_path):
@@ -127,7 +127,7 @@ def write(path, rows):
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_no_name_is_a_path(tmp_path):
     """Each result is a file in its folder, and says what it is called."""
     folder = tmp_path / "above" / "results"
@@ -140,7 +140,7 @@ def test_no_name_is_a_path(tmp_path):
     assert [one for one in tmp_path.rglob("*") if one.is_file() and one.parent != folder] == []
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_nothing_of_unicode_commands_a_terminal():
     """Every letter of every category that a terminal may obey, between two that are shown."""
     obeyed = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in OBEYED[:3]]
@@ -151,7 +151,7 @@ def test_nothing_of_unicode_commands_a_terminal():
     assert shown("a\nb") == "a\nb"  # the one that is kept
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_tables_of_a_release_are_computed_by_no_spreadsheet(tmp_path, record_property):
     """Levels and codes that look like formulas are text in the tables, and given back letter by letter."""
     words = distinct(FORMULAS)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from experiments.experiment import find
 
 
-@pytest.mark.reliability(20)
 def test_published_tables_are_made_again(record_property):
     """Made anew, and not as they were saved: the quick form has every row that is exact."""
     experiment = find("phsafe_table10")

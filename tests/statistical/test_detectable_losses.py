@@ -162,7 +162,7 @@ FULL = [
 ]
 
 
-@pytest.mark.reliability(4)
+@pytest.mark.reliability(row=4)
 @pytest.mark.parametrize(
     ("claim", "size", "times"),
     [
@@ -182,7 +182,7 @@ def test_whole_audits_call_it_as_often_as_announced(claim, size, times, record_p
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(4)
+@pytest.mark.reliability(row=4)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1])
 @pytest.mark.parametrize("size", [6000, 20_000])
 @pytest.mark.parametrize("law", [laplace_counts, geometric_counts])

@@ -34,7 +34,7 @@ def test_what_is_planned_is_seen_as_often_as_planned(claim):
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(4)
+@pytest.mark.reliability(row=4)
 @pytest.mark.parametrize("power", [0.5, 0.95])
 @pytest.mark.parametrize(
     ("claim", "violation", "distance"),

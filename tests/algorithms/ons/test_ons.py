@@ -49,7 +49,6 @@ PRINTED = {
 EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
 
 
-@pytest.mark.reliability(20)
 def test_unchanged_counts_are_those_of_tables_1_to_3(record_property):
     """The calibration of the Gaussian row is the textbook's at delta 5%: no other delta of two digits prints it."""
 

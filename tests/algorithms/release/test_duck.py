@@ -79,7 +79,7 @@ FORBIDDEN = (
 )
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_nothing_but_the_files_given_can_be_read_or_written(opened, tmp_path):
     given, others = text(tmp_path / "t.csv", "A\n1\n"), text(tmp_path / "others.csv", "A\n1\n")
     before = {path: path.read_bytes() for path in tmp_path.glob("*.csv")}
@@ -190,7 +190,7 @@ NAMES += ("{a,b}.csv", "semi;colon.csv", "per%41cent.csv", "ünïcode.csv", "-x.
 NAMES += ("new\nline.csv", "'); drop table t; --.csv")
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_no_name_of_a_file_is_a_pattern_or_sql(opened, tmp_path, kind):
     paths = [tmp_path / f"{place} in {name[:-4]}" / f"{name[:-4]}.{kind}" for place, name in enumerate(NAMES)]

@@ -22,8 +22,6 @@ from tests.helpers import refuses
 SCHEMA = Schema({"sex": "fm"})
 FULL = "cannot be read within 4GB of memory (--memory; of Spark, more partitions): "
 
-pytestmark = pytest.mark.reliability(17)
-
 
 @pytest.fixture(params=["csv", "parquet", "frame"])
 def given(request, tmp_path):

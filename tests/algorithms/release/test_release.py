@@ -124,7 +124,7 @@ def test_every_release_refuses_what_is_wrong_with_its_options_and_files(release,
         assert rule in refused_by(release, system, *more)[-1]
 
 
-@pytest.mark.reliability(8)
+@pytest.mark.reliability(row=6)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_release_whose_words_are_lost_is_told(release, monkeypatch):
     with open("/dev/full", "w") as full:

@@ -205,7 +205,7 @@ def test_columns_of_people_are_exact_as_far_as_invariants_go():
         assert ("invariants.csv" in files["tables.csv"].columns[-1].meaning) == bool(invariants)
 
 
-@pytest.mark.reliability(12)
+@pytest.mark.reliability(row=9)
 def test_the_data_are_in_no_file(tmp_path, monkeypatch):
     # Distinct counts near a million; noise deviates by 50,000 and more, so that of about 90 numbers that are published
     # none is one of the 54 true ones by chance, with probability 0.9 (the seed is fixed).
@@ -406,7 +406,7 @@ def test_groups_of_persons_are_added_up_and_rows_of_nobody_name_areas():
     refuses(ValueError, rule, read_histogram, rows, schema, ["c", "t"])
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_names_of_columns_and_levels_may_hold_anything():
     schema = Schema({'a "b"': ("it's", "; drop table x; --"), "x0": ("é", " ")})
     rows = Frame({'A "B"': ["it's", "; drop table x; --"], "X0": [" ", "é"], "n": [1, 2], "p0": ["a'", 'a"']})

@@ -213,7 +213,6 @@ def modes(folder: str) -> dict[str, int]:
     return {path.name: path.stat().st_mode & 0o777 for path in Path(folder).iterdir()}
 
 
-@pytest.mark.reliability(18)
 @pytest.mark.parametrize(("options", "mode"), [((), 0o600), (("--public-data",), 0o644)])
 def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: tuple[str, ...], mode: int) -> None:
     former = os.umask(0o022)
@@ -231,7 +230,6 @@ def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: 
     assert Path("public.html").stat().st_mode & 0o777 == 0o644
 
 
-@pytest.mark.reliability(18)
 def test_stores_are_for_their_owner_alone(plaudit: Command) -> None:
     plaudit("audit", "gdpc", *QUICK[:2], "--confidence", "0.999", "--store", "kept")
     kept = [path for path in Path("kept").rglob("*") if path.is_file()]

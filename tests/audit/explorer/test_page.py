@@ -61,7 +61,7 @@ def test_the_page_is_the_same_for_the_same_settings():
     assert build_page(SHEETS[0], {}, sheets()) == PAGE
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("kind", by_kind(PAYLOADS))
 def test_the_description_cannot_end_its_script(kind, record_property):
     """A payload is a value of the page's JSON and nothing else; of the page, no tag and no attribute is other."""

@@ -196,7 +196,7 @@ def test_one_worksheet_is_read_steps_are_hidden_and_nothing_runs(book):
     assert not [text for text in formulas if re.search(r"INDIRECT|OFFSET|NOW\(|RAND|WEBSERVICE|HYPERLINK|_xlfn", text)]
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_text_is_never_a_formula():
     hostile = {key: f'{first}HYPERLINK("http://x")' for key, first in zip(WORDS, itertools.cycle("=+-@"), strict=False)}
     cells = [one for page in book_of(words=hostile) for row in page for one in row if one.value is not None]

@@ -213,7 +213,6 @@ def test_a_file_is_read_as_far_as_it_may_be_large(tmp_path, monkeypatch):
         read_bytes(Path("/dev/zero"))
 
 
-@pytest.mark.reliability(17)
 @pytest.mark.parametrize(("piece", "marks"), [(b"{}", 2), (b"[]", 2), (b"1", 1), (b'"a"', 1)])
 def test_small_pieces_cannot_fill_the_memory(monkeypatch, piece, marks):
     monkeypatch.setattr(files, "MOST_VALUES", 100)

@@ -33,7 +33,7 @@ def on_screen(monkeypatch):
         yield found
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_what_is_printed_is_text_on_both_streams_and_only_while_it_lasts(monkeypatch):
     with on_screen(monkeypatch) as screen:
         with guarded():
@@ -49,7 +49,7 @@ def test_what_is_printed_is_text_on_both_streams_and_only_while_it_lasts(monkeyp
     assert screen.getvalue().endswith(f"{ATTACK}\n")  # negative control
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("words", [ATTACK, Text(ATTACK)])
 def test_a_console_shows_its_own_colors_and_no_other_command(monkeypatch, words):
     table = Table(title=words, width=80)

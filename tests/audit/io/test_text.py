@@ -37,7 +37,7 @@ def test_no_spreadsheet_computes_a_cell_wherever_it_splits(words, separator):
             assert told[:1] not in ("=", "@") or cell.lstrip('" ')[:1] == "'"
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize(
     ("words", "cell"),
     [

@@ -157,7 +157,7 @@ def test_whatever_a_result_holds_becomes_a_page(result, estimate, public):
         assert said[key] in page.text
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_hostile_text_becomes_neither_tag_nor_attribute(parsed, record_property):
     record_property("tried", len(by_kind(PAYLOADS)))
     page = parsed
@@ -171,7 +171,7 @@ def test_hostile_text_becomes_neither_tag_nor_attribute(parsed, record_property)
         assert visible(words) in page.text
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_no_letter_of_a_page_hides_turns_or_covers(hostile):
     """No control, no mark of direction, nothing without width or ink, nowhere."""
     assert {letter for letter in hostile if letter in UNSEEN or not (letter.isprintable() or letter == "\n")} == set()
@@ -197,7 +197,7 @@ def test_every_text_of_a_result_is_shown():
         assert f"<{k}>&'\"" in page.text
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_hostile_text_of_a_public_page_is_not_there_at_all(record_property):
     some = PAYLOADS[::8]
     record_property("tried", len(by_kind(some)))
@@ -213,7 +213,7 @@ def test_the_policy_allows_the_style_and_nothing_else(hostile, parsed):
     assert hostile.index("Content-Security-Policy") < hostile.index("<title>")  # before any text from outside
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_no_address_from_outside_is_in_a_page():
     page = page_of([("a", audited())], [("e", estimated())])
     assert not re.search(r"https?:|//|url\(|@import|<script|javascript", page)
@@ -222,7 +222,7 @@ def test_no_address_from_outside_is_in_a_page():
 CANARY = "CANARY-4711"
 
 
-@pytest.mark.reliability(12)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("confidential", [False, True])
 def test_a_public_page_tells_nothing_that_discloses(confidential):
     result = planted(

@@ -98,7 +98,7 @@ def idle(page, seen):
     assert seen == []
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_payloads_in_every_field_do_nothing_and_are_read_without_a_script(open_page, record_property):
     record_property("tried", len(by_kind(PAYLOADS)))
     eight = [" ".join(PAYLOADS[k : k + 8]) for k in range(0, len(PAYLOADS), 8)]  # pages are smaller; one by one below
@@ -129,7 +129,7 @@ def test_the_check_of_payloads_sees_those_that_run(open_page):
     assert [what for what in seen if "Content Security Policy" in what]
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", by_kind(PAYLOADS))
 def test_each_payload_alone_does_nothing(open_page, kind, record_property):

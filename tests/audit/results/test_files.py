@@ -144,7 +144,7 @@ def test_a_reader_meets_the_old_file_or_the_new_one(saved, monkeypatch):
 # Read with suspicion
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 def test_no_damage_changes_a_value(saved, record_property):
     """Each bit turned over, each byte left out, each end cut off: refused, or the same values as before."""
     whole = saved.read_bytes()

@@ -159,7 +159,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize(("ending", "usetex"), [(".svg", True), (".png", False), (".pdf", False)])
 def test_a_name_is_drawn_as_it_is_whatever_it_holds(tmp_path, ending, usetex, record_property):
     record_property("tried", len(by_kind(HOSTILE)))

@@ -49,7 +49,7 @@ def test_one_line_says_the_first_violation_or_how_much_was_replayed():
     )
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -18,8 +18,8 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits, read_results
 from audit.review.verify import recomputed, verify_result
-from tests.fuzz.oracle import GAMES, Event, verdicts
 from tests.helpers import refused_like
+from tests.hostile.oracle import GAMES, Event, verdicts
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved"
 PAIR = NeighborPair.add_people([120, 75], 0)
@@ -94,7 +94,7 @@ def says_the_same(result):
     return again.measured == result.measured and again.ceiling == result.ceiling
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_path, record_property):
     record_property("tried", 4)
@@ -117,7 +117,7 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
             verify_result(read)
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 def test_bins_that_have_no_weight_are_refused(saved):
     result = saved["fixed zcdp"]
     names = [key for key in result.counts["x"] if key != "runs"]
@@ -152,7 +152,7 @@ def test_a_witness_stands_as_it_is(saved):
     assert verify_result(result).verdict == "violated"
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 @pytest.mark.parametrize(
     ("change", "words"),
     [

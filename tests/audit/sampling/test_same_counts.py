@@ -43,7 +43,6 @@ print(json.dumps([flag.exists(), survived == measure_loss(noisy, pair, PureDP(1.
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(13)
 def test_a_killed_worker_costs_its_blocks_only(tmp_path):
     killed, equal, log = in_a_process(WORKER, tmp_path)
     assert killed
@@ -80,14 +79,12 @@ def on(backend, n_jobs):
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(13)
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 4])
 def test_counts_are_the_same_in_processes(n_jobs):
     assert same(on("loky", n_jobs), ALONE())
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(13)
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 4])
 @pytest.mark.filterwarnings("ignore")  # what dask warns of is not ours
@@ -98,7 +95,6 @@ def test_counts_are_the_same_on_dask(n_jobs):
         assert same(on("dask", n_jobs), ALONE())
 
 
-@pytest.mark.reliability(13)
 @pytest.mark.parametrize("wave", [3, *(pytest.param(wave, marks=pytest.mark.slow) for wave in (1, 2, 5, 100))])
 def test_counts_do_not_depend_on_chunks(wave, monkeypatch, record_property):
     record_property("tried", 2)
@@ -109,7 +105,6 @@ def test_counts_do_not_depend_on_chunks(wave, monkeypatch, record_property):
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(13)
 def test_counts_of_classifiers_do_not_depend_on_threads():
     with threadpoolctl.threadpool_limits(1):
         one = asked(attack="trained", size=6000)

@@ -103,7 +103,7 @@ def test_a_leak_is_found(leak):
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(3)
+@pytest.mark.reliability(row=3)
 @pytest.mark.parametrize(("leak", "least"), LEAKS)
 def test_a_leak_is_found_in_20_audits(leak, least, record_property):
     found = sum(result.verdict == "violated" for result in audits(leak, 20))
@@ -113,7 +113,7 @@ def test_a_leak_is_found_in_20_audits(leak, least, record_property):
 
 
 @pytest.mark.slow
-@pytest.mark.reliability(3)
+@pytest.mark.reliability(row=3)
 @pytest.mark.parametrize("leak", [leak for leak, _ in LEAKS])
 def test_the_same_mechanism_without_the_leak_is_not_accused(leak, record_property):
     """Negative control. False alarm: 5e-6 for each."""

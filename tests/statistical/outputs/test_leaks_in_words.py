@@ -58,7 +58,7 @@ CERTAIN = {
 }
 
 
-@pytest.mark.reliability(3)
+@pytest.mark.reliability(row=3)
 @pytest.mark.parametrize("seeds", in_full(1, 20))
 @pytest.mark.parametrize("leak", CERTAIN)
 def test_what_tells_for_certain_is_found(leak, seeds, record_property):
@@ -105,7 +105,7 @@ def noisy_words(data, size, rng):
     return [f"about {row[0]} people" for row in data + rng.geometric(0.5, (size, 2)) - rng.geometric(0.5, (size, 2))]
 
 
-@pytest.mark.reliability(3)
+@pytest.mark.reliability(row=3)
 @pytest.mark.parametrize("audits", in_full(1, 20))
 @pytest.mark.parametrize("mechanism", [noisy_mapping, noisy_words])
 def test_noise_in_words_and_mappings_is_measured_and_not_accused(mechanism, audits, record_property):

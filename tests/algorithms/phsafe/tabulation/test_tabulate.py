@@ -34,7 +34,6 @@ def made():
     return {"truncated": tabulate(*PATHS), "nonprivate": tabulate(*PATHS, truncate=False)}
 
 
-@pytest.mark.reliability(20)
 @pytest.mark.parametrize(("table", "size"), [("truncated", 976), ("nonprivate", 1475)])
 def test_tables_are_those_of_production_to_the_byte(tmp_path, made, table, size, record_property):
     record_property("tried", size)

@@ -116,7 +116,7 @@ def test_a_narrow_terminal_shows_events_below(plaudit, folders, monkeypatch):
         assert whole in printed
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 def test_a_terminal_is_not_commanded(plaudit, tmp_path, record_property):
     obeyed = [name for name in NAMES if "[" in name or not name.isprintable()]
     hostile = [name for name in obeyed if not any(0xD800 <= ord(letter) < 0xE000 for letter in name)]

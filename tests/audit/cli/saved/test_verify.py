@@ -82,7 +82,7 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
     assert (outcome.code, outcome.out.count("it is the same")) == (VIOLATION, 4)
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

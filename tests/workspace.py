@@ -1,4 +1,4 @@
-"""A folder with one good file of every kind that the command reads, and good command lines for all of them."""
+"""A folder with one good file of every kind that the command reads, and the options that name them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from contextlib import chdir, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from random import Random
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -41,7 +39,7 @@ SPEC = {"attributes": {"sex": ["f", "m"], "age": ["0-17", "18+"]}}
 ENTRY = {"node_id": "test_counts.py::test_count", "attempt": 1, "call": 1, "expected": "not refuted"}
 
 
-def make_desk(folder: Path) -> None:
+def make_workspace(folder: Path) -> None:
     """Write all files: of a user, of audits, of persons, of households."""
     rng = np.random.default_rng(1)
     (folder / "mine.py").write_text(MINE)
@@ -110,14 +108,6 @@ def _save_results(folder: Path) -> None:
     (folder / "again" / "audits.png").unlink()
 
 
-def saved_anew(rng: Random) -> bytes:
-    """Return the file of another audit: sound or not, by another promise and seed."""
-    claim, pair = PureDP(round(rng.uniform(0.1, 2), 3)), NeighborPair.add_people([120, 75, 43], 0)
-    with TemporaryDirectory() as folder:
-        result = measure_loss(noisy, pair, claim, size=1000, rng=rng.randrange(10**6), n_jobs=1)
-        return save_result(_timeless(result), Path(folder), "count").read_bytes()
-
-
 def _timeless(result: AuditResult) -> AuditResult:
     """The same on every day and machine: a case depends on the bytes that it spoils."""
     kept = {key: value for key, value in result.provenance.items() if key in ("command", "parameters")}
@@ -129,16 +119,4 @@ RELEASED = f"--data persons.csv {AREAS} --spec spec.json --epsilon 2 --out out"
 HOUSEHOLDS = "--persons households-persons.csv --units households-units.csv --geo households-geo.csv"
 RUNS = "--size 400 --seed 1 --jobs 1"
 OUTPUTS = "--claim pure:1 --relation add_remove --seed 1"
-
-# Good command lines, each of which takes a fraction of a second, and how often each is spoiled.
 HOUSEHOLDS_SET = HOUSEHOLDS.replace("--units ", "--set units=").replace("--geo ", "--set geo=")
-PARTS = {
-    "AREAS": AREAS,
-    "RELEASED": RELEASED,
-    "HOUSEHOLDS": HOUSEHOLDS,
-    "HOUSEHOLDS_SET": HOUSEHOLDS_SET,
-    "RUNS": RUNS,
-    "OUTPUTS": OUTPUTS,
-}
-LINES = Path(__file__).with_name("commands.txt").read_text("utf-8").splitlines()
-COMMANDS = tuple((int(weight), words.format(**PARTS)) for weight, words in (line.split(maxsplit=1) for line in LINES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binom
 
-from tests.fuzz.oracle import codes, limit_below, tail
+from tests.hostile.oracle import codes, limit_below, tail
 
 
 @pytest.mark.parametrize("chance", [1e-9, 0.3, 0.7310585786300049, 1 - 1e-9])

@@ -1,8 +1,9 @@
-"""Commands in copies of this process, which have imported what it has, and what they may leave on a disk."""
+"""The command in a copy of this process, in a folder of its own: what it says, and what it leaves."""
 
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import mmap
 import multiprocessing
@@ -12,32 +13,37 @@ import select
 import shlex
 import signal
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import chdir
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from audit import cli
 from audit.cli.supervision import ENDINGS, supervised
-from experiments import __main__ as experiments
-from tests.fuzz.running import settle
 
 PATIENCE = 300.0  # seconds, for a machine under load: a command that takes longer hangs
-PROGRAMS = {"plaudit": cli.main, "experiments": experiments.main}
 HELD = 20.0  # seconds: longer than a process that is asked to end may wait before it does
 MOST_WORDS = 2**20  # bytes that a command may print before anybody reads
-KILLED = re.compile(r"(?:^|/)(?:\.[0-9a-f]{8}-\d+-\d+-[0-9a-f]{16}\.part$|\.plaudit-staged-)")
+LEFTOVER = re.compile(r"(?:^|/)(?:\.[0-9a-f]{8}-\d+-\d+-[0-9a-f]{16}\.part$|\.plaudit-staged-)")
 """What a process that is killed cannot take along: names that no reader takes for a result."""
 TIMELESS = ("seconds", "created", "sha256")  # of JSON: what two runs of the same command do not share
 CHANGES = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree"}
+# What Python, and the libraries below, say of mistakes in a program: no rule that a user could have broken.
+FOREIGN = re.compile(
+    r"^\w*(?:Error|Exception|Warning|Interrupt)\b:? |unsupported operand|object (?:has no|is not|of type|cannot)|"
+    r"NoneType|could not convert|(?:list|tuple|string) ind(?:ex|ices)|index \S+ is out of bounds|not enough values|"
+    r"too many values|must be real number|cannot convert float|maximum recursion|invalid literal|ufunc|"
+    r"unexpected keyword|positional argument|embedded null|integer string conversion|"
+    r"could not be broadcast|truth value of an|Out of bounds|zero-size array|math domain|too large to convert|"
+    r"INTERNAL|std::|0x[0-9a-f]{6}|<class|<lambda|not JSON serializable|Traceback"
+)
 
 Tree = dict[str, bytes | None]
+Command = Callable[[list[str]], None]
 
 
 @dataclass(frozen=True)
@@ -52,30 +58,31 @@ class Ended:
 class Running:
     """A command at work in a folder; `before` is called in the process that works, before it begins."""
 
-    def __init__(self, command: str, folder: Path, before: Callable[[], None] | None = None, *, watched: bool = False):
-        spill = folder.parent / "spill"
-        spill.mkdir(exist_ok=True)
-        spill.chmod(0o777)
+    def __init__(
+        self,
+        arguments: list[str],
+        folder: Path,
+        before: Callable[[], None] | None = None,
+        *,
+        watched: bool = False,
+        command: Command = cli.main,
+    ) -> None:
         self.told, telling = os.pipe()
         pipes = [os.pipe() for _ in range(2)]  # no files, which a limit or a full disk would cut
         for _, writing in pipes:
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, MOST_WORDS)
         self.reading = [reading for reading, _ in pipes]
-        program, *arguments = shlex.split(command)
 
         def work() -> None:
             os.write(telling, b"%32d" % os.getpid())
             if before is not None:
                 before()
-            PROGRAMS[program](arguments)
+            command(arguments)
 
         def begin() -> None:
-            settle(folder, spill, (pipes[0][1], pipes[1][1]))
-            for number in ENDINGS:  # these tests may run below nohup, whose commands ignore them
-                if signal.getsignal(number) == signal.SIG_IGN:
-                    signal.signal(number, signal.SIG_DFL)
+            _settle(folder, (pipes[0][1], pipes[1][1]))
             if watched:
-                supervised(work, program)
+                supervised(work, "plaudit")
             work()
 
         self.process = multiprocessing.get_context("fork").Process(target=begin)
@@ -112,9 +119,31 @@ class Running:
         return Ended(self.process.exitcode, *texts)
 
 
-def run(command: str, folder: Path, before: Callable[[], None] | None = None, *, watched: bool = False) -> Ended:
+def _settle(folder: Path, pipes: tuple[int, int]) -> None:
+    """Make a copy of this process what a shell starts: with a session, standard streams and a folder of its own."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in ENDINGS:  # these tests may run below nohup, whose commands ignore them
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, pipe in enumerate(pipes, 1):
+        os.dup2(pipe, number)
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(number, "w", closefd=False)) for number in (1, 2))
+    spill = folder.parent / "spill"
+    spill.mkdir(exist_ok=True)
+    spill.chmod(0o777)
+    tempfile.tempdir = os.environ["TMPDIR"] = str(spill)
+    os.environ["BROWSER"] = "true"  # `--open` shows its page to nobody
+    os.chdir(folder)
+    warnings.resetwarnings()
+    warnings.simplefilter("default")
+    sys.path[:] = [str(folder) if entry == "" else entry for entry in sys.path]
+
+
+def run(words: str, folder: Path, before: Callable[[], None] | None = None, *, watched: bool = False) -> Ended:
     """Run a command to its end."""
-    return Running(command, folder, before, watched=watched).ended()
+    return Running(shlex.split(words), folder, before, watched=watched).ended()
 
 
 class Changes:
@@ -124,14 +153,14 @@ class Changes:
         self.folder, self.counter, self.state = str(folder), mmap.mmap(-1, 8), mmap.mmap(-1, 2)
 
     @property
-    def seen(self) -> int:
+    def number(self) -> int:
         """How many there were."""
         return int.from_bytes(self.counter[:], "little")
 
     def hold(self) -> None:
-        """Wait in the process that takes the steps, until it is let go or interrupted, and `HELD` seconds at most."""
+        """Wait in the process that takes the steps, until it is interrupted, and `HELD` seconds at most."""
         self.state[0], until = 1, time.monotonic() + HELD
-        while not self.state[1] and time.monotonic() < until:
+        while time.monotonic() < until:
             time.sleep(0.005)
 
     def wait(self, running: Running) -> bool:
@@ -142,16 +171,13 @@ class Changes:
             time.sleep(0.002)
         return bool(self.state[0])
 
-    def let_go(self) -> None:
-        self.state[1] = 1
-
     def watched(self, at: int = 0, do: Callable[[], None] = bool) -> Callable[[], None]:
         """Return what counts the steps of its process, and does something just before one of them."""
 
         def hook(event: str, given: tuple[Any, ...]) -> None:
             paths = [one for one in given[:2] if isinstance(one, str | Path)]
             if event in CHANGES and any(os.path.join(self.folder, path).startswith(self.folder) for path in paths):
-                number = self.seen + 1
+                number = self.number + 1
                 self.counter[:] = number.to_bytes(8, "little")
                 if number == at:
                     do()
@@ -159,28 +185,16 @@ class Changes:
         return lambda: sys.addaudithook(hook)
 
 
-def run_here(command: str, folder: Path) -> int:
-    """Run a command in this process: what it imports and compiles is there for all copies, then."""
-    program, *arguments = shlex.split(command)
-    with chdir(folder), pytest.raises(SystemExit) as left:
-        PROGRAMS[program](arguments)
-    return int(left.value.code or 0)
+def tree(folder: Path) -> Tree:
+    """What is in a folder, but for what compilers leave: files with what they hold, links with where they lead."""
+    paths = (Path(above, name) for above, *inner in os.walk(folder) for name in (*inner[0], *inner[1]))
 
+    def content(path: Path) -> bytes | None:
+        if path.is_symlink():
+            return os.readlink(path).encode()
+        return path.read_bytes() if path.is_file() else None
 
-def visible(found: Tree) -> Tree:
-    """What is there but for what compilers leave."""
-    return {path: content for path, content in found.items() if "__pycache__" not in Path(path).parts}
-
-
-def timeless(path: str, content: bytes | None) -> Any:
-    """What a file says, whenever it was made."""
-    return without_times(json.loads(content)) if path.endswith(".json") and content is not None else content
-
-
-def without_times(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_times(one) for key, one in value.items() if key not in TIMELESS}
-    return [without_times(one) for one in value] if isinstance(value, list) else value
+    return {str(path.relative_to(folder)): content(path) for path in paths if "__pycache__" not in path.parts}
 
 
 def halves(found: Tree, *allowed: Tree) -> list[str]:
@@ -188,9 +202,20 @@ def halves(found: Tree, *allowed: Tree) -> list[str]:
 
     def known(path: str) -> bool:
         try:
-            value = timeless(path, found[path])
-            return any(path in one and timeless(path, one[path]) == value for one in allowed)
+            value = _timeless(path, found[path])
+            return any(path in one and _timeless(path, one[path]) == value for one in allowed)
         except ValueError:  # half of a file of JSON
             return False
 
     return [path for path in found if not known(path)]
+
+
+def _timeless(path: str, content: bytes | None) -> Any:
+    """What a file says, whenever it was made."""
+
+    def without_times(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without_times(one) for key, one in value.items() if key not in TIMELESS}
+        return [without_times(one) for one in value] if isinstance(value, list) else value
+
+    return without_times(json.loads(content)) if path.endswith(".json") and content is not None else content
