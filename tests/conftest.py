@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from importlib.util import find_spec
 
 import pytest
@@ -27,13 +28,12 @@ def unhurried(monkeypatch):
 @pytest.fixture(scope="module")  # a process can have one alone, and none while it awaits something
 def browser():
     """Chromium, closed after the last test of a module that opens pages."""
-    from tests.benchmarks.reports import browser_path
-
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if browser_path() is None:
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
         pytest.skip("Debian's package chromium is not installed")
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser_path())
+        chromium = playwright.chromium.launch(executable_path=path)
         yield chromium
         chromium.close()
 

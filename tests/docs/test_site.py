@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -16,7 +17,6 @@ import pytest
 
 from audit import __all__ as public
 from experiments.experiment import NAMES
-from tests.benchmarks.reports import browser_path
 from tests.docs.pages import ROOT
 
 pytestmark = pytest.mark.slow
@@ -50,10 +50,11 @@ def pages(site: Path) -> list[Path]:
 @asynccontextmanager
 async def started():
     """Start the browser for the length of a test."""
-    if browser_path() is None:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
         pytest.skip("Debian's package chromium is not installed")
     async with async_api.async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path())
+        browser = await playwright.chromium.launch(executable_path=chromium)
         yield browser
         await browser.close()
 

@@ -45,8 +45,8 @@ rate that would have shown, and at what a row does not cover.
 {table}
 
 "1 in 300" means: if 1 try in 300 failed, at least one failure would have shown here, with 95% probability. Such tries
-are drawn anew on each day of measurement. The column is empty where tries are not drawn at random: each is a case of its
-own, or its section states the limits.
+are drawn anew on each day of measurement. The column is empty where tries are not drawn at random: each is a case of
+its own, or its section states the limits.
 """
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
