@@ -131,7 +131,6 @@ bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.households
 	$(BIN)/python -m tests.benchmarks.census
 	$(BIN)/python -m tests.benchmarks.intake
-	$(BIN)/python -m tests.benchmarks.reports
 
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs

@@ -134,7 +134,7 @@ def test_a_line_begins_with_the_name_unless_it_is_the_mechanism_s():
 # What others wrote
 
 
-@pytest.mark.reliability(11)
+@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("kind", by_kind(NAMES))
 def test_no_form_obeys_a_name(kind, record_property):
     record_property("tried", len(FORMS))

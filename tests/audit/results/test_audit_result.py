@@ -152,7 +152,7 @@ HIDDEN = {"mechanism", "event", "counts", "pair", "searched", "support", "seed_e
 HIDDEN |= {"confidential", "attack", "tried", "notes"}
 
 
-@pytest.mark.reliability(12)
+@pytest.mark.reliability(row=9)
 def test_a_redacted_audit_holds_no_true_count():
     planted = audited(
         mechanism=f"count_of_{PLANTED}",

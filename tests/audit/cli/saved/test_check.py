@@ -12,8 +12,8 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits
 from tests.audit.cli.desk import QUICK, VIOLATION, WITHIN, Command, refused, results, strict
-from tests.fuzz.spoiling import signed
 from tests.helpers import audited
+from tests.hostile.damage import signed
 
 
 @pytest.fixture
