@@ -356,14 +356,14 @@ DAMAGES = {
 }
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES.keys())
 def test_the_output_validation_finds_damage(noisy, written, change):
     with pytest.raises(ValueError, match=r"^PH3 must have each of 280 cells once, and the noise of its budget$"):
         check_release(written, {**noisy.tables, "PH3": change(noisy.tables["PH3"])}, noisy.config, noisy.states)
 
 
-@pytest.mark.reliability(9)
+@pytest.mark.reliability(row=7)
 def test_the_output_validation_knows_the_files_the_tables_and_the_settings(noisy, written):
     tables = noisy.tables
     check_release(written, tables, noisy.config, noisy.states)
