@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,9 +126,8 @@ class InverseCdf:
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
-        return integer_losses(
-            shifts, lambda whole: [self.exact_loss(shift) for shift in whole] if self.tabulated else None
-        )
+        tables = cache(self.exact_loss)
+        return integer_losses(shifts, lambda whole: [tables(shift) for shift in whole] if self.tabulated else None)
 
     def exact_loss(self, shift: int) -> LossDistribution:
         """Return the loss of a count that is `shift` people larger on y: infinite where one alone is possible."""

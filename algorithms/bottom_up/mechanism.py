@@ -17,9 +17,9 @@ from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.hierarchy import Hierarchy, check_counts
 from algorithms.noise import Rng, TwoTailedGeometric, add_noise
 from algorithms.noise.counts import Pair, PureBudget, changes, log_likelihood_of_cells
-from algorithms.noise.geometric import geometric_loss
+from algorithms.noise.losses import loss_of_changes
 from algorithms.schema import CROSS, DETAILED, TOTAL, Schema
-from audit.exact import LossDistribution, compose_losses
+from audit.exact import LossDistribution
 
 __all__ = ["BottomUp", "LogLikelihood", "Noise", "NoisyCounts"]
 
@@ -102,13 +102,7 @@ class NoisyCounts(PureBudget, ABC):
         if self.published is not None and self.tree is not None:
             reported = agreement(self.published, self.tree, x).reported
             x, y = x[reported], y[reported]
-        law, shifts = self.law, changes(x.reshape(-1), y.reshape(-1))
-        if isinstance(law, TwoTailedGeometric):
-            return geometric_loss(law.epsilon, shifts)
-        if not law.tabulated:
-            return None
-        tables = {shift: law.exact_loss(shift) for shift in set(shifts)}
-        return compose_losses(tables[shift] for shift in shifts)
+        return loss_of_changes([(self.law, changes(x.reshape(-1), y.reshape(-1)))])
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,8 @@ from algorithms.noise.counts import (
     leaf_counts,
     log_likelihood_of_cells,
 )
-from algorithms.noise.geometric import GeometricBudget, geometric_loss
+from algorithms.noise.geometric import GeometricBudget
+from algorithms.noise.losses import loss_of_changes
 from audit.arguments import whole_number
 from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
@@ -79,7 +80,7 @@ class GDPC(GeometricBudget, EachCount):
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, exactly; None where its table would be too large."""
-        return geometric_loss(self.noise.epsilon, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
+        return loss_of_changes([(self.noise, changes(leaf_counts(pair.x), leaf_counts(pair.y)))])
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class RDPC(PureBudget):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the loss before raking, which is post-processing; None where it would be too large."""
         x, y = (self._totals(data) for data in (pair.x, pair.y))
-        return geometric_loss(self.noise.epsilon, changes(x, y))
+        return loss_of_changes([(self.noise, changes(x, y))])
 
 
 @dataclass(frozen=True)

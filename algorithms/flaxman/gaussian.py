@@ -9,9 +9,9 @@ from functools import cached_property
 from algorithms.flaxman import EachCount
 from algorithms.noise import DiscreteGaussian
 from algorithms.noise.counts import Pair, changes, leaf_counts
-from algorithms.noise.discrete_gaussian import losses_of_shifts
+from algorithms.noise.losses import loss_of_changes
 from audit.claims import ZCDP
-from audit.exact import LossDistribution, compose_losses
+from audit.exact import LossDistribution
 
 __all__ = ["GaussianCounts"]
 
@@ -51,5 +51,4 @@ class GaussianCounts(EachCount):
         are exact. Where the product of several tables is too large, it is an upper bound on a fine grid, as
         `audit.exact.compose_losses` says.
         """
-        parts = losses_of_shifts(self.noise, changes(leaf_counts(pair.x), leaf_counts(pair.y)))
-        return None if parts is None else compose_losses(parts)
+        return loss_of_changes([(self.noise, changes(leaf_counts(pair.x), leaf_counts(pair.y)))])

@@ -16,8 +16,7 @@ from algorithms.nist.records import LARGEST_GROUP, bins_of, check_records, code_
 from algorithms.nist.synthesis import Fitted, check_rows, draw_bins
 from algorithms.noise import Laplace, Rng, TwoTailedGeometric, add_noise
 from algorithms.noise.counts import Pair, PureBudget, chunks, log_likelihood_of_cells
-from algorithms.noise.geometric import geometric_loss
-from algorithms.noise.laplace import laplace_loss
+from algorithms.noise.losses import loss_of_changes
 from algorithms.schema import CROSS, Schema
 from audit.arguments import real_number
 from audit.claims import PureDP
@@ -247,10 +246,8 @@ class MeasurementStage(HistogramStage):
         return [replace(self, only=(group,)) for group in self.only]
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the loss of a pair of databases, all groups together, as `geometric_loss` or `laplace_loss`."""
-        change = np.abs(self.exact(pair.y) - self.exact(pair.x))
-        loss = geometric_loss if self.nist.law == "geometric" else laplace_loss
-        return loss(self.nist.share, change[change > 0].tolist())
+        """Return the loss of a pair of databases, all groups together, as `algorithms.noise.losses` says."""
+        return loss_of_changes([(self.nist.noise, self.exact(pair.y) - self.exact(pair.x))])
 
     def log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability, or log density, of counts, shape (runs, bins), given records: shape (runs,)."""

@@ -30,7 +30,7 @@ class Laplace(OnReals):
         The scale, in units of the noise, from 1e-150 to 1e150.
     """
 
-    tabulated_exactly: ClassVar[bool] = False  # a loss is: not its maximum alone
+    tabulated_exactly: ClassVar[bool] = False  # only the maximum of a loss is exact
 
     @property
     def variance(self) -> float:

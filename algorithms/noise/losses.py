@@ -6,19 +6,19 @@ module by entry point.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from algorithms.noise.counts import DISJOINT
+from algorithms.noise.counts import CELLS, DISJOINT
 from algorithms.noise.drawing import Law, watched
-from audit.exact import LossDistribution
+from audit.exact import LossDistribution, compose_losses
 
-__all__ = ["losses_of_change", "tabulated_exactly", "watched"]
+__all__ = ["loss_of_changes", "losses_of_change", "tabulated_exactly", "watched"]
 
 
-def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] | None:
+def losses_of_change(law: Law, change: ArrayLike) -> list[LossDistribution] | None:
     """Return the losses of values that differ, each with noise of its own: independent, to be composed.
 
     None where the loss of the law is not known, or its table would be too large. `LossDistribution.maximum` is exact,
@@ -36,6 +36,21 @@ def losses_of_change(law: Law, change: NDArray[Any]) -> list[LossDistribution] |
     return losses
 
 
+def loss_of_changes(changes: Iterable[tuple[Law, ArrayLike]]) -> LossDistribution | None:
+    """Return the joint loss of all values that differ, from each law and the changes under it: `losses_of_change`.
+
+    None also where more than 1,000 tables would have to be composed.
+    """
+    parts: list[LossDistribution] = []
+    for law, change in changes:
+        if (losses := losses_of_change(law, change)) is None:
+            return None
+        parts += losses
+    if len(parts) > CELLS:
+        return None
+    return parts[0] if len(parts) == 1 else compose_losses(parts)
+
+
 def tabulated_exactly(law: Law) -> bool:
-    """Tell whether the loss of a law is exact as a whole, and not in its maximum alone, as that of Laplace noise."""
+    """Tell whether the loss of a law is exact as a whole. Of Laplace noise only its maximum is."""
     return bool(getattr(law, "tabulated_exactly", True))

@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from algorithms import noise
-from algorithms.noise import Rng
-from algorithms.noise.counts import integer_losses
-from algorithms.noise.geometric import geometric_loss
-from algorithms.noise.laplace import laplace_loss
+from algorithms.noise import Gaussian, Laplace, Rng, TwoTailedGeometric
+from algorithms.noise.losses import loss_of_changes
 from algorithms.noise.quadrature import laplace_log_cdf
 from audit.arguments import fraction, positive_number
 from audit.claims import ApproxDP, GaussianDP, PureDP
-from audit.exact import LossDistribution, compose_losses, loss_from_logs
+from audit.exact import LossDistribution, loss_from_logs
 
 __all__ = ["PILOT_DELTA", "CountNoise", "Law", "classical_scale", "unchanged_probability"]
 
@@ -83,29 +80,32 @@ class CountNoise:
         _ = self.noise  # refuses a bad epsilon
 
     @property
-    def noise(self) -> noise.Laplace | noise.TwoTailedGeometric | noise.Gaussian:
+    def noise(self) -> Laplace | TwoTailedGeometric | Gaussian:
         """The law before rounding."""
-        _ = noise.TwoTailedGeometric(self.epsilon)  # the budget is refused under its own name
+        geometric = TwoTailedGeometric(self.epsilon)  # a bad epsilon must be called epsilon, not scale
         if self.law == "geometric":
-            return noise.TwoTailedGeometric(self.epsilon)
-        return noise.Laplace(1 / self.epsilon) if self.law == "laplace" else noise.Gaussian(self.scale)
+            return geometric
+        return Laplace(1 / self.epsilon) if self.law == "laplace" else Gaussian(_tight_scale(self.epsilon, self.delta))
 
     @property
     def scale(self) -> float:
         """Standard deviation of the noise before rounding."""
-        return _tight_scale(self.epsilon, self.delta) if self.law == "gaussian" else math.sqrt(self.noise.variance)
+        noise = self.noise
+        return noise.scale if isinstance(noise, Gaussian) else math.sqrt(noise.variance)
 
     @property
     def variance(self) -> float:
         """Variance of what is released: of the rounded numbers if they are rounded."""
-        if not self.rounded or self.law == "geometric":
-            return self.noise.variance
-        if self.law == "laplace":  # cosh(x) / (2 sinh(x)^2), x half of epsilon, without overflow
-            return math.exp(-self.epsilon / 2) * (1 + math.exp(-self.epsilon)) / math.expm1(-self.epsilon) ** 2
-        if (scale := self.scale) > 2:  # what Sheppard's correction leaves out is below 1e-30
+        noise = self.noise
+        if not self.rounded or isinstance(noise, TwoTailedGeometric):
+            return noise.variance
+        if isinstance(noise, Laplace):  # cosh(x) / (2 sinh(x)^2), x half of the rate, without overflow
+            rate = 1 / noise.scale
+            return math.exp(-rate / 2) * (1 + math.exp(-rate)) / math.expm1(-rate) ** 2
+        if (scale := noise.scale) > 2:  # what Sheppard's correction leaves out is below 1e-30
             return scale * scale + 1 / 12
         steps = np.arange(1.0, 82.0)  # 40 standard deviations
-        return float(2 * ((2 * steps - 1) * self.noise.sf(steps - 0.5)).sum())
+        return float(2 * ((2 * steps - 1) * noise.sf(steps - 0.5)).sum())
 
     @property
     def claim(self) -> PureDP | ApproxDP:
@@ -114,55 +114,46 @@ class CountNoise:
 
     def sample(self, size: tuple[int, ...], rng: Rng) -> Floats | NDArray[np.int64]:
         """Draw noise of that shape; whole numbers if rounded."""
-        noise = self.noise.sample(size, rng)
-        if not self.rounded or noise.dtype.kind == "i":
-            return noise
-        return np.rint(noise, out=noise).astype(np.int64)
+        errors = self.noise.sample(size, rng)
+        if not self.rounded or errors.dtype.kind == "i":
+            return errors
+        return np.rint(errors, out=errors).astype(np.int64)
 
     def log_law(self, errors: Floats) -> Floats:
         """Return the log-probability, or log-density if not rounded, of errors: -inf where impossible, NaN of NaN."""
-        law = self.noise
-        if isinstance(law, noise.TwoTailedGeometric):
-            return law.logpmf(errors)
+        noise, magnitude = self.noise, np.abs(errors)
+        if isinstance(noise, TwoTailedGeometric):
+            return noise.logpmf(errors)
         if not self.rounded:
-            return law.logpdf(errors)
-        magnitude = np.abs(errors)
-        if self.law == "laplace":
-            tail = math.log(math.sinh(self.epsilon / 2)) if self.epsilon < 1000 else self.epsilon / 2 - math.log(2)
-            at_zero = math.log(-math.expm1(-self.epsilon / 2))
-            log_p = np.where(magnitude == 0, at_zero, tail - self.epsilon * magnitude)
+            return noise.logpdf(errors)
+        if isinstance(noise, Laplace):
+            rate = 1 / noise.scale
+            tail = math.log(math.sinh(rate / 2)) if rate < 1000 else rate / 2 - math.log(2)
+            log_p = np.where(magnitude == 0, math.log(-math.expm1(-rate / 2)), tail - rate * magnitude)
         else:
-            log_p = _log_cells(magnitude, self.scale)
+            log_p = _log_cells(magnitude, noise.scale)
         possible = np.isfinite(errors) & (errors == np.rint(errors))
         return np.where(possible | np.isnan(errors), log_p, -np.inf)
 
     def log_below(self, errors: Floats) -> Floats:
         """Return the log-probability of an error of at most that, both tails in full: what values raised to 0 share."""
-        law = self.noise
-        if isinstance(law, noise.TwoTailedGeometric):
-            integers = np.floor(errors)
-            tail = -self.epsilon * np.where(integers < 0, -integers, integers + 1) - math.log1p(math.exp(-self.epsilon))
+        noise = self.noise
+        if isinstance(noise, TwoTailedGeometric):
+            integers, rate = np.floor(errors), noise.epsilon
+            tail = -rate * np.where(integers < 0, -integers, integers + 1) - math.log1p(math.exp(-rate))
             return np.where(integers < 0, tail, np.log1p(-np.exp(tail)))
         ends = np.asarray(errors, np.float64) + (0.5 if self.rounded else 0.0)
-        return np.asarray(laplace_log_cdf(ends, law.scale) if self.law == "laplace" else log_ndtr(ends / law.scale))
+        return np.asarray(laplace_log_cdf(ends, noise.scale) if self.law == "laplace" else log_ndtr(ends / noise.scale))
 
     def exact_loss(self, shifts: Sequence[int]) -> LossDistribution | None:
         """Return the law of the loss of counts that differ by `shifts`, each with noise of its own.
 
         Of unrounded Laplace noise it is an upper bound with the exact maximum. None for unrounded Gaussian noise, and
-        where a table would have more than 2**20 outcomes.
+        where tables would be too large: above 1,000 changed counts, or 2**20 outcomes.
         """
-        if (self.law == "gaussian" and not self.rounded) or len(shifts) > CELLS or sum(shifts) > POINTS:
+        if (self.law == "gaussian" and not self.rounded) or len(shifts) > CELLS:
             return None
-        if self.law == "gaussian" and 72 * self.scale + 3 * max(shifts, default=0) > POINTS:
-            return None
-        if self.law == "geometric":
-            return geometric_loss(self.epsilon, list(shifts))
-        if self.law == "laplace" and not self.rounded:
-            return laplace_loss(self.epsilon, shifts)
-        loss = self._laplace_loss if self.law == "laplace" else self._gaussian_loss
-        tables = {shift: loss(shift) for shift in set(shifts)}
-        return compose_losses(tables[shift] for shift in shifts)
+        return loss_of_changes([(self, shifts)])
 
     @property
     def continuous(self) -> bool:
@@ -176,24 +167,29 @@ class CountNoise:
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
         """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
-        if isinstance(law := self.noise, noise.Gaussian) and not self.rounded:
-            return law.losses_of(shifts)
-        if (shifts != np.rint(shifts)).any():
+        noise = self.noise
+        if isinstance(noise, TwoTailedGeometric) or not self.rounded:
+            return noise.losses_of(shifts)
+        if (shifts != np.rint(shifts)).any() or len(shifts) > CELLS or shifts.sum() > POINTS:
             return None
-        return integer_losses(shifts, lambda integers: None if (loss := self.exact_loss(integers)) is None else [loss])
+        if isinstance(noise, Gaussian) and 72 * noise.scale + 3 * shifts.max() > POINTS:
+            return None
+        table = self._laplace_loss if isinstance(noise, Laplace) else self._gaussian_loss
+        tables = {shift: table(noise.scale, int(shift)) for shift in set(shifts.tolist())}
+        return [tables[shift] for shift in shifts.tolist()]
 
-    def _laplace_loss(self, shift: int) -> LossDistribution:
+    def _laplace_loss(self, scale: float, shift: int) -> LossDistribution:
         """Loss of a count with rounded Laplace noise: all errors below 0 lose the same, and all above `shift`."""
         errors = np.arange(shift, -1.0, -1.0)
-        most, tail = self.epsilon * shift, math.log(0.5) - self.epsilon / 2  # of an error of -1 or less
+        most, tail = shift / scale, math.log(0.5) - 0.5 / scale  # of an error of -1 or less
         return loss_from_logs(
             np.concatenate([[tail - most], self.log_law(errors), [tail]]),
             np.concatenate([[tail], self.log_law(errors - shift), [tail - most]]),
         )
 
-    def _gaussian_loss(self, shift: int) -> LossDistribution:
+    def _gaussian_loss(self, scale: float, shift: int) -> LossDistribution:
         """Loss of a count with rounded Gaussian noise: it grows without end in the tails."""
-        reach = math.ceil(36 * self.scale) + shift
+        reach = math.ceil(36 * scale) + shift
         errors = np.arange(-reach, reach + shift + 1.0)
         log_p, log_q = self.log_law(errors), self.log_law(errors - shift)
         return loss_from_logs(log_p, log_q, supremum=math.inf, infimum=-math.inf)

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
 from algorithms.noise import DiscreteGaussian, Rng, TwoTailedGeometric
-from algorithms.noise.discrete_gaussian import losses_of_shifts
+from algorithms.noise.losses import loss_of_changes
 from algorithms.phsafe.budget import CLAIMS, Config, noise_law
 from algorithms.phsafe.neighbors.pairs import HouseholdPair
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
 from audit.claims import ZCDP, PureDP
-from audit.exact import LossDistribution, compose_losses
+from audit.exact import LossDistribution
 from audit.neighbors import NeighborPair
 
 __all__ = ["PHSafe", "joined_to", "tabulated"]
@@ -102,18 +102,9 @@ class PHSafe:
         return math.fsum(parts)
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`; None above 2**22 entries, and for the noise of pure privacy."""
-        change, parts = self._change(pair), []
-        for query, cells in self._cells(pair.x):
-            shifts = [abs(int(shift)) for shift in change[cells] if shift]
-            law = self.laws[query]
-            if not shifts:
-                continue
-            losses = losses_of_shifts(law, shifts) if isinstance(law, DiscreteGaussian) else None
-            if losses is None:
-                return None
-            parts += losses
-        return compose_losses(parts)
+        """Return the law of the privacy loss of `pair`; None where its tables are too large."""
+        change = self._change(pair)
+        return loss_of_changes((self.laws[query], change[cells]) for query, cells in self._cells(pair.x))
 
     def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
         """Return the log-probability, shape (runs,), of outputs (runs, cells); minus infinity if impossible."""

@@ -9,14 +9,13 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.noise import DiscreteGaussian, Rng
-from algorithms.noise.discrete_gaussian import losses_of_shifts
-from algorithms.noise.geometric import geometric_loss
+from algorithms.noise import Rng
+from algorithms.noise.losses import loss_of_changes
 from algorithms.topdown.budget import Claim
 from algorithms.topdown.estimate import Estimate, estimate
 from algorithms.topdown.measure import Key, Measurement, Measurements, check_covered, exact_answers, measured, vector
 from algorithms.topdown.plan import Plan
-from audit.exact import LossDistribution, compose_losses
+from audit.exact import LossDistribution
 from audit.neighbors import NeighborPair
 
 __all__ = ["MeasurementStage", "TableStage", "TopDown"]
@@ -166,21 +165,7 @@ class MeasurementStage:
         plan = self.topdown
         check_covered(plan, pair)
         x, y = (exact_answers(plan, data, self.keys) for data in (pair.x, pair.y))
-        parts: list[LossDistribution] = []
-        for key in self.keys:
-            change = np.abs(y[key] - x[key])
-            for areas, law in plan.laws(*key):
-                if not (shifts := [int(shift) for shift in change[areas].ravel() if shift]):
-                    continue
-                if isinstance(law, DiscreteGaussian):
-                    losses = losses_of_shifts(law, shifts)
-                else:
-                    loss = geometric_loss(law.epsilon, shifts)
-                    losses = None if loss is None else [loss]
-                if losses is None:
-                    return None
-                parts += losses
-        return compose_losses(parts)
+        return loss_of_changes((law, (y[key] - x[key])[areas]) for key in self.keys for areas, law in plan.laws(*key))
 
     def log_likelihood(self, outputs: ArrayLike, histogram: ArrayLike) -> NDArray[np.float64]:
         """Return the log-probability of noisy answers, shape (runs, answers), under a histogram: shape (runs,)."""

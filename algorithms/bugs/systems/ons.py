@@ -5,6 +5,7 @@ The other one is ``OnsTopDown(..., perturb_zeros=False)``, which the pilot tried
 
 from __future__ import annotations
 
+from algorithms.noise import Gaussian
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import CountNoise, classical_scale
 
@@ -13,8 +14,8 @@ __all__ = ["ClassicalGaussian"]
 
 class _ClassicalNoise(CountNoise):
     @property
-    def scale(self) -> float:
-        return classical_scale(self.epsilon, self.delta)
+    def noise(self) -> Gaussian:
+        return Gaussian(classical_scale(self.epsilon, self.delta))
 
 
 class ClassicalGaussian(IndependentNoise):

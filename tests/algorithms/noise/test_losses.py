@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,10 +11,18 @@ import pytest
 
 from algorithms import noise
 from algorithms.bottom_up.inverse_cdf import InverseCdf
+from algorithms.bottom_up.mechanism import NoisyCounts
+from algorithms.flaxman import ADPC, RDPC
+from algorithms.flaxman.gaussian import GaussianCounts
+from algorithms.nist.mechanism import NistDp3
 from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, add_noise
 from algorithms.noise.gaussian import gaussian_loss
+from algorithms.noise.geometric import GeometricBudget
 from algorithms.noise.losses import losses_of_change
 from algorithms.ons.laws import CountNoise
+from algorithms.phsafe import measurement
+from algorithms.systems import systems
+from algorithms.topdown.budget import Budget
 from audit.claims import GaussianDP
 
 
@@ -105,3 +114,42 @@ def test_a_watcher_sees_every_draw_once_and_may_answer():
     assert len(seen) == 3
     assert Gaussian(1.0).sample(3, rng).any()
     assert len(seen) == 3
+
+
+UNROUNDED, GAUSSIAN = {"rounded": False}, {"law": "gaussian", "delta": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "owner", "attribute"),
+    [
+        ("gdpc", {}, GeometricBudget, "noise"),
+        ("adpc", {}, ADPC, "noise"),
+        ("rdpc", {}, RDPC, "noise"),
+        ("gaussian-counts", {}, GaussianCounts, "noise"),
+        ("bottom-up", {}, NoisyCounts, "law"),
+        ("bottom-up-inverse-cdf", {}, NoisyCounts, "law"),
+        *[("ons-independent", {"law": law}, CountNoise, "noise") for law in ("laplace", "geometric")],
+        *[("ons-independent", options, CountNoise, "noise") for options in (UNROUNDED, GAUSSIAN)],
+        *[("nist", {"stage": "measurements", "law": law}, NistDp3, "noise") for law in ("laplace", "geometric")],
+        ("phsafe", {}, measurement, "noise_law"),
+        ("topdown", {"stage": "measurements"}, Budget, "law"),
+    ],
+)
+def test_the_exact_loss_of_a_system_follows_its_noise(system, options, owner, attribute, monkeypatch):
+    """A quarter of the noise exceeds the promise, also where one person loses less than the promise allows."""
+    whole = owner.__dict__[attribute]
+    get = getattr(whole, "fget", None) or getattr(whole, "func", None)
+
+    def quarter(*inputs):
+        law = (get or whole)(*inputs)
+        name, factor = ("epsilon", 4) if hasattr(law, "epsilon") else ("scale", 1 / 4)
+        return replace(law, **{name: factor * getattr(law, name)})
+
+    def excess():
+        mechanism, pair = systems()[system].mechanism(**options), systems()[system].pair()
+        allowed = max(1e-6, getattr(mechanism.claim, "delta", 0.0))
+        return mechanism.exact_loss(pair).delta_at(mechanism.claim.epsilon_at(allowed)) / allowed
+
+    assert excess() <= 1.01
+    monkeypatch.setattr(owner, attribute, property(quarter) if get else quarter)
+    assert excess() > 1.5

@@ -160,7 +160,16 @@ def test_the_same_database_twice_loses_nothing(pair):
 
 def test_an_exact_loss_that_is_out_of_reach(pair):
     assert PHSafe(config(1e-9)).exact_loss(pair) is None
-    assert PHSafe(config(0.5, "puredp")).exact_loss(pair) is None
+
+
+def test_pure_noise_loses_its_rate_for_every_step_of_a_count(pair):
+    mechanism = PHSafe(config(0.5, "puredp"))
+    losses = [
+        one.laws[one.only[0]].epsilon * np.abs(one.exact(pair.y) - one.exact(pair.x)).sum()
+        for one in mechanism.components()
+    ]
+    assert mechanism.exact_loss(pair).maximum == pytest.approx(math.fsum(losses), rel=1e-12)
+    assert 0 < math.fsum(losses) < mechanism.claim.epsilon
 
 
 @pytest.mark.parametrize("definition", ["zcdp", "puredp"])
