@@ -72,6 +72,12 @@ def claim_from_dict(values: dict[str, Any]) -> Claim:
     return family(**{**numbers, "relation": values["relation"]})
 
 
+def claim_forms() -> str:
+    """Return how a promise of each family is written, in words."""
+    *others, last = (f"{kind}:{','.join(known.parameter_names()).upper()}" for kind, known in FAMILIES.items())
+    return f"{', '.join(others)} or {last}"
+
+
 def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     """Return the claim that is written ``pure:EPSILON``, ``approx:EPSILON,DELTA``, ``zcdp:RHO`` or ``gaussian:MU``.
 
@@ -90,11 +96,10 @@ def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     # Worth an audit: of several numbers, all but the last may be 0.
     possible = len(numbers) == len(names) > 0 and all(0 <= number < math.inf for number in numbers) and numbers[-1] > 0
     if family is None or not possible:
-        forms = [f"{kind}:{','.join(known.parameter_names()).upper()}" for kind, known in FAMILIES.items()]
         plain = text.replace(".", "", 1).isdecimal() and float(text) > 0
         hint = f": did you mean pure:{text}?" if plain else ""
         raise ValueError(
-            f"a claim is written {' or '.join(forms)} with positive finite numbers, "
+            f"a claim is written {claim_forms()} with positive finite numbers, "
             f"approx:0,DELTA for total variation, got {text!r}{hint}"
         )
     return family(**{**dict(zip(names, numbers, strict=True)), "relation": relation})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from audit.claims.families import claim_forms
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import WHOLE, with_options
 from audit.io.text import printable
@@ -40,9 +41,7 @@ class DesignOptions:
 
 @with_options
 def plan(
-    claim: Annotated[
-        str, typer.Argument(help="The promise: pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU.")
-    ],
+    claim: Annotated[str, typer.Argument(help=f"The promise: {claim_forms()}.")],
     *,
     violation: Annotated[float, "Ratio of true loss to promise, above 1."] = 1.1,
     power: Annotated[float, "Chance of detecting the violation, in (0, 1)."] = 0.8,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from audit.claims.families import claim_forms
 from audit.cli.inputs import HEADER
 from audit.cli.inputs.parameters import read_parameters, whole_size
 from audit.io.workers import on_backend
@@ -139,9 +140,7 @@ class TargetOptions:
         str, "Run a stage of a system, such as measurements, instead of its release; `plaudit list NAME` lists stages."
     ] = ""
     pair: Annotated[str, "Bundled pair of databases of a system; `plaudit list NAME` lists them."] = ""
-    claim: Annotated[
-        str, "The promise, pure:EPSILON, approx:EPSILON,DELTA, zcdp:RHO or gaussian:MU. Default: the system's."
-    ] = ""
+    claim: Annotated[str, f"The promise, {claim_forms()}. Default: the system's."] = ""
     relation: Annotated[str, "Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one."] = ""
     cell: Annotated[
         list[int] | None,
