@@ -59,6 +59,12 @@ def test_every_audit_knows_it(registered, attack):
     assert "bits of output[" in result.event
 
 
+@pytest.mark.parametrize(("gone", "verdict"), [((), "violated"), (("fractional_bits",), "not refuted")])
+def test_no_audit_without_it_finds_the_leak(registered, gone, verdict):
+    attack = Attack.without("novelty", *gone)  # novelty sees the gaps between eighths
+    assert measure_loss(leaky, PAIR, PureDP(1.0), attack=attack, size=2000, rng=1).verdict == verdict
+
+
 def test_the_command_knows_it(registered, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.savetxt(tmp_path / "counts.csv", PAIR.x, fmt="%d")
