@@ -19,7 +19,7 @@ from algorithms.noise.geometric import geometric_magnitudes
 from algorithms.noise.precision import OnIntegers, minus_half_square, on_integers, parameter, pick, standardize
 from audit.exact import LossDistribution
 
-__all__ = ["DiscreteGaussian", "losses_of_shifts"]
+__all__ = ["DiscreteGaussian"]
 
 LARGEST_TABLE = 1000  # the sigma up to which draws have a table, and tails are summed term by term
 ORDERS = 32  # Renyi orders up to this read only outputs that the table of a loss holds
@@ -68,8 +68,19 @@ class DiscreteGaussian(OnIntegers):
         return on_integers(k, minus_half_square(standardize(k, self.scale)) - _theta(self.scale)[0])
 
     def losses_of(self, shifts: Floats) -> list[LossDistribution] | None:
-        """Return the losses of values that differ by `shifts`; see `algorithms.noise.losses`."""
-        return integer_losses(shifts, lambda integers: losses_of_shifts(self, integers))
+        """Return the loss of each value that differs, exact up to Renyi order 32; see `algorithms.noise.losses`."""
+        return integer_losses(shifts, self._tables)
+
+    def _tables(self, shifts: Sequence[int]) -> list[LossDistribution] | None:
+        reach = math.ceil(40 * self.scale) + ORDERS * max(shifts)
+        if len(shifts) > CELLS or 3 * reach > ATOMS:
+            return None
+        tables = {}
+        for shift in set(shifts):
+            k = np.arange(reach + shift, -reach - 1, -1)  # on y every error is `shift` higher
+            loss: Floats = np.multiply(shift / (2 * self.scale**2), shift - 2.0 * k)
+            tables[shift] = LossDistribution(loss, self.logpmf(k), supremum=math.inf, infimum=-math.inf)
+        return [tables[shift] for shift in shifts]
 
     def _tail(self, m: Floats) -> Floats:
         end = 40 * math.ceil(self.scale)  # float64 knows no probability this small
@@ -111,19 +122,6 @@ class DiscreteGaussian(OnIntegers):
 @lru_cache(maxsize=64)  # half a MiB each
 def _table(scale: float) -> Table:
     return Table(np.exp(DiscreteGaussian(scale).logpmf(np.arange(math.ceil(9.5 * scale) + 1))))
-
-
-def losses_of_shifts(noise: DiscreteGaussian, shifts: Sequence[int]) -> list[LossDistribution] | None:
-    """Return the loss of each changed count, exact up to Renyi order 32; None where a table would be too large."""
-    reach = math.ceil(40 * noise.scale) + ORDERS * max(shifts, default=0)
-    if shifts and (len(shifts) > CELLS or 3 * reach > ATOMS):
-        return None
-    tables = {}
-    for shift in set(shifts):
-        k = np.arange(reach + shift, -reach - 1, -1)  # on y every error is `shift` higher
-        loss: Floats = np.multiply(shift / (2 * noise.scale**2), shift - 2.0 * k)
-        tables[shift] = LossDistribution(loss, noise.logpmf(k), supremum=math.inf, infimum=-math.inf)
-    return [tables[shift] for shift in shifts]
 
 
 def _theta(scale: float) -> tuple[float, float]:
